@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 from memwell.runtime.capacity import figures
-from memwell.runtime.wire.problems import HTTP_KINDS, KINDS
+from memwell.runtime.wire.codec import HTTP_KINDS, KINDS
 from memwell.runtime.wire.table import OPERATIONS
 from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
 

@@ -24,8 +24,7 @@ from memwell import cli
 from memwell.cli import serve as command
 from memwell.service.keys import Keys
 from memwell.service.mcp import TOOLS
-from memwell.service.mcp.prompts import PROMPTS
-from memwell.service.mcp.resources import TEMPLATES
+from memwell.service.mcp.resources import PROMPTS, TEMPLATES
 from memwell.storage import open_backend
 from tests.commands import Run, announce_only, running
 

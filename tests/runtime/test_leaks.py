@@ -18,8 +18,7 @@ import memwell
 from memwell.errors import InvalidInput
 from memwell.messages import Message, human
 from memwell.records import Record
-from memwell.runtime.agents import Agent
-from memwell.runtime.hub import Hub
+from memwell.runtime.agents import Agent, Hub
 from memwell.runtime.leaks import FileGrowth, Growth, Ring, Watch, collected_after, gc_tuned, live, watching
 
 

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound, NotGranted
 from memwell.records import Space
-from memwell.runtime.wire.codec import Request, decode
+from memwell.runtime.wire.codec import Problem, Request, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
-from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import call as answering

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memwell.errors import AccessDenied, Busy, InvalidInput
+from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import Operation
-from memwell.runtime.wire.problems import problem_of
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import Answered, Events, File, refused
 from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of

@@ -10,19 +10,22 @@ import subprocess
 import sys
 import textwrap
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memwell.errors import AccessDenied, ConfigurationError
+import memwell
+from memwell.errors import AccessDenied, BackendUnavailable, ConfigurationError
 from memwell.records import Space
 from memwell.service import server as line
 from memwell.service import server as visits
 from memwell.service.keys import SCOPES, Keys
-from memwell.service.server import Visit, address_of, check_tls, end_left_visits, first_key, serve, threads_left
+from memwell.service.server import Local, Visit, address_of, check_tls, end_left_visits, first_key, serve, threads_left
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.values import now
@@ -518,3 +521,37 @@ def test_a_thread_of_ours_that_works_on_is_seen():
     let_go.set()
     for one in (own, others):
         one.join(PATIENCE_S)
+
+
+# A service in a thread: what an application's own tests would start.
+
+
+def told(served: Local, path: str) -> dict[str, Any]:
+    asked = urllib.request.Request(served.url + path, headers={"Authorization": f"Bearer {served.key}"})
+    with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+        return json.loads(answer.read())
+
+
+def test_it_serves_a_space_and_keys_for_others_until_it_is_closed():
+    with Local("memory:", embedder=None) as served:
+        with memwell.open(served.url, key=served.key) as mine:
+            mine.remember("Ann is allergic to nuts.")
+        with memwell.open(served.url, key=served.key_for("bob", "read")) as his:
+            assert his.recall("nuts") == []
+            with pytest.raises(AccessDenied):
+                his.remember("not with this key")
+        with memwell.open(served.url, key=served.key) as again:
+            assert [hit.text for hit in again.recall("nuts")] == ["Ann is allergic to nuts."]
+    with pytest.raises(BackendUnavailable):
+        memwell.open(served.url, key=served.key)
+
+
+def test_who_speaks_is_an_active_user():
+    with Local("memory:", embedder=None) as served:
+        assert told(served, "/v1/figures")["active"]["speakers_day"] == 0
+        with memwell.open(served.url, key=served.key) as memory:
+            for speaker in ("Ann", "Ben", "Ann"):
+                memory.remember(f"{speaker} drinks tea in the morning", speaker=speaker)
+            memory.recall("tea", speaker="Carla")
+        active = told(served, "/v1/figures")["active"]
+        assert (active["spaces_day"], active["speakers_day"]) == (1, 2)

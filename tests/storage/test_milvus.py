@@ -31,7 +31,7 @@ from memwell.testing.conformance import (
     RefusalsSuite,
     SequencesSuite,
 )
-from memwell.testing.conformance.sequences import check_sequences
+from memwell.testing.conformance.congruence import check_sequences
 from memwell.testing.machine import ChildSubject, Nursery
 from memwell.testing.strategies import filters, records
 from memwell.values import new_id

@@ -12,7 +12,8 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move, reindex
+from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move
+from memwell.cli import batch as reindex
 from memwell.cli import demo as explain
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
@@ -32,7 +33,7 @@ from memwell.cli.terminal import (
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings
-from memwell.storage.urls import without_secrets
+from memwell.storage.registry import without_secrets
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 

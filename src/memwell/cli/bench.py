@@ -77,7 +77,7 @@ def _note(run: Run, store: str) -> None:
     # Loads the engine, as the measuring did.
     from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415
     from memwell.runtime.metrics import note_quality  # noqa: PLC0415
-    from memwell.runtime.wire.figures import Quality  # noqa: PLC0415
+    from memwell.runtime.wire.running import Quality  # noqa: PLC0415
 
     scores = run.summaries[MEMWELL].answerable
     measured = Quality(

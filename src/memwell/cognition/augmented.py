@@ -19,13 +19,12 @@ from memwell.cognition.procedural import NEEDS
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, NotFound
 from memwell.language import entities as names
 from memwell.language.asking import coverage, is_question
-from memwell.language.detect import language_of
 from memwell.language.entities import NamedEntity, entities
 from memwell.language.keywords import keywords
 from memwell.language.quoting import clean, quoted
 from memwell.language.secrets import PERSONAL, SECRETS, findings
 from memwell.language.sentences import sentences
-from memwell.language.words import check_string
+from memwell.language.words import check_string, language_of
 from memwell.messages import Message, human, system
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel

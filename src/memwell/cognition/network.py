@@ -20,7 +20,7 @@ from memwell.cognition.working import Active, WorkingMemory, check_temperature, 
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.language.asking import coverage, only_asks
-from memwell.language.detect import language_of
+from memwell.language.words import language_of
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled

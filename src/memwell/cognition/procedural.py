@@ -9,20 +9,20 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition.matching import holds_in
 from memwell.cognition.named import (
     Belief,
     Draft,
     NamedMemories,
     check_name,
     check_texts,
+    holds_in,
     keeps,
     why_of,
     without_secrets,
 )
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.asking import coverage
-from memwell.language.detect import language_of
+from memwell.language.words import language_of
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_text, shown

@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition.matching import says_same
 from memwell.cognition.named import (
     Belief,
     Draft,
@@ -24,12 +23,13 @@ from memwell.cognition.named import (
     keeps,
     key_of,
     living_of,
+    says_same,
     why_of,
     without_secrets,
 )
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AnyOf, Filter, Not, Where
-from memwell.language.detect import language_of
+from memwell.language.words import language_of
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled

@@ -17,9 +17,9 @@ from memwell.knowledge.asking import Needs, figures, held, is_code, is_year, lea
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, in_words
 from memwell.knowledge.documents import Citation, Found, language_code
 from memwell.knowledge.recall import Search
-from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
+from memwell.language.words import language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.tokens import default_counter

@@ -26,10 +26,10 @@ from memwell.knowledge.documents import Block, Found, Parsed, language_code
 from memwell.knowledge.handle import Knowledge
 from memwell.knowledge.recall import FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
-from memwell.language.detect import han_share
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
+from memwell.language.words import han_share
 from memwell.models.ports import Embedder, zero_rows
 from memwell.plotting import figure, save
 from memwell.records import Space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,23 +11,30 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import FilterLike, as_filter, holds
+from memwell.filters import FilterLike, Where, as_filter, holds, id_begins_with
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.embedding import STAGED
+from memwell.longterm.indexing import ALIAS
+from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.recall import Recalled, as_recalled
-from memwell.longterm.remembering import check_evidence, check_importance, check_trust
+from memwell.longterm.remembering import check_evidence, check_importance, check_trust, is_number
 from memwell.longterm.traits import (
     FORGOTTEN,
+    KEY,
     Evidence,
+    blobs_space,
     effective,
     evaluated,
+    features_space,
     importance_of,
     moved,
+    named_blobs,
     own_metadata,
     traits_of,
     with_traits,
 )
-from memwell.records import Record
+from memwell.records import Record, paged
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 
@@ -278,3 +285,159 @@ def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
             return None
         reasons.append("it was never recalled")
     return "; ".join(reasons) or "the policy names it"
+
+
+# ``erase``: removes memories for good, with their words, vectors, versions, facts, cache entries and files.
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """How much was erased."""
+
+    memories: int = 0
+    derived: int = 0
+    """Insights and summaries that were derived from them."""
+    versions: int = 0
+    facts: int = 0
+    receipts: int = 0
+    """Receipts of prompts that named them."""
+    blobs: int = 0
+    """Images, sounds, videos and thumbnails that no other memory uses."""
+
+    @property
+    def total(self) -> int:
+        """The sum of all counts."""
+        return self.memories + self.derived + self.versions + self.facts + self.receipts + self.blobs
+
+
+class Eraser(MemoryBase):
+    """Erases memories and everything derived from them."""
+
+    uncache: Callable[[list[str], list[str]], int] | None = None
+    """Removes memories, given by ids and embedded texts, from receipts and caches; set by the owner of these."""
+
+    def erase(self, ids: str | Iterable[str]) -> Erased:
+        """Remove memories for good, forgotten ones too, with everything derived from them.
+
+        Raises ``NotFound`` for an unknown id, and then removes nothing.
+        """
+        self.settle_journal()
+        records = {record.id: record for record in map(self._found, as_ids(ids))}
+        return self._erase(records)
+
+    def erase_where(self, where: FilterLike) -> Erased:
+        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for an empty filter."""
+        if not where:
+            raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
+        self.settle_journal()
+        return self._erase({record.id: record for record in self._all(as_filter(where))})
+
+    def erase_all(self) -> Erased:
+        """Remove all memories of the space, for good."""
+        self.settle_journal()
+        erased = self._erase({record.id: record for record in self._all()})
+        self._drop_keys("")
+        self.backend.scrub()
+        return erased
+
+    def settle_journal(self) -> None:
+        """Index and drop all journal entries, so that an erasure finds everything."""
+        self.indexer.catch_up(embed_at_most=0)
+        self.indexer.give_up_vectors()
+        self.indexer.journal.drop_done()
+
+    def _erase(self, records: dict[str, Record]) -> Erased:
+        derived = self._derived(set(records))
+        gone = {**records, **derived}
+        ids = list(gone)
+        with self.backend.transaction():
+            self._unlink(set(ids))
+            every = [*gone.values(), *(version.record for id_ in ids for version in self._versions(id_))]
+            blobs = self._drop_attached(gone, every)
+            retracted = self.indexer.facts.retract(self._sources(gone.values()), final=True)
+            kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
+            for record in gone.values():
+                self.backend.kv.delete(self._inner, self.indexer.duplicate_key(record))
+                self.backend.kv.delete(self._inner, inner_key(STAGED, record.id))
+                for evidence in traits_of(record).evidence:
+                    self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
+            self.backend.index.delete(self.space, ids)
+        self._snapshots.forget(self.space)
+        self._echoes.forget(ids)
+        texts = [self.indexer.embedded_text(record) for record in every]
+        cached = self.uncache(ids, texts) if self.uncache is not None else 0
+        self.backend.scrub()
+        return Erased(len(records), len(derived), kept, retracted.statements, cached, blobs)
+
+    def _drop_attached(self, gone: Mapping[str, Record], every: Sequence[Record]) -> int:
+        """Delete the features and blobs of erased memories, except blobs that others use. Returns how many blobs.
+
+        ``every`` is all versions of the erased memories. Call it inside a transaction, so that no blob gains a user.
+        """
+        for record in every:
+            if dimensions := traits_of(record).features:
+                self.backend.index.delete(features_space(self.space, dimensions), [record.id])
+        named = named_blobs(every)
+        if not named:
+            return 0
+        others = [record for record in self._all(Where((KEY, "blobs"), "exists")) if record.id not in gone]
+        # undo() may restore an earlier version, so its blobs are in use too.
+        others += [version.record for version in self._versions() if version.record.id not in gone]
+        space = blobs_space(self.space)
+        return sum(self.backend.blobs.delete(space, digest) for digest in sorted(named - named_blobs(others)))
+
+    def _derived(self, ids: set[str]) -> dict[str, Record]:
+        """Memories derived from these, and those derived from them in turn."""
+        made = {
+            record.id: record
+            for record in self._all()
+            if record.id not in ids and traits_of(record).trust == "derived" and _rests_on(record, ids)
+        }
+        return {**made, **self._derived(ids | set(made))} if made else {}
+
+    def _unlink(self, ids: set[str]) -> None:
+        """Remove erased memories from the evidence of those that stay."""
+        named = [record for record in self._all() if record.id not in ids and _rests_on(record, ids)]
+        for record in named:
+            traits = traits_of(record)
+            evidence = tuple(one for one in traits.evidence if one.record not in ids)
+            kept = replace(traits, evidence=evidence)
+            self.backend.index.upsert([replace(record, metadata=with_traits(own_metadata(record), kept))])
+
+    def _drop_keys(self, prefix: str) -> int:
+        """Delete all internal keys with a prefix. Returns how many.
+
+        The journal's marks stay: they hold no content, and say that the journal was processed.
+        """
+        keys = [key for key in self._keys(prefix) if key != MARKS]
+        return sum(self.backend.kv.delete(self._inner, key) for key in keys)
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        where = id_begins_with(prefix)
+        entries = paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=500, cursor=cursor))
+        return (entry.key for entry in entries)
+
+    def purge(self, retention_s: float) -> Erased:
+        """Erase memories forgotten longer ago than ``retention_s``, and expired ones. Raises ``InvalidInput`` for a
+        retention below 0.
+        """
+        if not is_number(retention_s) or not retention_s >= 0:
+            raise InvalidInput(f"a retention must be at least 0 seconds, not {retention_s!r}")
+        now = self.clock()
+        over: list[str] = []
+        for record in self._all():
+            traits = traits_of(record)
+            hidden_for = (now - (traits.changed or now)).total_seconds()
+            forgotten = traits.status == FORGOTTEN and hidden_for > retention_s
+            if forgotten or (traits.expires is not None and traits.expires <= now):
+                over.append(record.id)
+        return self.erase(over) if over else Erased()
+
+    aerase = asyncify(erase)
+    aerase_where = asyncify(erase_where)
+    aerase_all = asyncify(erase_all)
+    asettle_journal = asyncify(settle_journal)
+    apurge = asyncify(purge)
+
+
+def _rests_on(record: Record, ids: set[str]) -> bool:
+    return any(evidence.record in ids for evidence in traits_of(record).evidence)

@@ -16,9 +16,9 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError
 from memwell.filters import FilterLike, as_filter
-from memwell.language.detect import language_of
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
+from memwell.language.words import language_of
 from memwell.longterm.base import MemoryBase, as_ids
 from memwell.longterm.gate import clusters
 from memwell.longterm.recall import Recalled, as_recalled

@@ -15,9 +15,8 @@ from memwell._asyncify import asyncify, renamed
 from memwell.errors import NotFound
 from memwell.filters import AllOf, Where
 from memwell.longterm.audit import Action, AuditReport, Rules, audit
-from memwell.longterm.changing import Changer
+from memwell.longterm.changing import Changer, Eraser
 from memwell.longterm.consolidation import Consolidator
-from memwell.longterm.erasing import Eraser
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile

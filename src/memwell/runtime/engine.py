@@ -24,8 +24,8 @@ from memwell._asyncify import Closing, asyncify
 from memwell._native import native_calls
 from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
+from memwell.longterm.changing import Erased
 from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
-from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, MemwellError
 from memwell.filters import id_begins_with
 from memwell.records import Space, paged
-from memwell.runtime.wire.problems import Problem
+from memwell.runtime.wire.codec import Problem
 from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import new_id
 

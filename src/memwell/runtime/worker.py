@@ -25,7 +25,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.errors import BackendError, MemwellError, ReadOnlyStore
-from memwell.longterm.erasing import Eraser
+from memwell.longterm.changing import Eraser
 from memwell.longterm.indexing import BATCH
 from memwell.longterm.journal import Journal, PendingWork, inner_space, knowledge_space
 from memwell.longterm.memory import Memory

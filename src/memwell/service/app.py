@@ -11,9 +11,10 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
@@ -21,11 +22,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from memwell.errors import Busy, InvalidInput, MemwellError
+from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
+from memwell.runtime.wire.codec import http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
-from memwell.runtime.wire.problems import http_problem, problem_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi, pages, rest
@@ -33,9 +34,69 @@ from memwell.service import request_log as logs
 from memwell.service.call import Answered, Asked, Call, answer, refused
 from memwell.service.doorway import Doorway
 from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
-from memwell.service.mcp_loading import LazyMcp
 from memwell.service.parts import Service
 from memwell.values import now
+
+if TYPE_CHECKING:
+    from memwell.service.mcp.server import McpApp
+
+
+# MCP within the service, loaded with its first request: its packages take longer to load than all the rest of a
+# start.
+
+
+class LazyMcp:
+    """An ASGI app that is MCP's, and starts it for the first request. Close it in the loop it was used in.
+
+    Raises ``MissingDependency`` at once where the package is not installed.
+    """
+
+    def __init__(self) -> None:
+        if find_spec("mcp") is None:
+            raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"')
+        self._started: asyncio.Future[McpApp] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._end = asyncio.Event()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a request has loaded it."""
+        return self._running is not None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request. Those that come while it is loaded wait for that."""
+        if self._started is None:
+            self._started = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run(self._started))
+        # One who hangs up must not end the wait of the others.
+        app = await asyncio.shield(self._started)
+        await app(scope, receive, send)
+
+    async def _run(self, started: asyncio.Future[McpApp]) -> None:
+        """Run it in one task from beginning to end, as its own tasks must be."""
+        try:
+            app = await asyncio.to_thread(_load)
+            async with app.running():
+                started.set_result(app)
+                await self._end.wait()
+        except Exception as error:
+            if started.done():
+                raise
+            # It is raised to those who ask.
+            started.set_exception(error)
+
+    async def close(self) -> None:
+        """End it; requests that are being answered are broken off."""
+        self._end.set()
+        if self._running is not None:
+            await self._running
+
+
+def _load() -> McpApp:
+    from memwell.service.mcp.server import McpApp  # noqa: PLC0415 - this is what takes long
+
+    return McpApp()
+
 
 _LOOK_S = 5.0
 _LOOKS_A_TICK = 3

@@ -21,9 +21,8 @@ from memwell.errors import AccessDenied, Busy, Conflict, InvalidInput, MemwellEr
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
-from memwell.runtime.wire.codec import NotJson, convert, decode, encode
+from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Note, Operation, place_of
-from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import told_afterwards

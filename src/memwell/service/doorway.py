@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from starlette.requests import Request
 
 from memwell.errors import AccessDenied
-from memwell.runtime.wire.problems import http_problem
+from memwell.runtime.wire.codec import http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service.http import Refused
 from memwell.service.keys import id_in_token

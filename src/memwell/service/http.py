@@ -24,9 +24,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from memwell.errors import InvalidInput
-from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.codec import Problem, decode, encode, http_problem
 from memwell.runtime.wire.operations import Operation
-from memwell.runtime.wire.problems import Problem, http_problem
 from memwell.service.call import Answered, Events, File
 from memwell.service.parts import Service
 

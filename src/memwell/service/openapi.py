@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from memwell._version import VERSION
-from memwell.runtime.wire.codec import schema_of, times_of
+from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, schema_of, times_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, EVENTS, JSON, Operation
-from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import has_effect
 from memwell.service.fields import bounds_of, meaning_of

@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -18,18 +19,21 @@ from typing import Any
 import httptools
 import msgspec
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MemwellError
-from memwell.records import DEFAULT_SPACE, paged
-from memwell.runtime.wire.codec import encode
-from memwell.runtime.wire.problems import MEDIA_TYPE, http_problem
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
+from memwell.runtime.engine import open as open_memory
+from memwell.runtime.wire.codec import MEDIA_TYPE, encode, http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service import request_log as logs
 from memwell.service.app import create_app
 from memwell.service.keys import SCOPES, SERVICE
 from memwell.service.parts import Service
-from memwell.settings import Settings
+from memwell.settings import Settings, load_settings
+from memwell.storage import Backend
 from memwell.values import new_id, now
 
 # One connection, as the web server reads it: how long the head of a request may be, and how long it may take.
@@ -350,3 +354,45 @@ def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | No
 def threads_left() -> bool:
     """Whether a thread of ours still works at something in this process."""
     return any(one.name.startswith(_OURS) for one in threading.enumerate() if one is not threading.current_thread())
+
+
+# A service in a thread of this process, on a free port: for tests of what calls it, and for notebooks.
+
+
+_LOCAL_PATIENCE_S = 30.0
+
+
+class Local(Closing):
+    """A running service: ``url`` is where, ``key`` opens its default space, and ``key_for`` makes keys for others.
+
+    ``with Local("memory:") as served: m = memwell.open(served.url, key=served.key)``. Options are those of
+    ``memwell.open``. Raises what ``memwell.open`` raises, and ``ConfigurationError`` when the service does not start.
+    """
+
+    def __init__(self, store: str | Path | Backend = "memory:", **options: Any) -> None:
+        settings = replace(options.pop("settings", None) or load_settings(), serve_host="127.0.0.1", serve_port=0)
+        self.service = Service(open_memory(store, settings=settings, **options), settings)
+        self.key = self.key_for(self.service.engine.space)
+        self._server, listening = web_server(self.service)
+        self.url = address_of(settings, listening.getsockname()[1])
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [listening]}, name="memwell-service", daemon=True
+        )
+        self._thread.start()
+        self._wait()
+
+    def key_for(self, space: SpaceLike, *scopes: str) -> str:
+        """The token of a new key for a space; without scopes it may do everything."""
+        return self.service.keys.create("local", space=as_space(space), scopes=scopes or SCOPES)[1]
+
+    def _wait(self) -> None:
+        end = time.monotonic() + _LOCAL_PATIENCE_S
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > end:
+                raise ConfigurationError("the service did not start; its log says why")
+            time.sleep(0.005)
+
+    def close(self) -> None:
+        """Stop it, and close the store."""
+        self._server.should_exit = True
+        self._thread.join(_LOCAL_PATIENCE_S)

@@ -175,3 +175,23 @@ def check_blob(data: object) -> bytes:
 def moment(timestamp: float) -> datetime:
     """The moment of a timestamp, in UTC."""
     return datetime.fromtimestamp(timestamp, UTC)
+
+
+# The owner of a space: the space itself, or the space whose internal data it holds.
+
+
+_OWN = "memwell"
+"""The segment under which memwell keeps what it knows about the space in front of it."""
+
+
+def domain(space: Space) -> Space:
+    """The space that owns this one: the path up to the first segment of memwell's own, or the space itself."""
+    for depth, segment in enumerate(space):
+        if depth and segment == _OWN:
+            return Space(*space[:depth])
+    return space
+
+
+def is_memwells(space: Space) -> bool:
+    """Whether a space holds what memwell itself keeps, about another space or about the store."""
+    return _OWN in space

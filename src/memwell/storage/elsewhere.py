@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, NotFound, ReadOnlyStore
 from memwell.records import Space, paged
-from memwell.storage.domains import is_memwells
+from memwell.storage.arguments import is_memwells
 from memwell.storage.protocols import Backend, Blobs, KeyValue
 from memwell.values import new_id
 

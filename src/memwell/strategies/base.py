@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
-from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted
+from memwell.language.words import language_of
 from memwell.messages import Message, system
 from memwell.values import shown
 

@@ -17,7 +17,7 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import HistoryReader
 from memwell.history.reading import thread_blobs
-from memwell.language.detect import language_of
+from memwell.language.words import language_of
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
 from memwell.records import Thread

@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
-from memwell.language.detect import language_of
 from memwell.language.quoting import quoted
 from memwell.language.summary import Size, SummaryLine, lines_of, read_summary, summarise, written
+from memwell.language.words import language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy, note

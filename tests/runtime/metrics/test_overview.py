@@ -15,7 +15,7 @@ from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import SPANS, Metrics, figures_of, last_quality, note_quality
-from memwell.runtime.wire.figures import Figures, Quality
+from memwell.runtime.wire.running import Figures, Quality
 from memwell.storage.memory import MemoryBackend
 
 # The last measurement is found again.

@@ -38,7 +38,7 @@ from memwell.runtime.remote.connection import (
     result_of,
     target_of,
 )
-from memwell.runtime.wire.problems import MEDIA_TYPE
+from memwell.runtime.wire.codec import MEDIA_TYPE
 from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.http import Router

@@ -40,10 +40,10 @@ from memwell.runtime.context import Passage, Receipts, Shares
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.remote import RemoteMemory
+from memwell.runtime.remote.connection import Refused
 from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
 from memwell.runtime.remote.history import RemoteHistory
 from memwell.runtime.remote.memory import RemoteFacts, RemoteReceipts, RemoteShared
-from memwell.runtime.remote.methods import Refused
 from memwell.runtime.wire.codec import encode
 from tests.runtime.remote.serving import Served, line_to, serving
 

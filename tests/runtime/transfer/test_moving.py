@@ -21,8 +21,8 @@ from memwell.messages import ai, human
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import MoveRefused, move
 from memwell.runtime.transfer import moving as steps
+from memwell.runtime.transfer.files import MOVING, spaces_of
 from memwell.runtime.transfer.moving import PARTS, Copier, Marks, total_of
-from memwell.runtime.transfer.stream import MOVING, spaces_of
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend

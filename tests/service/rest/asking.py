@@ -16,9 +16,8 @@ from urllib.parse import quote
 
 import memwell
 from memwell.records import Space
-from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.codec import Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
-from memwell.runtime.wire.problems import Problem, error_of
 from memwell.runtime.wire.running import Job, Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import Answered, Asked, Call, Events, File, answer

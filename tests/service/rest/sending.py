@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memwell.runtime.wire.codec import decode
-from memwell.runtime.wire.problems import Problem, error_of
+from memwell.runtime.wire.codec import Problem, decode, error_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import Asked, Call, answer

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, cast
 
 from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
 from memwell.errors import InvalidInput
-from memwell.runtime.agents import Agent
-from memwell.runtime.hub import Hub
+from memwell.runtime.agents import Agent, Hub
 from memwell.values import shown
 
 _SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
@@ -60,7 +59,7 @@ class AgentBase(Agent[Msg]):
 class MsgHub(Hub[Msg]):
     """Agents that hear each other as long as the ``async with`` over the hub lasts.
 
-    As ``memwell.runtime.hub.Hub``: deliveries run together, an agent that raises or takes longer than ``timeout_s`` is
+    As ``memwell.runtime.agents.Hub``: deliveries run together, an agent that raises or takes longer than ``timeout_s`` is
     noted in ``failures``, and a deleted agent neither hears the others nor is heard.
     """
 

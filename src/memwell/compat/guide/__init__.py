@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from memwell._later import loaded_later
 
 if TYPE_CHECKING:
-    from memwell.compat.guide.chat import SimpleLLMChat
-    from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory
+    from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory, SimpleLLMChat
     from memwell.compat.guide.deployment import ProductionDeployment, VectorDatabaseComparison
     from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
     from memwell.compat.guide.network import MemoryAugmentedLLM, NeuralMemoryNetwork

@@ -17,7 +17,7 @@ from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
-from memwell.language.detect import language_of
+from memwell.language.words import language_of
 from memwell.messages import ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.local import LocalEmbedder

@@ -20,7 +20,6 @@ from memwell.compat.langchain.buffers import (
     ConversationTokenBufferMemory,
     SummarizerMixin,
 )
-from memwell.compat.langchain.chains import for_chain, for_runnable
 from memwell.compat.langchain.combined import (
     CombinedMemory,
     CombinedMemoryError,
@@ -85,6 +84,8 @@ from memwell.compat.langchain.models import (
     SUMMARY_PROMPT,
     PromptTemplate,
     as_llm,
+    for_chain,
+    for_runnable,
 )
 from memwell.compat.langchain.retrieval import (
     ConversationVectorStoreTokenBufferMemory,
@@ -95,8 +96,8 @@ from memwell.compat.langchain.retrieval import (
 if TYPE_CHECKING:
     from memwell.compat.langchain.importing import import_redis, import_sql
     from memwell.compat.langchain.redis import RedisChatMessageHistory, RedisEntityStore
+    from memwell.compat.langchain.retrieval import MemwellRetriever, MemwellVectorStore
     from memwell.compat.langchain.sql import BaseMessageConverter, DefaultMessageConverter, SQLChatMessageHistory
-    from memwell.compat.langchain.vectorstores import MemwellRetriever, MemwellVectorStore
 
 # These need packages that a program may not have, or that take long to load.
 _LAZY = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -14,10 +15,19 @@ from memwell.compat.langchain.base import OneVariable, check_keys, get_prompt_in
 from memwell.compat.langchain.buffers import ConversationTokenBufferMemory
 from memwell.compat.langchain.messages import SystemMessage
 from memwell.compat.langchain.models import PromptTemplate
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import FilterLike
+from memwell.longterm.gate import Gate, GateVerdict
+from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
 from memwell.messages import Message, Role
+from memwell.models.callables import as_embedder
+from memwell.models.ports import Embedder
+from memwell.records import SpaceLike, as_space
+from memwell.storage.protocols import Backend
+from memwell.storage.registry import open_backend, shared_backend
 from memwell.strategies.state import StrategyState, next_index, until_done
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_text, new_id, shown
 from memwell.windows import Round, rounds_of
 
 _MOST_CACHED = 100
@@ -264,3 +274,178 @@ def pieces(text: str, size: int) -> list[str]:
         found.append(text[:cut].strip())
         text = text[cut:]
     return [piece for piece in (*found, text.strip()) if piece]
+
+
+# A vector store without LangChain: documents in long-term memory, found by their words and their meaning.
+
+
+_WRITTEN = "vectorstore/written"
+
+
+class _TakesAll(Gate):
+    """Admits every text: a document that is stored must be found again."""
+
+    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
+        return GateVerdict(True, text)
+
+
+class MemwellVectorStore:
+    """Documents in the store at ``url``, durable and safe for several processes.
+
+    ``embedder`` is ``"local"`` (runs in this process, downloads nothing), None for words alone, any embedder or function,
+    or LangChain's embeddings.
+    """
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str] | Backend = "memory:",
+        *,
+        space: SpaceLike = "vectorstore",
+        embedder: Any = "local",
+    ) -> None:
+        # Each store in memory is one of its own.
+        self.backend = open_backend("memory:") if url == "memory:" else shared_backend(url)
+        self.space = as_space(space)
+        self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_TakesAll())
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        embedding: Any = "local",
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        **how: Any,
+    ) -> MemwellVectorStore:
+        """A store with these texts in it."""
+        store = cls(embedder=embedding, **how)
+        store.add_texts(texts, metadatas)
+        return store
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Store texts, on disk when it returns, and return their ids; a text replaces the stored one of its id.
+
+        Raises ``InvalidInput`` when there are not as many metadata or ids as texts.
+        """
+        given = [check_text(text, "a document's text") for text in texts]
+        for what, values in (("metadatas", metadatas), ("ids", ids)):
+            if values is not None and len(values) != len(given):
+                raise InvalidInput(f"there are {len(given)} texts and {len(values)} {what}")
+        names = [new_id() for _ in given] if ids is None else list(ids)
+        self._drop(ids or ())
+        for place, (id_, text) in enumerate(zip(names, given, strict=True)):
+            metadata = None if metadatas is None else metadatas[place]
+            self.memory.remember(text, id=id_, metadata=metadata, kind="document", trust="document")
+        self._written()
+        return names
+
+    def add_documents(self, documents: Sequence[Any], *, ids: Sequence[str] | None = None) -> list[str]:
+        """Store documents, ours or LangChain's own, and return their ids."""
+        named = [getattr(one, "id", None) or new_id() for one in documents] if ids is None else ids
+        return self.add_texts([one.page_content for one in documents], [one.metadata for one in documents], ids=named)
+
+    def similarity_search(self, query: str, k: int = 4, filter: FilterLike | None = None) -> list[Document]:  # noqa: A002 - LangChain's name for it
+        """The documents that answer the query best, best first."""
+        return [document for document, _ in self.similarity_search_with_score(query, k, filter)]
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        filter: FilterLike | None = None,  # noqa: A002 - LangChain's name for it
+    ) -> list[tuple[Document, float]]:
+        """The same, each with its score: the higher the better."""
+        found = self.memory.recall(query, limit=k, where=filter) if query.strip() else []
+        return [(_document(one), one.score) for one in found]
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The documents of these ids that exist."""
+        return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
+
+    def delete(self, ids: Sequence[str] | None = None) -> bool:
+        """Erase documents for good; a missing one is no error. Without ids nothing is erased."""
+        self._drop(ids or ())
+        self._written()
+        return True
+
+    def delete_collection(self) -> None:
+        """Erase all documents for good."""
+        self.memory.erase_all()
+        self._written()
+
+    def version(self) -> int:
+        """A number that changes with every write, in this process or another."""
+        entry = self.backend.kv.get(self.space / "memwell", _WRITTEN)
+        return 0 if entry is None else entry.version
+
+    def as_retriever(self, *, search_kwargs: Mapping[str, Any] | None = None, **_: Any) -> MemwellRetriever:
+        """A retriever over it; ``search_kwargs`` are those of ``similarity_search``, such as ``{"k": 1}``."""
+        return MemwellRetriever(self, dict(search_kwargs or {}))
+
+    def _written(self) -> None:
+        self.backend.kv.put(self.space / "memwell", _WRITTEN, True)
+
+    def _drop(self, ids: Iterable[str]) -> None:
+        if found := [id_ for id_ in ids if self._found(id_) is not None]:
+            self.memory.erase(found)
+
+    def _found(self, id_: str) -> Recalled | None:
+        try:
+            return self.memory.get(id_)
+        except NotFound:
+            return None
+
+    aadd_texts = asyncify(add_texts)
+    aadd_documents = asyncify(add_documents)
+    asimilarity_search = asyncify(similarity_search)
+    asimilarity_search_with_score = asyncify(similarity_search_with_score)
+    aget_by_ids = asyncify(get_by_ids)
+    adelete = asyncify(delete)
+    adelete_collection = asyncify(delete_collection)
+
+
+class MemwellRetriever:
+    """Finds documents in a vector store."""
+
+    def __init__(self, vectorstore: MemwellVectorStore, search_kwargs: Mapping[str, Any]) -> None:
+        self.vectorstore = vectorstore
+        self.search_kwargs = dict(search_kwargs)
+
+    def invoke(self, query: str) -> list[Document]:
+        """The documents that answer the query best, best first."""
+        return self.vectorstore.similarity_search(query, **self.search_kwargs)
+
+    def get_relevant_documents(self, query: str) -> list[Document]:
+        """The older name of ``invoke``."""
+        return self.invoke(query)
+
+    def add_documents(self, documents: Sequence[Any], *, ids: Sequence[str] | None = None) -> list[str]:
+        """Store documents, and return their ids."""
+        return self.vectorstore.add_documents(documents, ids=ids)
+
+    ainvoke = asyncify(invoke)
+    aget_relevant_documents = asyncify(get_relevant_documents)
+    aadd_documents = asyncify(add_documents)
+
+
+def _document(found: Recalled) -> Document:
+    return Document(found.text, found.metadata, id=found.id)
+
+
+def _embedder(given: Any) -> Embedder | None:
+    if given is None:
+        return None
+    if given == "local":
+        # Loads a model's run-time, which only a program that stores documents needs.
+        from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+
+        return LocalEmbedder()
+    if hasattr(given, "embed_documents"):
+        # LangChain's embeddings.
+        return as_embedder(given.embed_documents, name=type(given).__name__)
+    return as_embedder(given)

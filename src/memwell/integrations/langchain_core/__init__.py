@@ -12,8 +12,12 @@ too, when langchain-core is not installed.
 from memwell.errors import MissingDependency
 
 try:
-    from memwell.integrations.langchain_core.histories import MemwellChatMessageHistory
-    from memwell.integrations.langchain_core.stores import MemwellByteStore, MemwellCache, MemwellStore
+    from memwell.integrations.langchain_core.stores import (
+        MemwellByteStore,
+        MemwellCache,
+        MemwellChatMessageHistory,
+        MemwellStore,
+    )
     from memwell.integrations.langchain_core.vectorstores import MemwellEmbeddings, MemwellRetriever, MemwellVectorStore
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("langchain_core", "pydantic"):

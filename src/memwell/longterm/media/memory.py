@@ -20,7 +20,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Where
 from memwell.history.media import KINDS, MediaLimits, Medium, check_kind, check_media
 from memwell.longterm.base import MemoryBase, as_ids
-from memwell.longterm.erasing import Erased
+from memwell.longterm.changing import Erased
 from memwell.longterm.media.items import (
     LIKENESS,
     Data,

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 
 from memwell.errors import ConfigurationError
-from memwell.language.detect import han_share, language_of
+from memwell.language.words import han_share, language_of
 from memwell.models.local import minilm, multilingual
 from memwell.models.local.minilm import MiniLM
 from memwell.models.local.multilingual import Multilingual

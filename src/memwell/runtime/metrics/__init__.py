@@ -1,9 +1,7 @@
 """Metrics of the service: counted per request, stored, shown on the overview page and to Prometheus."""
 
 from memwell.runtime.metrics.overview import SPANS, costs_of, figures_of, last_quality, note_quality
-from memwell.runtime.metrics.prometheus import exposition
-from memwell.runtime.metrics.recorder import Kind, Metrics, OperationCounts
-from memwell.runtime.metrics.stock import Stock
+from memwell.runtime.metrics.recorder import Kind, Metrics, OperationCounts, Stock, exposition
 from memwell.runtime.metrics.trends import FIGURES
 
 __all__ = [

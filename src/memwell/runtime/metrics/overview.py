@@ -27,7 +27,7 @@ from memwell.runtime.metrics.trends import (
     latency_of,
     percentile,
 )
-from memwell.runtime.wire.figures import Active, Availability, Costs, Failure, Figures, ModelCost, Point, Quality, Queue
+from memwell.runtime.wire.running import Active, Availability, Costs, Failure, Figures, ModelCost, Point, Quality, Queue
 from memwell.storage.protocols import KeyValue
 from memwell.values import shown
 

@@ -20,7 +20,7 @@ import msgspec
 from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Where
 from memwell.records import Space, paged
-from memwell.runtime.wire.figures import Latency
+from memwell.runtime.wire.running import Latency
 from memwell.storage.protocols import KeyValue
 
 # How many different ones there were, in bounded memory: exact while they are few, an estimate when they are many.

@@ -33,8 +33,7 @@ from memwell.longterm.media.items import (
     read_data,
 )
 from memwell.records import Space
-from memwell.runtime.remote.connection import Body, Connection, finished, result_of
-from memwell.runtime.remote.methods import Remote, called, refuses
+from memwell.runtime.remote.connection import Body, Connection, Remote, called, finished, refuses, result_of
 from memwell.runtime.wire.operations import json_text
 from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import OPERATIONS, AddMedium, FetchDocument, UploadDocument

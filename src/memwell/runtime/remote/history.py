@@ -15,8 +15,7 @@ from memwell.history.reading import Target
 from memwell.history.writing import Adding, media_of
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Space, Thread, paged
-from memwell.runtime.remote.connection import Connection
-from memwell.runtime.remote.methods import Remote, called, refuses
+from memwell.runtime.remote.connection import Connection, Remote, called, refuses
 from memwell.runtime.wire.operations import message_data
 from memwell.runtime.wire.table import OPERATIONS, AddMessages, AnnotateThread, EditMessage
 from memwell.storage.protocols import ThreadInfo, Version

@@ -12,8 +12,7 @@ from memwell.errors import AccessDenied, InvalidInput, NotGranted, Unsupported
 from memwell.filters import FilterLike, as_filter, as_mapping
 from memwell.longterm.audit import Action, AuditReport, Rules
 from memwell.longterm.base import as_ids
-from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.erasing import Erased
+from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.facts import Facts
 from memwell.longterm.journal import inner_space
 from memwell.longterm.recall import Recalled
@@ -21,9 +20,17 @@ from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant, SharedMemory
-from memwell.runtime.remote.connection import Connection, Patience, finished, number_of, result_of
+from memwell.runtime.remote.connection import (
+    Connection,
+    Patience,
+    Remote,
+    called,
+    finished,
+    number_of,
+    refuses,
+    result_of,
+)
 from memwell.runtime.remote.history import RemoteHistory
-from memwell.runtime.remote.methods import Remote, called, refuses
 from memwell.runtime.transfer import Imported, Progress
 from memwell.runtime.transfer.files import named, written
 from memwell.runtime.wire import running, table

@@ -16,13 +16,14 @@ from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
 from memwell.runtime.transfer.markdown import export_markdown, import_markdown
-from memwell.runtime.transfer.mcp import export_mcp, import_mcp
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
 from memwell.runtime.transfer.products import (
     TEXT_COLUMNS,
+    export_mcp,
     import_chatgpt,
     import_csv,
     import_langchain,
+    import_mcp,
     import_mem0,
     import_text,
 )

@@ -33,12 +33,14 @@ from memwell.runtime.transfer.files import (
     Progress,
     Tally,
     decoded,
+    entries_of,
     lines,
+    place_pages,
     reading,
+    threads_of,
     written,
 )
 from memwell.runtime.transfer.intake import Shelf
-from memwell.runtime.transfer.stream import entries_of, place_pages, threads_of
 from memwell.storage.protocols import Entry, Place, ThreadInfo
 from memwell.storage.protocols import Version as LogVersion
 from memwell.values import check_count, shown

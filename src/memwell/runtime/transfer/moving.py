@@ -26,10 +26,10 @@ from memwell.errors import (
     Unsupported,
 )
 from memwell.records import Space, Thread
-from memwell.runtime.transfer.files import Progress
-from memwell.runtime.transfer.stream import (
+from memwell.runtime.transfer.files import (
     MOST_BYTES,
     MOVING,
+    Progress,
     digests_of,
     entries_of,
     entry_bytes,

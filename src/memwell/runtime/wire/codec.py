@@ -1,7 +1,8 @@
-"""Values to JSON and back, for both sides."""
+"""JSON on the wire: how requests, answers and errors are encoded and decoded."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -10,7 +11,8 @@ from typing import Any, TypeVar, cast
 import msgspec
 import msgspec.inspect as shapes
 
-from memwell.errors import InvalidInput
+from memwell import errors
+from memwell.errors import AccessDenied, Busy, InvalidInput, MemwellError, UnreadableDocument
 from memwell.records import Space, Vector
 
 T = TypeVar("T")
@@ -139,3 +141,163 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     raise NotImplementedError(f"no JSON for {type(value).__name__}")
+
+
+# Errors over HTTP, in one table: the service writes problems by it, and the client reads them by it.
+
+
+MEDIA_TYPE = "application/problem+json"
+
+_TYPES = "urn:memwell:problem:"
+_SEGMENT = r"""(?:'[^'\\]*'|"[^"\\]*")"""
+_SPACE = re.compile(rf"Space\(({_SEGMENT}(?:, {_SEGMENT})*)\)")
+_UNSURE = re.compile(r"may (?:or may not|yet) be stored")
+_CALLS = {"erase_all()": "'everything'", "undo()": "undo"}
+"""How the library names a way out, and how the service has it."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong with a request (RFC 9457). ``code`` is for programs, ``detail`` for people.
+
+    ``request`` is the number under which the service's log has it; ``retry_after`` says after how many seconds to try
+    again; ``reason`` is why a document could not be read.
+    """
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str = ""
+    request: str = ""
+    retry_after: float | None = None
+    reason: str = ""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One line of the table: the code, the status, a short title, and the error that it stands for."""
+
+    code: str
+    status: int
+    title: str
+    error: type[MemwellError]
+
+
+KINDS = (
+    # The first line of the error's class or its nearest parent counts.
+    Kind("unreadable-document", 422, "The document cannot be read", errors.UnreadableDocument),
+    Kind("invalid-input", 422, "A value breaks a rule", errors.InvalidInput),
+    Kind("not-found", 404, "There is no such thing", errors.NotFound),
+    Kind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
+    Kind("bad-key", 401, "No valid key", errors.AccessDenied),
+    Kind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
+    Kind("foreign-origin", 403, "The request comes from elsewhere", errors.AccessDenied),
+    Kind("rate-limited", 429, "Too many requests", errors.Busy),
+    Kind("overloaded", 503, "Too much to do", errors.Busy),
+    Kind("stopping", 503, "The service is stopping", errors.Busy),
+    Kind("interrupted", 503, "The service ended before the work was done", errors.Busy),
+    Kind("loading", 503, "The models are being loaded", errors.Busy),
+    Kind("in-progress", 409, "The same request is still under way", errors.Busy),
+    Kind("conflict", 409, "Somebody got there first", errors.Conflict),
+    Kind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
+    Kind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
+    Kind("cancelled", 409, "Somebody cancelled it", errors.Conflict),
+    Kind("unsupported", 422, "This cannot be done here", errors.Unsupported),
+    Kind("file", 422, "The file cannot be used", errors.FileError),
+    Kind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
+    Kind("unavailable", 503, "The store cannot be reached", errors.BackendUnavailable),
+    Kind("store", 500, "The store failed", errors.BackendError),
+    Kind("model", 502, "The model failed", errors.ModelError),
+    Kind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
+    Kind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
+    Kind("internal", 500, "Something went wrong in the service", errors.MemwellError),
+)
+
+# What has no error of its own: HTTP's.
+HTTP_KINDS = {
+    "no-such-address": (404, "There is no such address"),
+    "method": (405, "This address is not asked that way"),
+    "too-large": (413, "The request is too large"),
+    "media-type": (415, "The request is in another form than expected"),
+    "head-too-large": (431, "The address or the headers are too long"),
+    "too-slow": (408, "The request did not arrive in time"),
+    "malformed": (400, "The request cannot be understood"),
+    "foreign-host": (421, "The service does not answer to this name"),
+}
+
+_BY_CODE = {kind.code: kind for kind in KINDS}
+
+
+def kind_of(error: MemwellError) -> Kind:
+    """The line of the table for an error."""
+    code = getattr(error, "code", None)
+    if isinstance(code, str) and code in _BY_CODE:
+        return _BY_CODE[code]
+    for class_ in type(error).__mro__:
+        for kind in KINDS:
+            if kind.error is class_:
+                return kind
+    return _BY_CODE["internal"]
+
+
+def problem_of(error: MemwellError, *, request: str = "") -> Problem:
+    """The problem of an error. What the store or the set-up says of itself stays in the service's log."""
+    kind = kind_of(error)
+    return Problem(
+        type=_TYPES + kind.code,
+        title=kind.title,
+        status=kind.status,
+        code=kind.code,
+        detail=_detail(error, kind, request),
+        request=request,
+        retry_after=error.retry_after if isinstance(error, Busy) else (1.0 if kind.status == 503 else None),
+        reason=error.reason if isinstance(error, UnreadableDocument) else "",
+    )
+
+
+def _detail(error: MemwellError, kind: Kind, request: str) -> str:
+    """The sentence for the caller. It does not name the store."""
+    if kind.code == "unavailable":
+        stored = "; what was written may or may not be stored" if _UNSURE.search(str(error)) else ""
+        return f"the store cannot be reached or stays busy{stored}; try again"
+    if kind.code == "read-only":
+        return "the store can only be read now: it is sealed, write-protected or a replica"
+    if kind.status in (500, 501) and kind.code != "missing-dependency":
+        return f"the service's log has it under {request}"
+    return _plainly(str(error))
+
+
+def _plainly(text: str) -> str:
+    """A message of the library for those who do not speak Python."""
+    for call, words in _CALLS.items():
+        text = text.replace(call, words)
+    return _SPACE.sub(lambda found: " / ".join(ast.literal_eval(f"({found[1]},)")), text)
+
+
+def http_problem(code: str, detail: str = "", *, request: str = "", retry_after: float | None = None) -> Problem:
+    """A problem of HTTP itself, by its code."""
+    status, title = HTTP_KINDS[code]
+    return Problem(
+        type=_TYPES + code,
+        title=title,
+        status=status,
+        code=code,
+        detail=detail,
+        request=request,
+        retry_after=retry_after,
+    )
+
+
+def error_of(problem: Problem) -> MemwellError:
+    """The error that a problem tells of, for a client to raise."""
+    kind = _BY_CODE.get(problem.code)
+    message = problem.detail or problem.title
+    if kind is None:
+        return errors.InvalidInput(message) if problem.status < 500 else errors.BackendError(message)
+    options: dict[str, Any] = {}
+    if issubclass(kind.error, AccessDenied):
+        options = {"code": kind.code}
+    elif issubclass(kind.error, Busy):
+        options = {"code": kind.code, "retry_after": problem.retry_after or 1.0}
+    elif issubclass(kind.error, UnreadableDocument):
+        options = {"reason": problem.reason or "broken"}
+    return kind.error(message, **options)

@@ -1,4 +1,4 @@
-"""Keys, jobs, the audit log, grants and the state of the service: requests and answers that no engine has."""
+"""The shapes of jobs, keys, logs, grants and metrics on the wire."""
 
 from __future__ import annotations
 
@@ -165,3 +165,171 @@ class Health(Answer, frozen=True):
     status: str
     version: str
     checks: dict[str, str] | None = None
+
+
+# The figures of a service as its overview shows them: of one space, or of the whole for who runs it.
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """How long calls took, in seconds. A percentile is right to within a fifth of itself; None when there was no call."""
+
+    count: int = 0
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+
+class OperationFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation of the service since this process began, and in its last five minutes."""
+
+    operation: str
+    requests: int
+    errors: int
+    """Answers of 500 and above."""
+    bytes: int
+    """What was received and sent, as far as it was told."""
+    latency: Latency
+    recent: Latency
+
+
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """How reliably requests of the span were answered."""
+
+    requests: int
+    errors: int
+    """Answers of 500 and above: the service's own failures."""
+    refused: int
+    """Answers of 400 to 499: requests that were wrong, not allowed, or too many."""
+    share: float | None
+    """The share of requests that did not end in an error of the service; None when there was none."""
+    uptime_s: float
+    """How long the process that tells this has been running."""
+    in_flight: int
+    """The requests this process is at now; 0 where the figures are those of one space."""
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored. None is a count that the store cannot tell without reading everything."""
+
+    conversations: int | None = None
+    messages: int | None = None
+    memories: int | None = None
+    """Those that were forgotten and can still be brought back included, and media, which are memories too."""
+    documents: int | None = None
+    chunks: int | None = None
+    media: int | None = None
+    counted: datetime
+    """When this was counted: some of it takes time, and is not counted anew for every question."""
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """The work that is still to be done in the background."""
+
+    words: int = 0
+    """Memories that cannot be found by their words yet."""
+    vectors: int = 0
+    """Memories and chunks that cannot be found by their meaning yet."""
+    spaces: int = 0
+    """How many spaces are owed something."""
+    jobs: int = 0
+    """Exports, imports and the like that wait or are under way."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that the service failed to answer. It holds nothing of what was asked."""
+
+    time: datetime
+    operation: str
+    status: int
+    code: str
+
+
+class Active(msgspec.Struct, frozen=True, kw_only=True):
+    """Who was there. Up to 256 it is exact; of more it is an estimate with a standard error of 6 %."""
+
+    spaces_day: int = 0
+    spaces_week: int = 0
+    speakers_day: int = 0
+    """People named as speakers; the same name in two spaces is two people."""
+    speakers_week: int = 0
+
+
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
+    """How well recall did when it was last measured with ``memwell bench recall --note-in``."""
+
+    data: str
+    ndcg10: float
+    recall10: float
+    queries: int
+    time: datetime
+
+
+class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
+    """What one model took in the month."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """None when its price is not known."""
+
+
+class Costs(msgspec.Struct, frozen=True, kw_only=True):
+    """What models took in the calendar month, in UTC, of all processes together."""
+
+    month: str
+    """Such as ``2026-11``."""
+    spent: float
+    cap: float | None
+    """What may be spent in a month; None is no cap."""
+    models: list[ModelCost]
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a trend, from ``time`` on. Counts are those of the step, times are seconds; None where there is none."""
+
+    time: datetime
+    requests: int = 0
+    writes: int = 0
+    recalls: int = 0
+    errors: int = 0
+    write_p50: float | None = None
+    write_p95: float | None = None
+    recall_p50: float | None = None
+    recall_p95: float | None = None
+    memories: int | None = None
+    """How many there were, as last counted in the step or before; None before anybody counted."""
+    conversations: int | None = None
+    active: int = 0
+    """Spaces, in figures of the whole; in those of a space its speakers, and at least 1 when it was used."""
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the overview shows. What is said of a span holds for all processes of the service together."""
+
+    now: datetime
+    span: str
+    """``1h``, ``24h``, ``7d`` or ``30d``."""
+    since: datetime
+    """When the span begins, and with it the first step of the trends."""
+    step_s: int
+    """How long a step of the trends is."""
+    whole: bool
+    """Whether these are the figures of the whole service; otherwise they are of one space, and of no other."""
+    complete: bool
+    """False when so many spaces were busy at once that requests of this one were counted in the whole only."""
+    availability: Availability
+    totals: Stored
+    write: Latency
+    recall: Latency
+    queue: Queue
+    errors: list[Failure]
+    """The last ones, newest first, at most 20."""
+    active: Active
+    quality: Quality | None
+    costs: Costs | None
+    """None where nobody keeps account, and in the figures of a space."""
+    operations: list[OperationFigures]
+    """Of this process alone; empty in the figures of a space."""
+    trends: list[Point]

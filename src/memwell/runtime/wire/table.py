@@ -17,9 +17,8 @@ from memwell.history import History
 from memwell.knowledge.documents import Document, Found
 from memwell.knowledge.handle import Knowledge
 from memwell.longterm.base import MemoryVersion
-from memwell.longterm.changing import Forgotten
+from memwell.longterm.changing import Erased, Forgotten
 from memwell.longterm.consolidation import Compression
-from memwell.longterm.erasing import Erased
 from memwell.longterm.facts import Clash, Fact, FactEdge, Facts
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.media.memory import MediaMemory
@@ -32,7 +31,6 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant
 from memwell.runtime.wire import running
 from memwell.runtime.wire.codec import Answer, Request
-from memwell.runtime.wire.figures import Figures
 from memwell.runtime.wire.operations import (
     ADMIN,
     ANY_KEY,
@@ -51,6 +49,7 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
+from memwell.runtime.wire.running import Figures
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round

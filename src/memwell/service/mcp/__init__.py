@@ -8,8 +8,7 @@ from __future__ import annotations
 from memwell.errors import MissingDependency
 
 try:
-    from memwell.service.mcp.http import CALL, McpApp
-    from memwell.service.mcp.server import TOOLS, Choice, build_server, serve_stdio
+    from memwell.service.mcp.server import CALL, TOOLS, Choice, McpApp, build_server, serve_stdio
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
         raise

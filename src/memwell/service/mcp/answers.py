@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from memwell.knowledge.documents import Found as FoundPassage
-from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted
+from memwell.language.words import language_of
 from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled
 from memwell.runtime.context import Receipt

@@ -21,9 +21,8 @@ from memwell.filters import AllOf, AnyOf, Filter, Where
 from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
-from memwell.runtime.transfer.mcp import KEY, Entity, Graph, Observed, Related, observed, part_of, related
-from memwell.service.mcp.calls import WRITE
-from memwell.service.mcp.tool import Answer, Tool, argument, arguments, json_of
+from memwell.runtime.transfer.products import KEY, Entity, Graph, Observed, Related, observed, part_of, related
+from memwell.service.mcp.tools import WRITE, Answer, Tool, argument, arguments, json_of
 from memwell.values import shown
 
 _T = TypeVar("_T")

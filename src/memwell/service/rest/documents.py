@@ -32,7 +32,7 @@ from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import AddMedium, FetchDocument, Media, Passages, UploadDocument
 from memwell.service.call import Call, File, handles
 from memwell.service.jobs import Ongoing, Report, Work, repeated
-from memwell.service.rest.jobs import label_of, taken_upload
+from memwell.service.rest.running import label_of, taken_upload
 from memwell.values import check_text, shown
 
 T = TypeVar("T")

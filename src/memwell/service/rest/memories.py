@@ -20,8 +20,7 @@ from memwell.history import History
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
 from memwell.longterm.base import utc_now
-from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.erasing import Erased
+from memwell.longterm.changing import Erased, Forgetting, Forgotten
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.journal import PendingWork
 from memwell.longterm.profiles import LANGUAGES

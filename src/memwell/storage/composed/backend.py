@@ -13,11 +13,9 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.blobs import PlacedBlobs
 from memwell.storage.composed.feeding import Progress, Reconciled
 from memwell.storage.composed.index import FollowedIndex
-from memwell.storage.composed.placed import placed, take_home
-from memwell.storage.composed.spaces import spaces_of
+from memwell.storage.composed.placed import PlacedBlobs, placed, spaces_of, take_home
 from memwell.storage.elsewhere import REMEMBERED
 from memwell.storage.engines import Attached
 from memwell.storage.protocols import Backend, Blobs, KeyValue, MessageLog

@@ -1,19 +1,23 @@
-"""Conversations and values in another store than the home; what memwell itself keeps about a space stays in the home.
-
-Journals, jobs, marks and documents change together with records, in transactions of the home. They are in spaces with a
-segment ``memwell`` (see ``domains``), and those are the home's, whatever else lives in the other store.
-"""
+"""Parts of a composed store that are placed in other stores: conversations, values, blobs, and the list of all spaces."""
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import groupby
+from typing import Any, TypeAlias, TypeVar, cast
 
-from memwell.records import Space, Thread, paged
-from memwell.storage.domains import is_memwells
+from memwell.errors import BackendError, BackendUnavailable, NotFound
+from memwell.records import Page, Space, Thread, paged
+from memwell.storage import arguments as given
+from memwell.storage.arguments import is_memwells
+from memwell.storage.composed.feeding import is_own, own_space
 from memwell.storage.elsewhere import REMEMBERED
-from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.protocols import Backend, Blobs, KeyValue, ThreadInfo
 
 T = TypeVar("T")
 
@@ -76,3 +80,226 @@ def _copy_thread(source: Backend, target: Backend, thread: Thread) -> None:
     while places:
         places = source.log.places(thread, after=places[-1].index, limit=_PAGE)
         target.log.restore(info, places)
+
+
+# Blobs in another place, and the references to them in the home store. Bytes without a reference are not there.
+
+
+REFERENCES = "blob-references"
+_BLOBS_PAGE = 1000
+
+
+class PlacedBlobs(Blobs):
+    """The bytes of ``opener``'s store, as far as ``kv`` refers to them.
+
+    ``afterwards`` and ``if_undone`` have work done at the end of the home's transaction that the caller is inside of.
+    """
+
+    def __init__(
+        self,
+        kv: KeyValue,
+        opener: Callable[[], Blobs],
+        place: str,
+        *,
+        transaction: Callable[[], AbstractContextManager[None]],
+        afterwards: Callable[[Callable[[], object]], None],
+        if_undone: Callable[[Callable[[], object]], None],
+    ) -> None:
+        self._kv = kv
+        self._opener = opener
+        self._place = place
+        self._transaction = transaction
+        self._afterwards = afterwards
+        self._if_undone = if_undone
+        self._lock = threading.Lock()
+        self._opened: Blobs | None = None
+
+    def put(self, space: Space, data: bytes) -> str:
+        there = own_space(given.check_space(space), REFERENCES)
+        blob = given.check_blob(data)
+        digest = hashlib.sha256(blob).hexdigest()
+        with self._transaction():
+            self._kv.put(there, digest, {"bytes": len(blob), "space": list(space)})
+            self._if_undone(lambda: self._remove(space, digest))
+            self._part().put(space, blob)
+        return digest
+
+    def get(self, space: Space, digest: str) -> bytes:
+        self._refer(space, digest)
+        try:
+            return self._part().get(space, digest)
+        except NotFound as error:
+            # Another caller may have deleted it between the two looks.
+            self._refer(space, digest)
+            raise BackendError(f"the bytes of blob {digest!r} are missing from {self._place}") from error
+
+    def _refer(self, space: Space, digest: str) -> None:
+        there = own_space(given.check_space(space), REFERENCES)
+        if self._kv.get(there, given.check_digest(digest)) is None:
+            raise NotFound(f"the space holds no blob {digest!r}")
+
+    def delete(self, space: Space, digest: str) -> bool:
+        there = own_space(given.check_space(space), REFERENCES)
+        given.check_digest(digest)
+        with self._transaction():
+            known = self._kv.delete(there, digest)
+            if known:
+                self._afterwards(lambda: self._remove(space, digest))
+        return known
+
+    def _remove(self, space: Space, digest: str) -> bool:
+        """Delete bytes without a reference; whether that was done. While their place is away they stay, unseen."""
+        with suppress(BackendError), self._transaction():
+            if self._kv.get(own_space(space, REFERENCES), digest) is None:
+                return self._part().delete(space, digest)
+        return False
+
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        page = self._kv.scan(own_space(given.check_space(space), REFERENCES), limit=limit, cursor=cursor)
+        return Page([entry.key for entry in page.items], page.next)
+
+    def count(self, spaces: Iterator[Space]) -> int:
+        """How many there are, by the references in these spaces of the home store."""
+        return sum(self._kv.count(space) for space in spaces if REFERENCES in space and is_own(space))
+
+    # In step
+
+    def problems(self, spaces: Iterator[Space]) -> list[str]:
+        """What is referred to and missing, and what is there and not referred to."""
+        return [complaint for space in spaces for complaint in self._compared(space)]
+
+    def _compared(self, space: Space) -> Iterator[str]:
+        referred, there = self._both(space)
+        for digest in sorted(referred - there):
+            yield f"the bytes of blob {digest} of the space {space!r} are missing from {self._place}"
+        for digest in sorted(there - referred):
+            yield f"nothing refers to the blob {digest} of the space {space!r} in {self._place}: run memwell reindex"
+
+    def reconcile(self, spaces: Iterator[Space]) -> int:
+        """Remove bytes without a reference; how many there were. Raises ``BackendUnavailable``."""
+        removed = 0
+        for space in spaces:
+            referred, there = self._both(space)
+            removed += sum(self._remove(space, digest) for digest in sorted(there - referred))
+        return removed
+
+    def _both(self, space: Space) -> tuple[set[str], set[str]]:
+        part = self._part()
+        there = set(paged(lambda cursor: part.scan(space, limit=_BLOBS_PAGE, cursor=cursor)))
+        return set(paged(lambda cursor: self.scan(space, limit=_BLOBS_PAGE, cursor=cursor))), there
+
+    def facts(self) -> dict[str, Any]:
+        """Where the bytes are, and whether that place answers."""
+        try:
+            self._part().scan(Space("memwell", "asked"), limit=1)
+        except BackendError as error:
+            return {"place": self._place, "answers": False, "why": str(error)}
+        return {"place": self._place, "answers": True}
+
+    def _part(self) -> Blobs:
+        with self._lock:
+            if self._opened is None:
+                try:
+                    self._opened = self._opener()
+                except BackendError as error:
+                    raise BackendUnavailable(f"the blobs at {self._place} are away: {error}") from error
+            return self._opened
+
+
+# The spaces of several stores in one order. What a composed store keeps for itself in its home is not among them.
+
+
+_SURE = 196
+"""How many bytes of a path every store orders by."""
+
+_PART_OF = REMEMBERED.encoded()
+"""Where another store notes whose part it is."""
+
+_Item: TypeAlias = tuple[str, str]
+"""Where a space comes in the order, and its encoded path: the same, but for a few that are listed where they are kept."""
+
+
+def spaces_of(home: Backend, others: Sequence[Backend], limit: int, cursor: str | None) -> Page[Space]:
+    """One page of all spaces. A cursor is a place in the order of encoded paths, for every store that is asked."""
+    sources = [_of_home(home, cursor), *(_of_other(one, cursor) for one in others)]
+    found: list[_Item] = []
+    for item in heapq.merge(*sources):
+        if found and item == found[-1]:
+            continue
+        found.append(item)
+        if len(found) > limit:
+            break
+    items = [Space.decode(path) for _, path in found[:limit]]
+    return Page(items, found[limit - 1][0] if len(found) > limit else None)
+
+
+def _paths(store: Backend, after: str | None) -> Iterator[str]:
+    """The encoded paths behind a place, in their order.
+
+    A store may keep long paths by their beginnings and have those that begin alike in an order of its own. They are few,
+    and read together.
+    """
+    start = after if after is None or len(_beginning(after)) < _SURE else _beginning(after).decode(errors="ignore")
+
+    def read(cursor: str | None) -> Page[Space]:
+        return store.spaces(limit=_PAGE, cursor=start if cursor is None else cursor)
+
+    for _, alike in groupby((space.encoded() for space in paged(read)), key=_beginning):
+        for path in sorted(alike):
+            if after is None or path > after:
+                yield path
+
+
+def _beginning(path: str) -> bytes:
+    return path.encode()[:_SURE]
+
+
+def _of_other(store: Backend, after: str | None) -> Iterator[_Item]:
+    return ((path, path) for path in _paths(store, after) if path != _PART_OF)
+
+
+def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:
+    """The home's spaces; where there are only references to blobs, the space whose blobs they are.
+
+    A space comes behind all that are under it, so its references are met before its turn. Those that were met before the
+    cursor belong to spaces that the cursor's is under.
+    """
+    owners = [] if after is None else list(_owners_above(home, Space.decode(after)))
+    heapq.heapify(owners)
+    for path in _paths(home, after):
+        space = Space.decode(path)
+        while owners and owners[0] < path:
+            owner = heapq.heappop(owners)
+            yield owner, owner
+        if not is_own(space):
+            yield path, path
+        elif REFERENCES in space:
+            owner = _owner(home, space)
+            if owner is None:
+                continue
+            if own_space(owner, REFERENCES)[: len(owner)] == owner:
+                heapq.heappush(owners, owner.encoded())
+            elif not _is_listed(home, owner.encoded()):
+                # One that is too deep to have its references under it. Its turn may be over.
+                yield path, owner.encoded()
+    while owners:
+        owner = heapq.heappop(owners)
+        yield owner, owner
+
+
+def _owner(home: Backend, references: Space) -> Space | None:
+    entries = home.kv.scan(references, limit=1).items
+    return Space(*cast("dict[str, list[str]]", entries[0].value)["space"]) if entries else None
+
+
+def _is_listed(home: Backend, path: str) -> bool:
+    # Nothing but the path itself comes between the two.
+    before = path[:-1] + "\\"
+    return next(_paths(home, before), None) == path
+
+
+def _owners_above(home: Backend, space: Space) -> Iterator[str]:
+    for depth in range(1, len(space)):
+        above = Space(*space[:depth])
+        if home.kv.scan(own_space(above, REFERENCES), limit=1).items:
+            yield above.encoded()

@@ -18,7 +18,6 @@ from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
-from memwell.storage.postgres.blobs import PostgresBlobs
 from memwell.storage.postgres.connections import (
     Address,
     Connections,
@@ -34,7 +33,7 @@ from memwell.storage.postgres.connections import (
     translated,
 )
 from memwell.storage.postgres.index import PostgresIndex
-from memwell.storage.postgres.kv import PostgresKeyValue
+from memwell.storage.postgres.kv import PostgresBlobs, PostgresKeyValue
 from memwell.storage.postgres.log import PostgresLog
 from memwell.storage.postgres.schema import (
     SEALED_TABLES,

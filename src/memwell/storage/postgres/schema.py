@@ -17,7 +17,7 @@ import psycopg
 
 from memwell.errors import BackendError, ConfigurationError
 from memwell.records import Space
-from memwell.storage.domains import domain
+from memwell.storage.arguments import domain
 
 Link: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 

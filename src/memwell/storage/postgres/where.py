@@ -132,5 +132,3 @@ def _text(place: str) -> str:
 
 
 _DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
-
-__all__ = ["ALWAYS", "ENTRY", "RECORD", "Condition", "Subject", "compiled", "filter_document"]

@@ -18,10 +18,9 @@ from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Backend
-from memwell.storage.sqlite.blobs import SqliteBlobs
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction
 from memwell.storage.sqlite.index import SqliteIndex
-from memwell.storage.sqlite.kv import SqliteKeyValue
+from memwell.storage.sqlite.kv import SqliteBlobs, SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import (
     MIGRATIONS,

@@ -449,6 +449,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-__all__ = ["Backup", "BackupRefused", "Progress", "Restored", "back_up", "identity_of", "is_in_use", "restore"]

@@ -218,6 +218,3 @@ class Vectors:
         """Stop building and wait for the builder to see it."""
         self._stopped = True
         self.wait()
-
-
-__all__ = ["SqliteVectorRows", "Vectors"]

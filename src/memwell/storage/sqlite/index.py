@@ -356,6 +356,3 @@ def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:
     _, id_, kind, stamp, metadata, text = row
     unpacked = None if vector is None else unpack_half(vector)
     return stored_record(text, space, id_, kind, datetime.fromisoformat(stamp), _decode(metadata), unpacked)
-
-
-__all__ = ["SqliteIndex"]

@@ -81,5 +81,3 @@ def _contains(wanted: Any, kind: str, value: str) -> Condition:
 
 
 _DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
-
-__all__ = ["ALWAYS", "ENTRY", "RECORD", "Condition", "Subject", "compiled"]

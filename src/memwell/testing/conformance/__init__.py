@@ -16,15 +16,13 @@ failed assertion explain itself.
 """
 
 from memwell.testing.conformance.backend import BackendSuite
-from memwell.testing.conformance.blobs import BlobsSuite
-from memwell.testing.conformance.congruence import CongruenceSuite
+from memwell.testing.conformance.congruence import CongruenceSuite, KillsSuite, SequencesSuite
 from memwell.testing.conformance.copies import CopiesSuite
 from memwell.testing.conformance.index import RecordIndexSuite
 from memwell.testing.conformance.isolation import IsolationSuite
-from memwell.testing.conformance.kv import KeyValueSuite
+from memwell.testing.conformance.kv import BlobsSuite, KeyValueSuite
 from memwell.testing.conformance.log import MessageLogSuite
 from memwell.testing.conformance.refusals import RefusalsSuite
-from memwell.testing.conformance.sequences import KillsSuite, SequencesSuite
 from memwell.testing.conformance.suite import Suite
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.mcp.tool import Tool
-from memwell.service.mcp.tools import MEMORY_TOOLS
+from memwell.service.mcp.tools import MEMORY_TOOLS, Tool
 
 GIVEN: dict[str, dict[str, Any]] = {
     "remember": {

@@ -361,7 +361,7 @@ def _long_term(section: Section, folder: Path, *, quick: bool) -> None:
     fragments = [AgentMemoryFragment(writer.text()[:160], importance=0.5) for _ in range(size)]
     for start in range(0, size, 5_000):
         long_term.write_batch_sync(fragments[start : start + 5_000])
-    store.settle()
+    store.flush()
     for fragment in fragments[:5]:
         hybrid.write_sync(fragment)
     # A fragment's importance goes up to ten, a memory's to one.

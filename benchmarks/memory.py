@@ -366,13 +366,13 @@ class Spent(NamedTuple):
         with memwell.open(folder / "apart.db", embedder=embedder, work=False) as engine:
             stored = _cpu(lambda: [engine.remember(text) for text in texts])
             words = _cpu(engine.catch_up)
-            assert engine.owed().words == 0
+            assert engine.pending().words == 0
             vectors = _cpu(engine.flush)
         with memwell.open(folder / "once.db", embedder=embedder, work=False) as engine:
             for text in texts:
                 engine.remember(text)
             at_once = _cpu(engine.flush)
-            assert engine.owed().vectors == 0
+            assert engine.pending().vectors == 0
         return cls(stored, words, vectors, at_once)
 
 

@@ -31,7 +31,7 @@ from tests.senses import Sense
 
 COMMANDS = (
     "demo", "threads", "show", "doctor", "remember", "recall", "context", "forget", "undo", "erase", "audit", "export",
-    "import", "profile", "facts", "settle", "bench", "ingest", "documents", "ask", "tune", "explain",
+    "import", "profile", "facts", "flush", "bench", "ingest", "documents", "ask", "tune", "explain",
 )  # fmt: skip
 
 
@@ -504,7 +504,7 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
         m.at("bob").remember("我喜欢喝茶。")
     assert_told(run("settle", "--store", "app.db"), "Worked off: 3")
     with memwell.open(tmp_path / "app.db", work=False) as m:
-        assert m.owed().vectors == m.at("bob").owed().vectors == 0
+        assert m.pending().vectors == m.at("bob").owed().vectors == 0
     assert_told(run("settle", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
 
 
@@ -514,7 +514,7 @@ def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
         m.at("bob").remember("Bob likes milk.")
     assert_told(run("settle", "--store", "app.db", "--space", "bob"), "Worked off: 1")
     with memwell.open(tmp_path / "app.db", work=False) as m:
-        assert (m.owed().vectors, m.at("bob").owed().vectors) == (1, 0)
+        assert (m.pending().vectors, m.at("bob").owed().vectors) == (1, 0)
 
 
 def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):
@@ -527,8 +527,8 @@ def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path)
         assert outcome.code == 1
         assert word in "".join(outcome.err.split()) or word in " ".join(outcome.err.split())
     with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
-        assert (m.owed().words, m.owed().vectors) == (0, 1)
-        assert m.indexer.embedders.is_current()
+        assert (m.pending().words, m.pending().vectors) == (0, 1)
+        assert m.memory.indexer.embedders.is_current()
 
 
 def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Run, tmp_path: Path):
@@ -540,7 +540,7 @@ def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Ru
     assert outcome.code == 0
     assert "Worked off: 1" in outcome.out
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        assert m.owed().vectors == 0
+        assert m.pending().vectors == 0
         assert m.backend.index.info(m.space).dimensions == 64
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import inspect
 import threading
 import warnings
 from collections.abc import Callable, Coroutine
@@ -92,7 +93,7 @@ def renamed(old: str, method: Callable[Concatenate[S, P], T]) -> Callable[Concat
     async def async_alias(self: S, /, *args: Any, **kwargs: Any) -> Any:
         return await call(self, *args, **kwargs)
 
-    made = functools.wraps(method)(async_alias if asyncio.iscoroutinefunction(method) else alias)
+    made = functools.wraps(method)(async_alias if inspect.iscoroutinefunction(method) else alias)
     made.__name__ = old
     made.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
     made.__doc__ = f"Deprecated: call ``{new}``."

@@ -71,9 +71,9 @@ ANN = Space("ann")
 def filled(store: Path, memories: int = 5) -> None:
     with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
         m.remember([f"Ann saw film number {n}." for n in range(memories)])
-        m.settle()
+        m.flush()
         m.at("bob").remember("Bob likes milk.")
-        m.at("bob").settle()
+        m.at("bob").flush()
         m.knowledge.add("Cheese is made of milk.", id="cheese")
 
 

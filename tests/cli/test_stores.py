@@ -64,4 +64,4 @@ def test_a_file_named_as_json_that_is_none_is_refused(run: Run, served: Served, 
     assert (outcome.code, outcome.out) == (1, "")
     assert "line 1" in outcome.err
     with served.memory("acme") as memory, pytest.raises(InvalidInput, match=r"^'x\.jsonl' is not JSON: line 1"):
-        memory.bring(tmp_path / "x.jsonl")
+        memory.import_file(tmp_path / "x.jsonl")

@@ -105,13 +105,13 @@ def test_an_embedder_that_fails_leaves_chunks_to_be_found_by_words_and_settle_co
     told = list[object]()
     knowledge = filled(knowledge_over(backend, embedder=embedder, notify=told.append))
     chunks = knowledge.count().chunks
-    assert knowledge.owed().vectors == chunks
+    assert knowledge.pending().vectors == chunks
     assert told
     assert "28 days" in knowledge.recall("paid leave of employees")[0].text
     assert backend.index.info(knowledge.space).vectors == 0
     embedder.broken = False
-    knowledge.settle()
-    assert knowledge.owed().vectors == 0
+    knowledge.flush()
+    assert knowledge.pending().vectors == 0
     assert backend.index.info(knowledge.space).vectors == chunks
     assert "dense" in knowledge.recall("paid leave of employees")[0].signals
 
@@ -119,7 +119,7 @@ def test_an_embedder_that_fails_leaves_chunks_to_be_found_by_words_and_settle_co
 def test_what_was_added_before_there_was_an_embedder_gets_its_vectors(backend: Backend):
     filled(knowledge_over(backend, embedder=None))
     knowledge = knowledge_over(backend)
-    knowledge.settle()
+    knowledge.flush()
     info = backend.index.info(knowledge.space)
     assert info.vectors == info.records > 0
 
@@ -129,7 +129,7 @@ def test_a_changed_embedder_embeds_everything_anew(backend: Backend):
     other = knowledge_over(backend, embedder=HashEmbedder(128))
     assert "28 days" in other.recall("paid leave of employees")[0].text, "words work meanwhile"
     other.add("A new one, in between.", id="new")
-    other.settle()
+    other.flush()
     info = backend.index.info(other.space)
     assert (info.dimensions, info.vectors) == (128, info.records)
     assert "dense" in other.recall("paid leave of employees")[0].signals

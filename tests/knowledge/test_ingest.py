@@ -323,7 +323,7 @@ def test_an_embedder_that_fails_is_not_asked_again_for_every_file(backend: Backe
     assert embedder.texts <= 2 * report.chunks
     embedder.broken = False
     assert knowledge.ingest(folder).warnings == ()
-    assert knowledge.owed().vectors == 0
+    assert knowledge.pending().vectors == 0
 
 
 def test_a_report_can_be_read_by_people(knowledge: Knowledge, folder: Path):
@@ -414,7 +414,7 @@ def test_two_processes_ingest_the_same_folder_at_once(folder: Path, tmp_path: Pa
         knowledge = Knowledge(backend, "ann", embedder=HashEmbedder(64))
         assert knowledge.count().documents == len(SHELF) + 30
         assert knowledge.count().chunks == sum(one.chunks for one in knowledge.documents())
-        assert knowledge.owed().vectors == 0
+        assert knowledge.pending().vectors == 0
         assert backend.check() == []
 
 

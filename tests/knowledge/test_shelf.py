@@ -41,11 +41,11 @@ def test_a_text_that_the_embedder_cannot_take_does_not_hold_up_the_others(backen
 
     knowledge = knowledge_over(backend, embedder=Picky(64), chunking=Chunking(tokens=8, overlap=0, least=0))
     knowledge.add("Some poison is here.\n\nSome honey is there.\n\nSome milk is nowhere now.", id="bad")
-    knowledge.settle()
+    knowledge.flush()
     assert backend.index.info(knowledge.space).vectors == 2
-    assert knowledge.owed().vectors == 0
-    knowledge.settle()
-    assert (knowledge.count().chunks, knowledge.owed().vectors) == (3, 0)
+    assert knowledge.pending().vectors == 0
+    knowledge.flush()
+    assert (knowledge.count().chunks, knowledge.pending().vectors) == (3, 0)
     assert "poison" in knowledge.recall("poison")[0].text
     inner = inner_space(knowledge.space)
     assert len(backend.kv.scan(inner, where=id_begins_with(DEAD)).items) == 1
@@ -60,8 +60,8 @@ def test_a_document_of_many_chunks_is_stored_before_its_vectors_are_made(
     knowledge = knowledge_over(backend)
     knowledge.add("\n\n".join(f"Entry {n} is about {n * 7919 % 10007}." * 12 for n in range(60)), id="big")
     assert knowledge.count().chunks > 8
-    assert knowledge.owed().vectors == knowledge.count().chunks
-    knowledge.settle()
+    assert knowledge.pending().vectors == knowledge.count().chunks
+    knowledge.flush()
     info = backend.index.info(knowledge.space)
     assert info.vectors == info.records
 
@@ -72,14 +72,14 @@ def test_vectors_made_while_another_embedder_took_over_are_not_stored(backend: B
     class Overtaken(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             if "late" in texts[0]:
-                knowledge_over(backend, embedder=HashEmbedder(128)).settle()
+                knowledge_over(backend, embedder=HashEmbedder(128)).flush()
             return super().embed(texts)
 
     knowledge = knowledge_over(backend, embedder=Overtaken(64))
     knowledge.add("The first one is early.", id="first")
     knowledge.add("The second one is late.", id="second")
     assert knowledge.recall("late")[0].citation.document == "second"
-    knowledge_over(backend, embedder=HashEmbedder(128)).settle()
+    knowledge_over(backend, embedder=HashEmbedder(128)).flush()
     info = backend.index.info(knowledge.space)
     assert (info.dimensions, info.vectors) == (128, 2)
 
@@ -276,10 +276,10 @@ def test_a_document_is_restored_once_with_the_vectors_that_fit(backend: Backend,
     parts = (manifest.document, shelf.parsed(manifest), manifest.chunking)
     assert other.restore(*parts, vectors={**vectors, text_key("of no chunk"): [1.0]})
     assert other.required("handbook") == manifest
-    assert (other.vectors.owed, told) == ((0, []) if with_vectors else (manifest.document.chunks, [there.space]))
+    assert (other.vectors.pending, told) == ((0, []) if with_vectors else (manifest.document.chunks, [there.space]))
     assert not other.restore(replace(manifest.document, title="another"), *parts[1:], vectors={})
     assert other.required("handbook") == manifest
-    there.settle()
+    there.flush()
     assert dict(other.vectors_of(manifest)) == dict(shelf.vectors_of(manifest))
     with pytest.raises(InvalidInput, match="no text"):
         other.restore(replace(manifest.document, id="blank"), plain(" \n"), manifest.chunking, vectors={})
@@ -292,7 +292,7 @@ def test_a_document_that_cannot_be_restored_leaves_nothing(backend: Backend):
     vectors = {key: [1.0] * (n + 3) for n, (key, _) in enumerate(shelf.vectors_of(manifest))}
     with pytest.raises(InvalidInput):
         other.restore(manifest.document, shelf.parsed(manifest), manifest.chunking, vectors=vectors)
-    assert (other.count(), other.vectors.owed, backend.facts()["blobs"]) == ((0, 0), 0, 0)
+    assert (other.count(), other.vectors.pending, backend.facts()["blobs"]) == ((0, 0), 0, 0)
 
 
 def test_the_first_vectors_say_whose_they_are(backend: Backend):

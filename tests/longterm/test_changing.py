@@ -134,7 +134,7 @@ def test_nothing_is_owed_after_everything_was_erased():
         memory.remember(["Ann likes tea.", "Ben likes coffee."])
         memory.flush()
         memory.erase_all()
-        assert (memory.owed().words, memory.owed().vectors) == (0, 0)
+        assert (memory.pending().words, memory.pending().vectors) == (0, 0)
         memory.remember("Cleo likes cocoa.")
         assert [hit.text for hit in memory.recall("cocoa")] == ["Cleo likes cocoa."]
-        assert memory.owed().words == 0
+        assert memory.pending().words == 0

@@ -192,7 +192,7 @@ def test_what_a_question_means_is_found_at_every_moment(backend: Backend, size: 
     assert {name for name, _ in seen} == {"old", "new"}
     assert backend.index.info(ANN).dimensions == size
     assert leftovers(backend) == []
-    assert memory.owed().vectors == 0
+    assert memory.pending().vectors == 0
 
 
 def test_what_is_written_meanwhile_is_found_before_and_after(backend: Backend):
@@ -371,7 +371,7 @@ def test_while_the_new_one_is_out_of_order_the_old_one_serves(backend: Backend):
     memory = Memory(backend, ANN, embedder=embedder)
     for _ in range(10):
         assert memory.indexer.work() == 0 or leftovers(backend)
-    assert memory.owed().vectors > 0
+    assert memory.pending().vectors > 0
     assert (stored_model(backend), found(memory)) == ("old", TEXTS[0])
 
 

@@ -58,7 +58,7 @@ def test_it_is_what_the_store_would_be(done: list[str], owed: list[str]):
         reading.build(marks, lambda copy, pending: memory.indexer._index_copy(copy, pending, embed=False))
         assert reading.is_fresh(marks)
         build = answers(Memory(reading.view, SPACE))
-        assert memory.owed().words == len(owed)
+        assert memory.pending().words == len(owed)
         assert build == answers(memory)
         reading.reset()
         assert reading.view is base

@@ -291,7 +291,7 @@ class TestRecalling:
         memory.flush()
         memory.remember([f"Drawer {n} contains screws." for n in range(40)] + ["The crate holds walnuts."])
         assert texts(memory, "Where are walnuts?", limit=1) == ["The crate holds walnuts."]
-        assert memory.owed().vectors > 16
+        assert memory.pending().vectors > 16
 
     @pytest.mark.parametrize("query", ["", "   ", "?!", "的", "the of and", "x" * 100_000, "😀", 'NEAR("a" *) OR -'])
     def test_any_text_may_be_asked(self, memory: Memory, query: str):
@@ -324,7 +324,7 @@ class TestChanging:
         id_ = memory.remember("Dave drives a red car.").id
         memory.flush()
         memory.update(id_, "Dave rides a bicycle.")
-        assert memory.owed().vectors == 1
+        assert memory.pending().vectors == 1
         memory.flush()
         record = memory.backend.index.get(memory.space, [id_])[0]
         assert record.vector is not None
@@ -709,7 +709,7 @@ class TestPeople:
         memory = bench.memory(chat=ScriptedChat([answer] * 5))
         memory.remember("I live in Berlin.", speaker="Ann")
         memory.flush()
-        assert memory.owed().words == 0
+        assert memory.pending().words == 0
         assert texts(memory, "where does Ann live?") == ["I live in Berlin."]
 
     def test_what_a_model_says_is_no_evidence(self, memory: Memory):
@@ -765,8 +765,8 @@ class TestFailingModels:
         memory.remember("Ann is allergic to nuts.")
         for _ in range(9):
             assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
-            assert memory.indexer.work() == 0 or memory.owed().vectors == 1
-        assert memory.owed().vectors == 1
+            assert memory.indexer.work() == 0 or memory.pending().vectors == 1
+        assert memory.pending().vectors == 1
         mended = bench.memory(embedder=_Renamed(16))
         mended.flush()
         assert mended.owed().vectors == 0
@@ -777,7 +777,7 @@ class TestFailingModels:
         memory.remember(["Ann likes tea.", "this one is poison", "Bob likes rice."])
         for _ in range(5):
             memory.indexer.work()
-        assert memory.owed().vectors == 0
+        assert memory.pending().vectors == 0
         assert bench.backend.index.info(memory.space).vectors == 2
         assert [memory.get(id_).text for id_ in memory.failures()] == ["this one is poison"]
 
@@ -869,7 +869,7 @@ def test_who_has_no_embedder_takes_no_vector_from_who_has_one(bench: Bench):
     memory = bench.memory(embedder=HashEmbedder(64))
     memory.flush()
     assert memory.backend.index.info(memory.space).vectors == 2
-    assert memory.owed().vectors == 0
+    assert memory.pending().vectors == 0
     bench.memory(embedder=None).flush()
     bench.memory(embedder=HashEmbedder(64)).flush()
     assert memory.backend.index.info(memory.space).vectors == 2

@@ -103,7 +103,7 @@ def test_the_worker_brings_vectors_in_the_background(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
         m.remember([f"number {n} of many things to remember" for n in range(100)])
         for _ in range(400):
-            if m.owed().vectors == 0:
+            if m.pending().vectors == 0:
                 break
             m.backend.kv.get(m.space, "wait")
             asyncio.run(asyncio.sleep(0.02))
@@ -113,11 +113,11 @@ def test_the_worker_brings_vectors_in_the_background(tmp_path: Path):
 def test_what_is_owed_survives_the_process(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         m.remember([f"number {n} of many things to remember" for n in range(100)])
-        assert m.owed().vectors == 100
+        assert m.pending().vectors == 100
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        assert m.owed().words == 100
+        assert m.pending().words == 100
         m.flush()
-        assert m.owed() == type(m.owed())(0, 0)
+        assert m.pending() == type(m.pending())(0, 0)
         assert m.backend.index.info(m.space).vectors == 100
 
 
@@ -341,7 +341,7 @@ def test_what_cannot_be_worked_off_is_found_all_the_same(owing: Path, embedder: 
         assert "tea" in m.profile("Alice").text()
         assert "tea" in m.context("What does Alice like?").text()
         assert m.audit().plan == []
-        assert m.owed().words == 2
+        assert m.pending().words == 2
     assert owing.read_bytes() == before
 
 
@@ -351,7 +351,7 @@ def test_what_cannot_be_worked_off_is_exported(owing: Path, tmp_path: Path):
         m.export(tmp_path / "out.jsonl")
     assert "I like tea." in (tmp_path / "out.md").read_text()
     with memwell.open("memory:", embedder=HashEmbedder(64)) as other:
-        report = other.bring(tmp_path / "out.jsonl")
+        report = other.import_file(tmp_path / "out.jsonl")
         assert report.counts == {"memories": 2, "aliases": 1, "threads": 1, "messages": 1}
         assert {hit.text for hit in other.memories()} == {"I live in Berlin.", "I like tea."}
 
@@ -359,10 +359,10 @@ def test_what_cannot_be_worked_off_is_exported(owing: Path, tmp_path: Path):
 def test_it_is_read_into_memory_once(owing: Path, monkeypatch: pytest.MonkeyPatch):
     with memwell.open(owing, embedder=HashEmbedder(64)) as m:
         m.recall("tea")
-        view = m.indexer.view
+        view = m.memory.indexer.view
         assert view is not m.backend
         m.recall("Berlin")
-        assert m.indexer.view is view
+        assert m.memory.indexer.view is view
 
 
 def test_nothing_is_written_to_what_was_read_into_memory(owing: Path):
@@ -415,17 +415,17 @@ def test_every_method_that_blocks_has_an_async_twin(kind: type):
 
 async def _through_twins(engine: memwell.Engine) -> None:
     await engine.aremember("Ann likes tea.", speaker="Ann")
-    assert (await engine.aowed()).words >= 0
+    assert (await engine.apending()).words >= 0
     await engine.acatch_up()
     await engine.aflush()
-    assert await engine.aowed() == engine.owed()
+    assert await engine.apending() == engine.pending()
     assert await engine.afailures() == []
     assert await engine.facts.aconflicts() == []
 
 
 def test_the_work_owed_is_done_by_twins(engine: memwell.Engine):
     asyncio.run(_through_twins(engine))
-    assert engine.owed().vectors == 0
+    assert engine.pending().vectors == 0
 
 
 @pytest.mark.parametrize("work", ["no", 0, None])
@@ -447,12 +447,12 @@ def test_reasons_are_asked_for_in_a_text_and_a_language(engine: memwell.Engine):
 def test_one_user_of_several_is_brought(engine: memwell.Engine, tmp_path: Path):
     path = tmp_path / "mem0.json"
     path.write_text('[{"memory": "Likes tea", "user_id": "ann"}, {"memory": "Likes milk", "user_id": "bob"}]')
-    assert engine.bring(path, user="ann").hints == []
+    assert engine.import_file(path, user="ann").hints == []
     assert [hit.text for hit in engine.memories()] == ["Likes tea"]
-    assert "2 users" in engine.at("all").bring(path).hints[0]
+    assert "2 users" in engine.at("all").import_file(path).hints[0]
     (tmp_path / "notes.txt").write_text("Likes tea")
     with pytest.raises(InvalidInput, match="only the memories of mem0"):
-        engine.bring(tmp_path / "notes.txt", user="ann")
+        engine.import_file(tmp_path / "notes.txt", user="ann")
 
 
 def test_what_cannot_be_worked_off_is_exported_with_all_beside_it(tmp_path: Path, unprivileged: None):
@@ -467,13 +467,13 @@ def test_what_cannot_be_worked_off_is_exported_with_all_beside_it(tmp_path: Path
     try:
         with memwell.open(folder / "app.db", embedder=HashEmbedder(64)) as m:
             m.export(tmp_path / "all.jsonl", vectors=True)
-            assert m.indexer.view is not m.backend
+            assert m.memory.indexer.view is not m.backend
     finally:
         folder.chmod(0o755)
     with memwell.open("memory:", embedder=HashEmbedder(64), work=False) as other:
-        assert other.bring(tmp_path / "all.jsonl").counts == {"memories": 2, "documents": 1}
+        assert other.import_file(tmp_path / "all.jsonl").counts == {"memories": 2, "documents": 1}
         assert other.media.like([3.0, 4.0])[0].description == "a red bicycle"
-        assert other.knowledge.owed().vectors == 0
+        assert other.knowledge.pending().vectors == 0
         assert other.knowledge.recall("tea")[0].text == "Tea is good."
 
 
@@ -503,7 +503,7 @@ def test_documents_are_erased_with_the_memory_and_leave_no_trace(tmp_path: Path,
         assert m.erase_all().memories == 1
         assert _holding(tmp_path) == []
         assert (m.knowledge.documents(), m.knowledge.recall(word), m.count()) == ([], [], 0)
-        assert m.knowledge.owed().vectors == 0
+        assert m.knowledge.pending().vectors == 0
         assert [one.id for one in bob.knowledge.documents()] == ["tea"], "others keep theirs"
     assert _holding(tmp_path) == []
 
@@ -519,10 +519,10 @@ def test_an_export_holds_the_documents_of_the_space_and_of_no_other(tmp_path: Pa
         assert not any(word in (tmp_path / "all.jsonl").read_text("utf-8") for word in CANARIES)
         assert "Tea is good" not in (tmp_path / "memories.md").read_text("utf-8")
     with memwell.open("memory:", embedder=HashEmbedder(64), work=False) as other:
-        assert other.bring(tmp_path / "all.jsonl").counts == {"memories": 1, "documents": 1}
-        assert other.knowledge.owed().vectors == (0 if vectors else kept.chunks)
+        assert other.import_file(tmp_path / "all.jsonl").counts == {"memories": 1, "documents": 1}
+        assert other.knowledge.pending().vectors == (0 if vectors else kept.chunks)
         assert (other.knowledge.get("tea"), other.knowledge.text("tea")) == (kept, "# Tea\n\nTea is good. 茶很好。")
-        assert other.bring(tmp_path / "all.jsonl").new == 0
+        assert other.import_file(tmp_path / "all.jsonl").new == 0
 
 
 def test_the_deepest_space_can_be_settled_and_erased():
@@ -540,4 +540,4 @@ def test_settling_makes_the_vectors_of_documents_too(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as m:
         m.flush()
         assert m.backend.index.info(m.knowledge.space).vectors == 1
-        assert m.knowledge.owed().vectors == 0
+        assert m.knowledge.pending().vectors == 0

@@ -149,7 +149,7 @@ def test_what_was_read_before_the_end_is_not_handed_out_after_it(engine: memwell
 def test_a_grant_ends_when_its_time_comes(engine: memwell.Engine):
     ann, bob = engine.at("ann"), engine.at("bob")
     times = [START]
-    ann.clock = bob.clock = lambda: times[0]
+    ann.memory.clock = bob.memory.clock = lambda: times[0]
     ann.remember("the plan is tea", id="plan")
     ann.grant("bob", until=START + timedelta(hours=1))
     view = bob.shared("ann")
@@ -253,7 +253,7 @@ def test_erasing_and_exporting_a_memory_neither_gives_nor_ends_a_grant(engine: m
     ann.erase_all()
     assert bob.shared("ann").count() == 0
     with memwell.open("memory:", embedder=None, work=False) as elsewhere:
-        elsewhere.at("ann").bring(tmp_path / "ann.jsonl")
+        elsewhere.at("ann").import_file(tmp_path / "ann.jsonl")
         assert elsewhere.at("ann").count() == 1
         assert elsewhere.at("ann").grants() == []
 

@@ -60,7 +60,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: P
         # One more may have been stored than was acknowledged.
         first = _killed_writer(path, first, lot) + 1
     with memwell.open(path, embedder=HashEmbedder(64), work=False) as m:
-        m.settle()
+        m.flush()
         texts = [hit.text for hit in m.memories()]
         told = {int(text.split()[7]) for text in texts}
         assert len(texts) == len(told)
@@ -146,11 +146,11 @@ def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
             # The lease runs out meanwhile. Another process owns the space now, and does all there is to do.
             elsewhere = PendingList(other.backend.kv, REGISTRY)
             assert _wait_until(lambda: elsewhere.claim(other.space.encoded()))
-            other.settle()
+            other.flush()
 
     with other, memwell.open(tmp_path / "app.db", embedder=_Hooked(be_slow), work=False) as m:
         m.remember([f"Ann was born on day {n}." for n in range(70)], session="talk")
-        worker = Worker(m.backend, m.at)
+        worker = Worker(m.backend, lambda space: m.at(space).memory)
         assert [worker._work(m.space), worker._work(m.space)] == [worker_module._Left.MORE, worker_module._Left.LATER]
         assert asked == [64], "it went on without a claim"
         assert _lengths(m, "default") == [70]
@@ -249,7 +249,7 @@ def test_what_was_forgotten_long_ago_is_erased_in_the_background(tmp_path: Path)
         id_ = m.remember("the secret recipe of the bees").id
         kept = m.remember("the neighbour keeps bees").id
         m.forget(id_)
-        worker = Worker(m.backend, m.at, retention_s=0.0)
+        worker = Worker(m.backend, lambda space: m.at(space).memory, retention_s=0.0)
         worker._work(m.space)
         assert m.backend.index.get(m.space, [id_, kept])[0].id == kept
         assert len(m.backend.index.get(m.space, [id_, kept])) == 1
@@ -295,7 +295,7 @@ def test_documents_of_a_killed_process_get_their_vectors_from_the_next(tmp_path:
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
         # Nobody asks for anything.
         assert _wait_until(lambda: _has_all_vectors(m))
-        assert m.knowledge.owed().vectors == 0
+        assert m.knowledge.pending().vectors == 0
         assert m.knowledge.count().chunks > 8
         assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
 
@@ -307,7 +307,7 @@ def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path
         m.remember("Ann likes tea.")
         documents = knowledge_space(m.space).encoded()
         assert _wait_until(lambda: [entry.key for entry in m.backend.kv.scan(REGISTRY).items] == [documents])
-        assert m.knowledge.owed().vectors > 0
+        assert m.knowledge.pending().vectors > 0
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
         assert _wait_until(lambda: _has_all_vectors(m))
 
@@ -328,7 +328,7 @@ def test_a_chunk_that_cannot_be_embedded_holds_up_no_other(tmp_path: Path, monke
         assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
         info = m.backend.index.info(m.knowledge.space)
         assert info.vectors == info.records - 1 >= len(SHELF)
-        assert m.knowledge.owed().vectors == 0
+        assert m.knowledge.pending().vectors == 0
 
 
 CANARY = "Xylophon-Quagga-77"
@@ -344,7 +344,7 @@ def test_what_was_erased_is_in_no_file(tmp_path: Path):
         m.forget(ids[1])
         m.recall(f"where is {CANARY}?")
         m.reflect(least=2)
-        m.settle()
+        m.flush()
         done = m.erase(ids)
         assert done.memories == len(set(ids))
         assert m.facts_about("Ann") == []
@@ -366,6 +366,6 @@ def test_only_spaces_with_pending_work_are_counted():
         for memory in (ann, bob):
             memory.remember(["tea", "milk"])
             backend.kv.put(REGISTRY, memory.space.encoded(), True)
-        bob.settle()
+        bob.flush()
         assert set(listed_spaces(backend)) == {ann.space, bob.space}
         assert pending_by_space(backend) == {ann.space: PendingWork(2, 2)}

@@ -1,4 +1,4 @@
-"""The commands for a memory: remember, settle, recall, context, forget, undo, erase, audit, export, import, and so on."""
+"""The commands for a memory: remember, flush, recall, context, forget, undo, erase, audit, export, import, and so on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def remember_command(
         # A service does it by itself, and goes on when this command has ended.
         if not is_served(store):
             with screen.status(say("embedding")):
-                memwell.Memory.flush(engine)
+                engine.memory.flush()
     for id_ in done.ids:
         typer.echo(id_)
     for one in (*done.rejected, *bad):
@@ -92,23 +92,24 @@ def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
     return good, bad
 
 
-@app.command("settle")
-def settle_command(store: Store, space: SpaceOption = None) -> None:
-    """Do the work that memories are still owed: words, facts, vectors. 完成记忆尚欠的处理：词索引、事实、向量。"""
+@app.command("flush")
+@app.command("settle", hidden=True, deprecated=True)
+def flush_command(store: Store, space: SpaceOption = None) -> None:
+    """Do all pending work: words, facts, vectors. 完成待处理的工作：词索引、事实、向量。"""
     check_exists(store)
     left = done = 0
     with opened(store, space, work=False) as engine:
         if is_served(store):
-            done = engine.owed().vectors
+            done = engine.pending().vectors
             engine.flush()
             console().print(say("settled", count=f"{done:,}"))
             return
         wanted = [space_of(space)] if space else list(pending_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)
-            before = memory.owed().vectors
+            before = memory.pending().vectors
             left += _settled(memory)
-            done += before - memory.owed().vectors
+            done += before - memory.pending().vectors
     if left:
         raise typer.Exit(1)
     console().print(say("settled", count=f"{done:,}"))
@@ -119,18 +120,18 @@ def _settled(memory: memwell.Engine) -> int:
     name = one_line(" / ".join(memory.space))
     screen = console(stderr=True)
     with progress_bar(f"{say('settling')} {name}") as progress:
-        embedders = memory.indexer.embedders
-        if memory.indexer.embedders.is_current():
+        embedders = memory.memory.indexer.embedders
+        if memory.memory.indexer.embedders.is_current():
             memory.flush(progress)
         else:
             # All vectors would be made anew, which is for reembed; those that are missing are made by their own embedder.
-            while memory.indexer.work_off():
+            while memory.memory.indexer.work_off():
                 progress(0, None)
             made_by = embedders.stored_model()
             if embedders.embedder_for(made_by) is None:
                 shown_name = one_line(made_by or "?")
                 screen.print(Styled(say("other_embedder", space=name, name=shown_name), style="yellow"))
-    left = memory.indexer.journal.pending().vectors
+    left = memory.memory.indexer.journal.pending().vectors
     if left:
         screen.print(Styled(say("not_settled", space=name, count=f"{left:,}"), style="yellow"))
     return left
@@ -297,7 +298,7 @@ def export_command(
 
 def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
     if not served:
-        export_jsonl(engine, sys.stdout.buffer, values=True, blobs=True)
+        export_jsonl(engine.memory, sys.stdout.buffer, values=True, blobs=True)
         return
     # What comes over a line may end in its middle: nothing is printed until all of it is here.
     with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:
@@ -336,7 +337,7 @@ def import_command(
             done = (
                 _from_url(engine, source, format_, table, key_prefix, user, progress)
                 if "://" in source
-                else engine.bring(Path(source), format=format_, user=user, progress=progress)
+                else engine.import_file(Path(source), format=format_, user=user, progress=progress)
             )
         with console(stderr=True).status(say("embedding")):
             engine.flush()
@@ -374,15 +375,15 @@ def _from_url(
     progress: Progress,
 ) -> Imported:
     if format_ == "agentscope":
-        return import_agentscope(engine, source, user=user, key_prefix=key_prefix or "", progress=progress)
+        return import_agentscope(engine.memory, source, user=user, key_prefix=key_prefix or "", progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
     # Only this needs the whole room of LangChain's names, which takes a moment to load.
     from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415
 
     if source.startswith(("redis://", "rediss://", "unix://")):
-        return import_redis(engine, source, key_prefix=key_prefix or "message_store:", progress=progress)
-    return import_sql(engine, source, table_name=table, progress=progress)
+        return import_redis(engine.memory, source, key_prefix=key_prefix or "message_store:", progress=progress)
+    return import_sql(engine.memory, source, table_name=table, progress=progress)
 
 
 @app.command("profile")

@@ -72,12 +72,12 @@ _PHRASES = {
     "without_words": ("without words", "缺词索引"),
     "without_vectors": ("without vectors", "缺向量"),
     "owed_what_to_do": (
-        "Nothing is lost. It is done when a program opens the store, or now: memwell settle",
-        "没有丢失任何内容。程序打开存储时会处理完；也可现在处理：memwell settle",
+        "Nothing is lost. It is done when a program opens the store, or now: memwell flush",
+        "没有丢失任何内容。程序打开存储时会处理完；也可现在处理：memwell flush",
     ),
     "owed_read_only": (
-        "Nothing is lost, and it is found. Run memwell settle once where the store can be written.",
-        "没有丢失任何内容，也都能找到。请在可写的位置运行一次 memwell settle。",
+        "Nothing is lost, and it is found. Run memwell flush once where the store can be written.",
+        "没有丢失任何内容，也都能找到。请在可写的位置运行一次 memwell flush。",
     ),
     "unchecked": (
         "The store can only be read here. SQLite's own check of the word indexes needs to write, and was left out.",
@@ -102,15 +102,15 @@ _PHRASES = {
         "{space} 未完成：嵌入模型出错，或另有决定。旧向量仍在服务；请重新运行。",
     ),
     "settling": ("Working off", "正在处理"),
-    "settled": ("Nothing is owed any more. Worked off: {count}", "已全部处理完，共 {count} 条。"),
+    "settled": ("Nothing is pending. Done: {count}", "已全部处理完，共 {count} 条。"),
     "not_settled": (
         "Still without vectors: {count} in {space}. They are found by their words.",
         "空间 {space} 中仍有 {count} 条缺向量，可按用词找到。",
     ),
     "other_embedder": (
         "The vectors of {space} are made by {name}, which is not the embedder of the settings. Its memories have their "
-        "words now; for their vectors run settle() in the program that has that embedder.",
-        "空间 {space} 的向量由 {name} 生成，不是设置中的嵌入模型。词索引已建好；向量请在使用该模型的程序中运行 settle()。",
+        "words now; for their vectors run flush() in the program that has that embedder.",
+        "空间 {space} 的向量由 {name} 生成，不是设置中的嵌入模型。词索引已建好；向量请在使用该模型的程序中运行 flush()。",
     ),
     "no_store": (
         "There is no store at {path}. Name one, or make one: memwell remember TEXT --store {path}",

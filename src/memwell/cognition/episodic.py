@@ -13,7 +13,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Not, Where
 from memwell.language.asking import only_asks
 from memwell.language.sentiment import sentiment
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
 
@@ -54,8 +54,8 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 class EpisodicMemory:
     """The episodes of a memory: the same event twice is two episodes. Every method has an async twin with an ``a``."""
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
+    def __init__(self, memory: MemoryLike) -> None:
+        self.memory = as_memory(memory)
 
     def store(
         self,

@@ -22,7 +22,7 @@ from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.language.asking import coverage, only_asks
 from memwell.language.words import language_of
 from memwell.longterm.gate import fingerprint
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_id, check_text, shown
 
@@ -58,10 +58,8 @@ class Cognition:
     Raises ``InvalidInput`` for what is no open memory, and for a capacity below 1.
     """
 
-    def __init__(self, memory: Memory, *, capacity: int = 7, half_life_s: float = 300.0) -> None:
-        if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"memory must be an open memory, as memwell.open(path) returns, not {shown(memory)}")
-        self.memory = memory
+    def __init__(self, memory: MemoryLike, *, capacity: int = 7, half_life_s: float = 300.0) -> None:
+        self.memory = memory = as_memory(memory)
         self.working = WorkingMemory(capacity, half_life_s=half_life_s, clock=memory.clock)
         self.episodic = EpisodicMemory(memory)
         self.semantic = SemanticMemory(memory)

@@ -23,7 +23,7 @@ from memwell.cognition.named import (
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.asking import coverage
 from memwell.language.words import language_of
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_text, shown
 
@@ -125,9 +125,9 @@ class Suggestion(msgspec.Struct, frozen=True):
 class ProceduralMemory:
     """The procedures of a memory, one for each name. Every method has an async twin with an ``a`` in front."""
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self._named = NamedMemories(memory, KIND, _Kept)
+    def __init__(self, memory: MemoryLike) -> None:
+        self.memory = as_memory(memory)
+        self._named = NamedMemories(self.memory, KIND, _Kept)
 
     def store(self, name: str, steps: Iterable[str], preconditions: Iterable[str] = ()) -> Procedure:
         """Store the steps of something. New steps replace the old ones and reset the outcomes.

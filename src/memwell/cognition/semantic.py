@@ -31,7 +31,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AnyOf, Filter, Not, Where
 from memwell.language.words import language_of
 from memwell.longterm.gate import fingerprint
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_id, check_text, shown
 
@@ -187,9 +187,9 @@ class SemanticMemory:
     all users; in methods for one name, None is the shared concept. Every method has an async twin with an ``a`` in front.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self._named = NamedMemories(memory, KIND, _Kept)
+    def __init__(self, memory: MemoryLike) -> None:
+        self.memory = as_memory(memory)
+        self._named = NamedMemories(self.memory, KIND, _Kept)
 
     def store(
         self, concept: str, definition: str, related: Iterable[str] = (), confidence: float = 0.8, *, source: str = ""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
 from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
@@ -219,18 +219,18 @@ class Knowledge:
                 self._shelf.put(manifest.document, parsed, chunking, origin=manifest.origin, stamp=manifest.stamp)
             if progress is not None:
                 progress(done, len(manifests))
-        self._shelf.vectors.settle()
+        self._shelf.vectors.flush()
         return self.count().chunks
 
-    def owed(self) -> PendingWork:
+    def pending(self) -> PendingWork:
         """The number of chunks without a vector."""
-        return PendingWork(0, self._shelf.vectors.owed)
+        return PendingWork(0, self._shelf.vectors.pending)
 
-    def settle(self, progress: Progress | None = None) -> None:
+    def flush(self, progress: Progress | None = None) -> None:
         """Make all pending vectors: after an embedder has failed, was changed, or was missing."""
-        self._shelf.vectors.settle(progress, tries=_TRIES)
-        self._shelf.vectors.owe_missing()
-        self._shelf.vectors.settle(progress, tries=_TRIES)
+        self._shelf.vectors.flush(progress, tries=_TRIES)
+        self._shelf.vectors.queue_missing()
+        self._shelf.vectors.flush(progress, tries=_TRIES)
 
     # Asking
 
@@ -290,8 +290,11 @@ class Knowledge:
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
     arechunk = asyncify(rechunk)
-    aowed = asyncify(owed)
-    asettle = asyncify(settle)
+    apending = asyncify(pending)
+    owed, aowed = pending, apending  # the earlier names
+    aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
     arecall = asyncify(recall)
     aanswer = asyncify(answer)
 

@@ -353,10 +353,10 @@ class Ingestion:
 
     def _finish(self) -> None:
         """Make the pending vectors, and remove the traces of replaced and removed documents."""
-        owed = self._shelf.vectors.settle()
-        if owed:
+        pending = self._shelf.vectors.flush()
+        if pending:
             self._warnings.append(
-                f"{owed} chunks wait for their vectors and are found by their words; settle() makes them"
+                f"{pending} chunks wait for their vectors and are found by their words; flush() makes them"
             )
         if self._outcomes["removed"] or self._outcomes["changed"]:
             self._shelf.scrub()

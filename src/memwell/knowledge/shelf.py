@@ -69,7 +69,7 @@ class Vectors:
         return self._indexer.embedders
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """The number of pending vectors."""
         return max(self._indexer.journal.pending().vectors, self._indexer.reembedding.left())
 
@@ -121,24 +121,24 @@ class Vectors:
             reminders = [pending_vector(id_) for id_ in ids[start : start + _PAGE]]
             self._indexer.journal.write(reminders)
 
-    def settle(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:
+    def flush(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:
         """Make the pending vectors; returns how many are still pending because the embedder fails."""
         if self.embedder is None:
             return 0
-        total = self.owed if progress is not None else 0
+        total = self.pending if progress is not None else 0
         for _ in range(tries):
             while self._indexer.work():
                 if progress is not None:
-                    progress(max(total - self.owed, 0), total)
-            if not self.owed:
+                    progress(max(total - self.pending, 0), total)
+            if not self.pending:
                 break
-        return self.owed
+        return self.pending
 
-    def owe_missing(self) -> None:
+    def queue_missing(self) -> None:
         """Note every chunk without a vector as pending: those stored without an embedder."""
         index = self._backend.index
         info = index.info(self._space)
-        if self.embedder is None or info.vectors >= info.records or self.owed:
+        if self.embedder is None or info.vectors >= info.records or self.pending:
             return
         aside = set(self._set_aside().values())
         stored = paged(lambda cursor: index.scan(self._space, limit=_PAGE, cursor=cursor))
@@ -304,7 +304,7 @@ class Shelf:
             if self.manifest(document.id) is not None:
                 return False
             self._write(document, parsed, chunking, Given(records, True, self.embedder_name), origin=origin)
-        if self.vectors.owed:
+        if self.vectors.pending:
             self._notify(self.space)
         return True
 

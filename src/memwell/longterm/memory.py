@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import NotFound
+from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where
 from memwell.longterm.audit import Action, AuditReport, Rules, audit
+from memwell.longterm.base import MemoryBase
 from memwell.longterm.changing import Changer, Eraser
 from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recall import RecallingMemory
-from memwell.values import as_utc
+from memwell.values import as_utc, shown
 
 
 class Memory(RecallingMemory, Changer, Consolidator, Eraser):
@@ -88,3 +89,31 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     mend = renamed("mend", repair)
     amend = renamed("amend", arepair)
     afailures = asyncify(failures)
+
+
+@runtime_checkable
+class HasMemory(Protocol):
+    """An object with a memory, such as the engine that ``memwell.open`` returns."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of its space."""
+        ...
+
+
+MemoryLike: TypeAlias = Memory | HasMemory
+
+M = TypeVar("M", bound=MemoryBase)
+
+
+@overload
+def as_memory(given: MemoryLike) -> Memory: ...
+@overload
+def as_memory(given: M | HasMemory) -> M | Memory: ...
+def as_memory(given: Any) -> Any:
+    """The memory itself, or that of an engine. Raises ``InvalidInput`` for anything else."""
+    if isinstance(given, MemoryBase):
+        return given
+    if isinstance(given, HasMemory) and isinstance(given.memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return given.memory
+    raise InvalidInput(f"expected a memory, such as memwell.open gives, not {shown(given)}")

@@ -219,6 +219,10 @@ class RecallingMemory(MemoryBase):
             judged.append(replace(hit, score=hit.score + share, signals=signals))
         return sorted(judged, key=lambda hit: -hit.score)
 
+    def forget_query_vectors(self) -> None:
+        """Drop the cached vectors of queries."""
+        self._query_vectors.clear()
+
     def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """The cosine similarity of a query with the stored vectors of memories, by their ids.
 

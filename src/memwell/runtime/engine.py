@@ -10,22 +10,24 @@ m.recall("what can Ann not eat?")
 from __future__ import annotations
 
 import atexit
+import functools
 import re
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from msgspec.structs import replace
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing, asyncify, renamed
 from memwell._native import native_calls
 from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
 from memwell.longterm.changing import Erased
 from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
+from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
@@ -38,7 +40,8 @@ from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
-from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
+from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown
+from memwell.runtime.transfer import import_file as read_file
 from memwell.runtime.worker import Worker, is_held_back
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
@@ -50,6 +53,9 @@ if TYPE_CHECKING:
     from memwell.longterm.media import MediaMemory
     from memwell.runtime.cache import EmbeddingCache
 
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
 """What is written to a file by the ending of its name."""
@@ -73,7 +79,9 @@ class _Parts:
         self.options = {**options, "snapshots": Snapshots(backend.index)}
         # One that nobody holds is made again when it is needed; a store may have a space for every user.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
-        self.worker = Worker(backend, self.engine, retention_s=settings.retention_days * 86_400)
+        self.worker = Worker(
+            backend, lambda space: self.engine(space).memory, retention_s=settings.retention_days * 86_400
+        )
         self.works = work
         self.caches = cache
         self.closed = False
@@ -118,36 +126,94 @@ class _Parts:
             self.backend.close()
 
 
-class Engine(Closing, Memory):
-    """A memory with all that goes with it: conversations, context for prompts, export, and the work in the background.
+def _of_memory(method: Callable[Concatenate[Memory, P], T]) -> Callable[Concatenate[Engine, P], T]:
+    """The method of the engine's memory, as a method of the engine."""
 
-    It is made by ``memwell.open``. Use it in a ``with`` or ``async with`` block, or call ``close``.
+    @functools.wraps(method)
+    def call(self: Engine, /, *args: P.args, **options: P.kwargs) -> T:
+        return method(self.memory, *args, **options)
+
+    return call
+
+
+class Engine(Closing):
+    """A space of a store, ready to use: its memory, conversations, documents, media, grants, and the background worker.
+
+    ``memwell.open`` makes it. Use it in a ``with`` or ``async with`` block, or call ``close``. The methods of ``memory``
+    that programs use most are methods of the engine, too.
     """
 
     def __init__(self, parts: _Parts, space: Space) -> None:
-        super().__init__(parts.backend, space, notify=parts.tell, used=parts.used, **parts.options)
+        self.backend = parts.backend
+        self.space = space
+        self.memory = Memory(parts.backend, space, notify=parts.tell, used=parts.used, **parts.options)
         self._cached = parts.cached_embedder(space)
         if self._cached is not None:
-            # For what is kept. A query is asked once, and not worth a write.
-            self.indexer = Indexer(
-                self.backend, self.space, embedder=self._cached, chat=self.chat, wanted_embedder=self.wanted_embedder
+            # For what is stored. A query is asked once, and not worth a write.
+            self.memory.indexer = Indexer(
+                self.backend,
+                space,
+                embedder=self._cached,
+                chat=self.memory.chat,
+                wanted_embedder=self.memory.wanted_embedder,
             )
         self._parts = parts
         self._knowledge: Knowledge | None = None
-        # Weakly: an engine that held a method of its own would be a ring, which only the collector could free.
-        uncached = weakref.WeakMethod(self._uncached)
-        self.uncache = lambda ids, texts: 0 if (alive := uncached()) is None else alive(ids, texts)
+        self.memory.uncache = functools.partial(_uncache, weakref.ref(self.memory), self._cached, self.receipts)
+
+    @property
+    def facts(self) -> Facts:
+        """The facts read from all that was remembered until now."""
+        return self.memory.facts
+
+    @property
+    def clock(self) -> Callable[[], datetime]:
+        """The clock that the memory goes by."""
+        return self.memory.clock
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the memory; None for words alone."""
+        return self.memory.embedder
+
+    @property
+    def chat(self) -> ChatModel | None:
+        """The chat model of the memory, if it has one."""
+        return self.memory.chat
+
+    remember = _of_memory(Memory.remember)
+    recall = _of_memory(Memory.recall)
+    similarities = _of_memory(Memory.similarities)
+    get = _of_memory(Memory.get)
+    memories = _of_memory(Memory.memories)
+    page = _of_memory(Memory.page)
+    count = _of_memory(Memory.count)
+    history = _of_memory(Memory.history)
+    update = _of_memory(Memory.update)
+    pin = _of_memory(Memory.pin)
+    feedback = _of_memory(Memory.feedback)
+    note_uses = _of_memory(Memory.note_uses)
+    forget = _of_memory(Memory.forget)
+    forget_by = _of_memory(Memory.forget_by)
+    undo = _of_memory(Memory.undo)
+    merge = _of_memory(Memory.merge)
+    compress = _of_memory(Memory.compress)
+    reflect = _of_memory(Memory.reflect)
+    erase = _of_memory(Memory.erase)
+    erase_where = _of_memory(Memory.erase_where)
+    purge = _of_memory(Memory.purge)
+    profile = _of_memory(Memory.profile)
+    facts_about = _of_memory(Memory.facts_about)
+    audit = _of_memory(Memory.audit)
+    repair = _of_memory(Memory.repair)
+    failures = _of_memory(Memory.failures)
+    pending = _of_memory(Memory.pending)
+    catch_up = _of_memory(Memory.catch_up)
 
     def evaluate(self, id_: str, /) -> float:
         """What a memory has shown to be worth, from 0 to 1, all uses until now counted. Raises ``NotFound``."""
         self._parts.worker.store_uses(self.space)
-        return super().evaluate(id_)
-
-    def _uncached(self, ids: list[str], texts: list[str]) -> int:
-        self._query_vectors.clear()
-        if self._cached is not None:
-            self._cached.forget(texts)
-        return self.receipts.forget(ids)
+        return self.memory.evaluate(id_)
 
     def at(self, space: SpaceLike) -> Engine:
         """The memory of another space of the same store, such as another user's. Nothing is shared between spaces."""
@@ -180,7 +246,7 @@ class Engine(Closing, Memory):
 
         It asks for the grant at every call, so that it is of no more use the moment the grant ends.
         """
-        return SharedMemory(self.at(owner), self.space, self._grants)
+        return SharedMemory(self.at(owner).memory, self.space, self._grants)
 
     @property
     def _grants(self) -> Grants:
@@ -228,7 +294,7 @@ class Engine(Closing, Memory):
             query,
             budget=budget,
             history=None if thread is None else self.thread(thread),
-            recaller=self,
+            recaller=self.memory,
             profile=None if profile is None else self._profile_in_words(profile, words),
             documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
             system=system,
@@ -257,13 +323,13 @@ class Engine(Closing, Memory):
             self._knowledge = Knowledge(
                 self.backend,
                 self.space,
-                embedder=self.embedder,
-                chat=self.chat,
-                reranker=self.reranker,
-                snapshots=self._snapshots,
-                clock=self.clock,
+                embedder=self.memory.embedder,
+                chat=self.memory.chat,
+                reranker=self.memory.reranker,
+                snapshots=self._parts.options["snapshots"],
+                clock=self.memory.clock,
                 notify=self._parts.tell,
-                wanted_embedder=self.wanted_embedder,
+                wanted_embedder=self.memory.wanted_embedder,
             )
         return self._knowledge
 
@@ -272,22 +338,22 @@ class Engine(Closing, Memory):
         """The images, recordings and videos of this space, kept safely and recalled by what they show or say."""
         from memwell.longterm.media import MediaMemory  # noqa: PLC0415 - as for knowledge
 
-        return MediaMemory(self)
+        return MediaMemory(self.memory)
 
     def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
         """Do all the pending work now: words, facts and vectors, those of documents too.
 
         ``progress`` is told how many memories or chunks are done, and of how many.
         """
-        super().flush(progress)
+        self.memory.flush(progress)
         if self._has_documents():
-            self.knowledge.settle(progress)
+            self.knowledge.flush(progress)
 
     def erase_all(self) -> Erased:
         """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
         if self._has_documents():
             self.knowledge.erase_all()
-        return super().erase_all()
+        return self.memory.erase_all()
 
     def _has_documents(self) -> bool:
         # A space may lie too deep for its documents to have one of their own.
@@ -316,10 +382,10 @@ class Engine(Closing, Memory):
                 f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
             )
         if _EXPORTED[ending] == "markdown":
-            return export_markdown(self, path, progress=progress)
-        return export_jsonl(self, path, vectors=vectors, values=True, blobs=True, progress=progress)
+            return export_markdown(self.memory, path, progress=progress)
+        return export_jsonl(self.memory, path, vectors=vectors, values=True, blobs=True, progress=progress)
 
-    def bring(
+    def import_file(
         self,
         path: str | Path,
         *,
@@ -338,8 +404,8 @@ class Engine(Closing, Memory):
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
         if options and (format or detect(path)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")
-        done = import_file(self, path, format=format, progress=progress, **options)
-        self._notify(self.space)
+        done = read_file(self.memory, path, format=format, progress=progress, **options)
+        self._parts.tell(self.space)
         return done
 
     def attend(self) -> None:
@@ -351,6 +417,35 @@ class Engine(Closing, Memory):
         """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
         self._parts.close()
 
+    aremember = asyncify(remember)
+    arecall = asyncify(recall)
+    asimilarities = asyncify(similarities)
+    aget = asyncify(get)
+    amemories = asyncify(memories)
+    apage = asyncify(page)
+    acount = asyncify(count)
+    ahistory = asyncify(history)
+    aupdate = asyncify(update)
+    apin = asyncify(pin)
+    afeedback = asyncify(feedback)
+    anote_uses = asyncify(note_uses)
+    aforget = asyncify(forget)
+    aforget_by = asyncify(forget_by)
+    aundo = asyncify(undo)
+    amerge = asyncify(merge)
+    acompress = asyncify(compress)
+    areflect = asyncify(reflect)
+    aerase = asyncify(erase)
+    aerase_where = asyncify(erase_where)
+    apurge = asyncify(purge)
+    aprofile = asyncify(profile)
+    afacts_about = asyncify(facts_about)
+    aaudit = asyncify(audit)
+    arepair = asyncify(repair)
+    afailures = asyncify(failures)
+    apending = asyncify(pending)
+    acatch_up = asyncify(catch_up)
+    aevaluate = asyncify(evaluate)
     agrant = asyncify(grant)
     arevoke = asyncify(revoke)
     agrants = asyncify(grants)
@@ -363,10 +458,32 @@ class Engine(Closing, Memory):
     aattend = asyncify(attend)
     aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
-    abring = asyncify(bring)
+    aimport_file = asyncify(import_file)
+    owed, aowed = pending, apending  # the earlier names
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
+    mend = renamed("mend", repair)
+    amend = renamed("amend", arepair)
+    bring = renamed("bring", import_file)
+    abring = renamed("abring", aimport_file)
 
     def __repr__(self) -> str:
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
+
+
+def _uncache(
+    memory: weakref.ref[Memory], cached: EmbeddingCache | None, receipts: Receipts, ids: list[str], texts: list[str]
+) -> int:
+    """Drop erased memories from the caches and from receipts; how many receipts changed.
+
+    The memory holds this function, so it is reached weakly: a reference cycle would wait for the collector.
+    """
+    alive = memory()
+    if alive is not None:
+        alive.forget_query_vectors()
+    if cached is not None:
+        cached.forget(texts)
+    return receipts.forget(ids)
 
 
 def _passage(found: Found) -> Passage:

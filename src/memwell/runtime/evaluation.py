@@ -345,7 +345,7 @@ def _remember(memory: Engine, store: Store, tell: Callable[[int], None]) -> None
             session=unit.session,
             time=datetime.fromtimestamp(unit.time, UTC) if unit.time else None,
         )
-    while worked := memory.indexer.work():
+    while worked := memory.memory.indexer.work():
         tell(worked)
 
 

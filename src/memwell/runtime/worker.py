@@ -205,7 +205,7 @@ class Worker:
     def settle(self, spaces: Sequence[Space]) -> None:
         """Do all pending work of these spaces, in the calling thread."""
         for space in spaces:
-            self._owed_to(space).settle()
+            self._owed_to(space).flush()
 
     def _owed_to(self, space: Space) -> Eraser:
         """The object that does the work of a space: its memory, or that of the documents in it."""
@@ -388,7 +388,7 @@ def _pending_in(backend: Backend, space: Space) -> PendingWork:
 
 
 def _is_pending(memory: Eraser) -> bool:
-    lacks = memory.owed()
+    lacks = memory.pending()
     return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 
 

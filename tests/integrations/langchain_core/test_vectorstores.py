@@ -25,7 +25,6 @@ from langchain_tests.unit_tests.embeddings import EmbeddingsUnitTests
 
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.integrations.langchain_core import MemwellEmbeddings, MemwellRetriever, MemwellVectorStore
-from memwell.longterm.memory import Memory
 from memwell.models import as_embedder
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_memory
@@ -292,7 +291,7 @@ def memory(backend: Backend) -> Iterator[Engine]:
 
 
 class TestRetriever(RetrieversIntegrationTests):
-    memory: Memory
+    memory: Engine
 
     @pytest.fixture(autouse=True)
     def over(self, memory: Engine) -> None:

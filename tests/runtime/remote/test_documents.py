@@ -41,7 +41,7 @@ def test_a_text_is_kept_found_asked_and_removed(served: Served):
         assert "thirty" in answer.text
         history = [human("What about leave?"), ai("What of it?")]
         assert m.knowledge.answer("how many days?", history=history, language="en").text
-        m.knowledge.settle()
+        m.knowledge.flush()
         assert (m.knowledge.remove("hb", "nothing"), m.knowledge.remove(), m.knowledge.documents()) == (1, 0, [])
         with pytest.raises(NotFound):
             m.knowledge.text("hb")

@@ -229,7 +229,7 @@ def put(text: str, id_: str) -> Operation:
 def pending(m: Any) -> Any:
     # What is pending before depends on how far the worker of each has come.
     m.flush()
-    return m.owed()
+    return m.pending()
 
 
 def prompt(made: Any) -> Any:
@@ -450,8 +450,8 @@ def test_settling_owed_work(served: Served):
     with served.memory("settled") as m:
         m.remember("Ann is allergic to nuts.")
         told: list[tuple[int, int | None]] = []
-        m.settle(lambda done, of: told.append((done, of)))
-        assert (m.owed().words, m.owed().vectors, m.failures()) == (0, 0, [])
+        m.flush(lambda done, of: told.append((done, of)))
+        assert (m.pending().words, m.pending().vectors, m.failures()) == (0, 0, [])
         m.catch_up()
 
 
@@ -466,9 +466,9 @@ def test_an_audit_and_its_plan(served: Served):
         report = m.audit(progress=told.append)
         assert (report.records, report.counts) == (here.audit().records, here.audit().counts)
         assert [(step.verb, step.record) for step in report.plan] == [(s.verb, s.record) for s in here.audit().plan]
-        assert m.mend(report.plan) == here.mend(here.audit().plan)
+        assert m.repair(report.plan) == here.repair(here.audit().plan)
         assert [one.id for one in m.memories()] == [one.id for one in here.memories()]
-        assert m.mend([]) == 0
+        assert m.repair([]) == 0
         with pytest.raises(Unsupported, match="rules"):
             m.audit(rules=Rules())
 
@@ -480,13 +480,13 @@ def test_what_is_carried_off_can_be_brought_in(served: Served, tmp_path: Path, e
         m.remember("Ann is allergic to nuts.")
         m.thread("trip").add_human("Where to?")
         assert m.export(path) >= 1
-        done = other.bring(str(path))
+        done = other.import_file(str(path))
         assert done.new >= 1
         assert [one.text for one in other.memories()] == ["Ann is allergic to nuts."]
         assert len(other.thread("trip")) == (1 if ending == ".jsonl" else 0)
-        assert other.bring(path).new == 0
+        assert other.import_file(path).new == 0
     with memwell.open("memory:", embedder=None) as engine:
-        assert engine.bring(path).new == done.new
+        assert engine.import_file(path).new == done.new
 
 
 def test_a_file_is_whole_or_the_old_one_stays(served: Served, tmp_path: Path):
@@ -515,12 +515,12 @@ def test_files_that_cannot_be(served: Served, tmp_path: Path):
         with pytest.raises(FileError):
             m.export(tmp_path / "no folder" / "all.jsonl")
         with pytest.raises(FileError):
-            m.bring(tmp_path / "nothing.jsonl")
+            m.import_file(tmp_path / "nothing.jsonl")
         for name in ("odd.json", "empty.jsonl"):
             with pytest.raises((InvalidInput, FileError)):
-                m.bring(tmp_path / name)
+                m.import_file(tmp_path / name)
         with pytest.raises(InvalidInput, match="unknown format"):
-            m.bring(tmp_path / "odd.json", format="no such format")
+            m.import_file(tmp_path / "odd.json", format="no such format")
 
 
 def test_grants(served: Served):

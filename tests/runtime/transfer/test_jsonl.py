@@ -314,7 +314,7 @@ def test_vectors_of_another_embedder_are_left_behind_and_owed() -> None:
     for one, name in ((memory, "small"), (other, "large")):
         one.backend.kv.put(SPACE / "memwell", "embedder", name)
     import_jsonl(other, as_file(exported(memory)))
-    assert other.owed().vectors == 1
+    assert other.pending().vectors == 1
     assert other._found("a").vector is None
 
 

@@ -234,7 +234,7 @@ def test_a_file_of_the_reference_server_comes_in_is_changed_and_goes_out(tmp_pat
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
     with opened() as memory:
-        assert memory.bring(file).counts == {"memories": 4}
+        assert memory.import_file(file).counts == {"memories": 4}
         assert [{"type": "entity", **one} for one in use(memory, "read_graph")["entities"]] == lines[:2]
         use(memory, "add_observations", observations=[{"entityName": "Acme", "contents": ["makes rockets"]}])
         use(memory, "delete_observations", deletions=[{"entityName": "Ann", "observations": ["likes tea"]}])

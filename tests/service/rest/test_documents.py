@@ -120,7 +120,7 @@ def test_the_stages_of_a_file_follow_one_another(tmp_path: Path):
         assert (last.status, last.stage, last.done) == ("done", "vectors", last.of)
         assert last.result is not None
         assert last.of == last.result["chunks"] > 4
-        assert service.memory_of(ann.space).knowledge.owed().vectors == 0
+        assert service.memory_of(ann.space).knowledge.pending().vectors == 0
 
 
 @pytest.mark.usefixtures("owing")
@@ -129,7 +129,7 @@ def test_nobody_waits_for_vectors_that_do_not_come(tmp_path: Path, monkeypatch: 
     with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
         ann = key_of(service, "acme", "ann")
         done = uploaded(service, ann, RULES, tmp_path, name="rules.md")
-        assert service.memory_of(ann.space).knowledge.owed().vectors == done["chunks"]
+        assert service.memory_of(ann.space).knowledge.pending().vectors == done["chunks"]
         assert ask(service, ann, "look_up", query="rule 77 of the house").passages
 
 

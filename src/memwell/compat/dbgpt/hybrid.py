@@ -18,11 +18,10 @@ from memwell.compat.dbgpt.fragments import (
     check_moment,
 )
 from memwell.compat.dbgpt.gpts import GptsMemory, GptsMessageMemory, GptsPlansMemory
-from memwell.compat.dbgpt.long_term import LongTermMemory, VectorStore
+from memwell.compat.dbgpt.long_term import LongTermMemory, OpenMemory, VectorStore
 from memwell.compat.dbgpt.memory import ContentImportanceScorer, ImportanceScorer, InsightExtractor, Memory
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import FileError
-from memwell.longterm.memory import Memory as LastingMemory
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.values import check_id
 
@@ -86,7 +85,7 @@ class HybridMemory(Closing, Memory[T]):
             short_term_memory = EnhancedShortTermMemory(embeddings, executor)
         given = long_term_memory is not None
         if long_term_memory is None:
-            has_its_own = embeddings is None or isinstance(vector_store, LastingMemory)
+            has_its_own = embeddings is None or isinstance(vector_store, OpenMemory)
             embedder = "local" if has_its_own else embeddings
             long_term_memory = LongTermMemory(executor, vector_store, now, space=space, embedder=embedder)
         memory = cls(now, sensory_memory, short_term_memory, long_term_memory, **kwargs)

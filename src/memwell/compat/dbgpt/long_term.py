@@ -47,7 +47,8 @@ from memwell.values import check_count, check_id, check_metadata, check_text, ne
 
 T = TypeVar("T", bound=MemoryFragment)
 
-VectorStore: TypeAlias = LastingMemory | Backend | str | os.PathLike[str] | None
+OpenMemory: TypeAlias = LastingMemory | engine.Engine
+VectorStore: TypeAlias = OpenMemory | Backend | str | os.PathLike[str] | None
 """Where fragments are kept: a memory that is open (an ``Engine`` is one), a backend, the URL or path of a store, or None
 for a memory that is gone with the process."""
 
@@ -80,9 +81,9 @@ class OpenGate(gate.Gate):
         return None
 
 
-def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> LastingMemory:
+def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
     """The memory meant; one that is not open yet is opened. Raises ``InvalidInput`` for what is no store."""
-    if isinstance(store, LastingMemory):
+    if isinstance(store, OpenMemory):
         if embedder != "local":
             raise InvalidInput("a memory that is open has its own embedder; leave the embedder out")
         return store
@@ -201,7 +202,7 @@ def _fragment_id(record_id: str) -> int:
     return int.from_bytes(blake2b(record_id.encode(errors="surrogatepass"), digest_size=8).digest()) >> 1
 
 
-def _store(memory: LastingMemory, items: Sequence[dict[str, Any]]) -> None:
+def _store(memory: OpenMemory, items: Sequence[dict[str, Any]]) -> None:
     """Store fragments in one transaction, all or none; one that is stored already is changed.
 
     Raises ``InvalidInput`` with the reasons when the gate of the memory refuses one, and what the store raises.
@@ -225,7 +226,7 @@ def _store(memory: LastingMemory, items: Sequence[dict[str, Any]]) -> None:
                 raise InvalidInput(f"the memory refuses {shown(item['text'])}: {reasons}")
 
 
-def _change(memory: LastingMemory, id_: str, text: str, fields: dict[str, Any]) -> None:
+def _change(memory: OpenMemory, id_: str, text: str, fields: dict[str, Any]) -> None:
     """Change what is stored, if it differs. What it rested on before, it still does."""
     old = _active(memory, id_)
     evidence = tuple(dict.fromkeys((*old.evidence, *fields["evidence"])))
@@ -234,7 +235,7 @@ def _change(memory: LastingMemory, id_: str, text: str, fields: dict[str, Any]) 
         memory.update(id_, text, **new, reason="written again")
 
 
-def _active(memory: LastingMemory, id_: str) -> Recalled:
+def _active(memory: OpenMemory, id_: str) -> Recalled:
     """A memory as it is. One that was merged into another or forgotten comes back: it was written again."""
     while True:
         try:
@@ -298,7 +299,7 @@ class LongTermRetriever:
             raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
         self.decay_rate = decay_rate
         self.weights = _coefficients(alpha, beta, gamma)
-        self.memory: LastingMemory = _opened(index_store, embedder, space)
+        self.memory: OpenMemory = _opened(index_store, embedder, space)
 
     def moment(self) -> datetime:
         """The present, by the clock that was given or the real one."""
@@ -338,8 +339,8 @@ class LongTermRetriever:
         check_text(query, "an observation")
         memory, chosen = self.memory, weights or self.weights
         moment = self.moment() if now is None else as_aware(now, "now").astimezone(UTC)
-        if memory.embedder is not None and memory.owed().vectors > _FEW:
-            memory.settle()
+        if memory.embedder is not None and memory.pending().vectors > _FEW:
+            memory.flush()
         ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
         found = ask(weights=self._weights(chosen, by_meaning=memory.embedder is not None))
         if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
@@ -446,7 +447,7 @@ class LongTermMemory(Closing, Memory[T]):
         self.executor = executor
         self.reflecting = False
         self.aggregate_importance = 0.0
-        self._owns_store = not isinstance(vector_store, LastingMemory)
+        self._owns_store = not isinstance(vector_store, OpenMemory)
         settings: dict[str, Any] = {"decay_rate": decay_rate, "alpha": alpha, "beta": beta, "gamma": gamma}
         self.memory_retriever = LongTermRetriever(
             now, vector_store, max(k, 100), k=k, embedder=embedder, space=space, **settings
@@ -472,7 +473,7 @@ class LongTermMemory(Closing, Memory[T]):
         return self.memory_retriever.now or datetime.now(UTC).astimezone().replace(tzinfo=None)
 
     @property
-    def memory(self) -> LastingMemory:
+    def memory(self) -> OpenMemory:
         """The memory of memwell that the fragments are in; others may be in it, too."""
         return self.memory_retriever.memory
 

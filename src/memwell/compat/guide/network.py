@@ -28,7 +28,7 @@ from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, a
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, NotFound
 from memwell.language.asking import coverage
 from memwell.language.keywords import keywords
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import HasMemory, Memory, MemoryLike
 from memwell.messages import human
 from memwell.models.callables import answer_of
 from memwell.models.ports import ChatModel
@@ -58,7 +58,7 @@ class NeuralMemoryNetwork(Closing):
     """
 
     def __init__(
-        self, *, store: str | Path | Backend | Memory = "memory:", embedder: Any = "local", capacity: int = 7
+        self, *, store: str | Path | Backend | MemoryLike = "memory:", embedder: Any = "local", capacity: int = 7
     ) -> None:
         self.cognition = _cognition(store, embedder, capacity)
         self.working_memory = self.WorkingMemory(capacity, cognition=self.cognition)
@@ -343,8 +343,8 @@ class MemoryAugmentedLLM:
     aprocess_input = asyncify(process_input)
 
 
-def _cognition(store: str | Path | Backend | Memory, embedder: Any, capacity: int) -> Cognition:
-    memory = store if isinstance(store, Memory) else open_memory(store, embedder=embedder)
+def _cognition(store: str | Path | Backend | MemoryLike, embedder: Any, capacity: int) -> Cognition:
+    memory = store if isinstance(store, Memory | HasMemory) else open_memory(store, embedder=embedder)
     return Cognition(memory, capacity=capacity)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
 from memwell.runtime.transfer.files import Imported, Piece, Progress, decoded
 from memwell.runtime.transfer.intake import Intake, Talk
@@ -21,7 +22,7 @@ _STEP = 100
 
 
 def import_sql(
-    memory: Rememberer,
+    memory: MemoryLike,
     connection: Any,
     *,
     table_name: str = "message_store",
@@ -37,13 +38,14 @@ def import_sql(
     is no such table and ``BackendUnavailable`` when the database cannot be reached.
     """
     # Only an import from a database needs SQLAlchemy.
+    memory = as_memory(memory)
     tables = import_module("memwell.compat.langchain.sql")
     found = tables.stored_messages(connection, table_name, session_id_field_name)
     return _imported(memory, *found, remember=remember, strict=strict, progress=progress)
 
 
 def import_redis(
-    memory: Rememberer,
+    memory: MemoryLike,
     url: str,
     *,
     key_prefix: str = "message_store:",
@@ -57,6 +59,7 @@ def import_redis(
     A message that cannot be read is reported and the others are imported, unless ``strict``. Raises ``BackendUnavailable``
     when the server cannot be reached.
     """
+    memory = as_memory(memory)
     lists = import_module("memwell.compat.langchain.redis")
     return _imported(
         memory, *lists.stored_messages(url, key_prefix), remember=remember, strict=strict, progress=progress

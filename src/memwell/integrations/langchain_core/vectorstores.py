@@ -21,7 +21,7 @@ from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike
 from memwell.integrations.langchain_core.stores import DEFAULT_URL, inner_space
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import HasMemory, Memory, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike, Vector
@@ -377,7 +377,7 @@ class MemwellRetriever(BaseRetriever):
     ``retriever.invoke("who?", k=3, speaker="Ann")``. Raises ``InvalidInput`` for an option that breaks a rule.
     """
 
-    memory: Memory
+    memory: Memory | HasMemory
     """Where to look: what ``memwell.open`` returns, or its ``at(space)``."""
     k: int = 5
     """How many documents at most."""
@@ -387,13 +387,13 @@ class MemwellRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = self.memory.recall(query, **self._asked(options))
+        found = as_memory(self.memory).recall(query, **self._asked(options))
         return [_recalled(hit, query) for hit in found]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = await self.memory.arecall(query, **self._asked(options))
+        found = await as_memory(self.memory).arecall(query, **self._asked(options))
         return [_recalled(hit, query) for hit in found]
 
     def _asked(self, options: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from memwell.longterm.media.items import (
     read_data,
 )
 from memwell.longterm.media.previews import Preview, preview_film, preview_picture, preview_wave
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rejection, Remembered, Rememberer
 from memwell.longterm.traits import KEY, Traits, blobs_space, features_space, traits_of, with_traits
 from memwell.longterm.weights import Signal
@@ -211,10 +211,10 @@ class MediaMemory:
     ``limits`` are the largest sizes; larger media are refused before they are decoded.
     """
 
-    def __init__(self, memory: Memory, *, limits: MediaLimits | None = None) -> None:
+    def __init__(self, memory: MemoryLike, *, limits: MediaLimits | None = None) -> None:
         if limits is not None and not isinstance(limits, MediaLimits):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"limits must be MediaLimits, not {shown(limits)}")
-        self.memory = memory
+        self.memory = as_memory(memory)
         self.limits = limits or MediaLimits()
 
     def add(

@@ -108,8 +108,8 @@ class Stock:
 
     def owed(self, engine: Engine) -> Queue:
         """What the space of an engine is owed."""
-        owed = engine.owed()
-        vectors = owed.vectors + (engine.knowledge.owed().vectors if self._chunks(engine.space) else 0)
+        owed = engine.pending()
+        vectors = owed.vectors + (engine.knowledge.pending().vectors if self._chunks(engine.space) else 0)
         return Queue(words=owed.words, vectors=vectors, spaces=int(bool(owed.words or vectors)))
 
     def owed_whole(self, engine: Engine) -> Queue:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import ConfigurationError, FileError, InvalidInput, NotFound, UnreadableDocument, Unsupported
 from memwell.history.media import MediaLimits
 from memwell.knowledge.documents import Document
@@ -42,7 +42,7 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
 
-_OWED = "a service counts the pending work of all of the memory: memory.owed(); settle() waits until it is done"
+_OWED = "a service counts the pending work of all of the memory: memory.pending(); flush() waits until it is done"
 _MOST_MEDIA = 1000
 """How many media a service lists at most."""
 
@@ -51,7 +51,7 @@ _MOST_MEDIA = 1000
 @refuses("the service drops what is removed from its caches itself", "uncache")
 @refuses("how documents are cut is chosen for all at the service; do it over the store itself", "chunking", "rechunk")
 @refuses("a service keeps the structure of a document to itself; text() gives its text", "parsed")
-@refuses(_OWED, "owed")
+@refuses(_OWED, "pending", "owed")
 class RemoteKnowledge(Remote):
     """The documents of the key's space. Every method has an async twin with an ``a`` in front."""
 
@@ -105,14 +105,16 @@ class RemoteKnowledge(Remote):
         """Remove every document of the space for good; how many there were."""
         return self.remove(*[document.id for document in self.documents()])
 
-    def settle(self, progress: IngestProgress | None = None) -> None:
+    def flush(self, progress: IngestProgress | None = None) -> None:
         """Have the service make all pending vectors, those of memories too, and wait for it."""
         finished(self._connection, self._connection.call("settle"), progress)
 
     aingest = asyncify(ingest)
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
-    asettle = asyncify(settle)
+    aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
 
 
 class RemoteMedia(Remote):

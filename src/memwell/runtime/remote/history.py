@@ -27,7 +27,9 @@ _BLOCK = 200
 _MOST_ROUNDS = 1000
 """How many rounds a service answers at once; more are put together here."""
 
-_NO_COPIES = "places and earlier versions do not go over the wire one by one; export() and bring() carry them whole"
+_NO_COPIES = (
+    "places and earlier versions do not go over the wire one by one; export() and import_file() carry them whole"
+)
 
 
 @refuses("the store is the service's own; call the methods of the conversation", "backend", "log")

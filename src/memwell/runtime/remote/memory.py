@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing, asyncify, renamed
 from memwell.errors import AccessDenied, InvalidInput, NotGranted, Unsupported
 from memwell.filters import FilterLike, as_filter, as_mapping
 from memwell.longterm.audit import Action, AuditReport, Rules
@@ -62,7 +62,7 @@ _SECONDS_A_DAY = 86_400
 @refuses("another handle of the same memory is another memwell.open of the same address and key", "sharing")
 @refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
 @refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
-@refuses("the service does so before it erases; settle() does all pending work", "settle_journal")
+@refuses("the service does so before it erases; flush() does all pending work", "settle_journal")
 class RemoteMemory(Closing, Remote):
     """The memory of a key's space behind a service. It is made by ``memwell.open("http://…", key="mw_…")``.
 
@@ -165,7 +165,8 @@ class RemoteMemory(Closing, Remote):
     evaluate, aevaluate = called("worth", Engine.evaluate)
     profile, aprofile = called("profile", Engine.profile)
     facts_about, afacts_about = called("facts_about", Engine.facts_about)
-    owed, aowed = called("owed", Engine.owed)
+    pending, apending = called("owed", Engine.pending)
+    owed, aowed = pending, apending  # the earlier names
     failures, afailures = called("failures", Engine.failures)
     threads, athreads = called("threads", Engine.threads)
     context, acontext = called(
@@ -225,7 +226,7 @@ class RemoteMemory(Closing, Remote):
 
     # Jobs, which are waited for
 
-    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+    def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
         """Have the service do all pending work, and wait for it: words, facts and vectors, those of documents too.
 
         ``progress`` is called with how many memories or chunks are done, and of how many.
@@ -243,7 +244,7 @@ class RemoteMemory(Closing, Remote):
         heard = None if progress is None else _of_one(progress)
         return result_of(finished(self._connection, self._connection.call("audit"), heard), AuditReport)
 
-    def mend(self, actions: list[Action]) -> int:
+    def repair(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
         steps, operation = list(actions), table.OPERATIONS["mend"]
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
@@ -267,7 +268,7 @@ class RemoteMemory(Closing, Remote):
             self._connection.download("job_file", file, id=job.id)
         return number_of(job, "written")
 
-    def bring(
+    def import_file(
         self,
         path: str | Path,
         *,
@@ -316,11 +317,17 @@ class RemoteMemory(Closing, Remote):
     aerase = asyncify(erase)
     aerase_where = asyncify(erase_where)
     aerase_all = asyncify(erase_all)
-    asettle = asyncify(settle)
+    aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
     aaudit = asyncify(audit)
-    amend = asyncify(mend)
+    arepair = asyncify(repair)
+    mend = renamed("mend", repair)
+    amend = renamed("amend", arepair)
     aexport = asyncify(export)
-    abring = asyncify(bring)
+    aimport_file = asyncify(import_file)
+    bring = renamed("bring", import_file)
+    abring = renamed("abring", aimport_file)
     agrants = asyncify(grants)
     ashared_with_me = asyncify(shared_with_me)
     ashared = asyncify(shared)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from memwell.errors import InvalidInput
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
@@ -135,7 +135,7 @@ def _split(line: str) -> list[str]:
 
 
 def import_file(
-    memory: Memory,
+    memory: MemoryLike,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,  # noqa: A002 - the word a caller would look for
@@ -147,6 +147,7 @@ def import_file(
 
     Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
     """
+    memory = as_memory(memory)
     name = detect(path) if format is None else format
     if name not in FORMATS:
         raise InvalidInput(f"unknown format {shown(name)}; known: {', '.join(FORMATS)}")

@@ -22,6 +22,7 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.reading import keep_blob, thread_blobs
 from memwell.history.writing import media_of
 from memwell.longterm.base import MemoryBase, MemoryVersion
+from memwell.longterm.memory import HasMemory, as_memory
 from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
 from memwell.records import Record, Space, Thread, pack_half, unpack_half
@@ -635,7 +636,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export_jsonl(
-    memory: MemoryBase,
+    memory: MemoryBase | HasMemory,
     file: FileLike,
     *,
     vectors: bool = False,
@@ -651,6 +652,7 @@ def export_jsonl(
     the bytes that its memories and messages refer to. ``threads`` and ``documents`` may be left out. Raises ``FileError``
     when the file cannot be written; then it is as it was.
     """
+    memory = as_memory(memory)
     shelf = Shelf.of(memory)
     embedder = shelf.embedder_name if vectors else None
     header = Header(format=FORMAT, version=VERSION, time=memory.clock(), space=tuple(memory.space), embedder=embedder)
@@ -714,7 +716,7 @@ def _value_line(entry: Entry) -> ValueLine:
 
 
 def import_jsonl(
-    memory: MemoryBase,
+    memory: MemoryBase | HasMemory,
     file: FileLike,
     *,
     strict: bool = False,
@@ -726,6 +728,7 @@ def import_jsonl(
     A line that is wrong is reported and the rest goes on, unless ``strict``. Raises ``InvalidInput`` for a file that is no
     export of memwell, or of a newer one, and ``FileError`` when it cannot be read.
     """
+    memory = as_memory(memory)
     shelf = Shelf.of(memory)
     tally = Tally("jsonl", strict=strict)
     with reading(file, progress) as source:

@@ -18,10 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.longterm.base import MemoryBase, MemoryVersion
+from memwell.longterm.base import MemoryVersion
 from memwell.longterm.media.items import came_in_words
 from memwell.longterm.media.memory import MediaAccess
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import Memory, MemoryLike, as_memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.runtime.transfer.files import FileLike, Imported, Piece, Progress, Tally, decoded, lines, reading, written
@@ -177,13 +177,14 @@ class _Key(NamedTuple):
 
 
 def export_markdown(
-    memory: MemoryBase, file: FileLike, *, forgotten: bool = True, progress: Progress | None = None
+    memory: MemoryLike, file: FileLike, *, forgotten: bool = True, progress: Progress | None = None
 ) -> int:
     """Write the memories of a space as a document, a heading a session or a day, and return how many there are.
 
     Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Of media it holds the words
     alone, and says so at its beginning. Raises ``FileError`` when the file cannot be written; then it is as it was.
     """
+    memory = as_memory(memory)
     shelf = Shelf.of(memory)
     sections = _sections(shelf.records(), forgotten=forgotten)
     total = sum(map(len, sections.values()))
@@ -236,7 +237,7 @@ def _heading(record: Record) -> str:
 
 
 def import_markdown(
-    memory: Memory,
+    memory: MemoryLike,
     file: FileLike,
     *,
     prune: bool = False,
@@ -250,6 +251,7 @@ def import_markdown(
     not when anything is wrong with the document. Raises ``InvalidInput`` for pruning by a document that does not say when
     it was exported, and ``FileError`` when it cannot be read.
     """
+    memory = as_memory(memory)
     reader = _Reader(memory, Tally("markdown", strict=strict))
     memory.catch_up()
     with reading(file, progress) as source:

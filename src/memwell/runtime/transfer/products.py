@@ -14,7 +14,7 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.base import MemoryBase
+from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import own_metadata, traits_of
 from memwell.messages import Message, Role, Text
@@ -53,7 +53,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def import_chatgpt(
-    memory: Rememberer,
+    memory: MemoryLike,
     file: FileLike,
     *,
     remember: bool = True,
@@ -65,6 +65,7 @@ def import_chatgpt(
     What the user and the assistant said is taken, with its time; instructions, tools' messages and thoughts are not. Raises
     ``FileError`` when the file cannot be read.
     """
+    memory = as_memory(memory)
     intake = Intake(memory, "chatgpt", strict=strict)
 
     def read(piece: Piece) -> Sequence[Talk]:
@@ -162,7 +163,7 @@ def _part(part: Any) -> str:
 
 
 def import_langchain(
-    memory: Rememberer,
+    memory: MemoryLike,
     file: FileLike,
     *,
     thread: str | None = None,
@@ -177,6 +178,7 @@ def import_langchain(
     a conversation from elsewhere has the name already, this one gets a longer name. Raises ``FileError`` when it cannot be
     read.
     """
+    memory = as_memory(memory)
     is_path = isinstance(file, str | os.PathLike)
     origin = str(Path(file).resolve()) if is_path else "langchain"
     names = OwnNames(memory, origin)
@@ -234,7 +236,7 @@ _OURS = frozenset({*_TEXT, "metadata"})
 
 
 def import_mem0(
-    memory: Rememberer,
+    memory: MemoryLike,
     file: FileLike,
     *,
     user_id: str | None = None,
@@ -247,6 +249,7 @@ def import_mem0(
     the metadata under ``mem0``. Memories of several users come into one space, and a hint says so: ``user_id`` takes those
     of one. Raises ``FileError`` when the file cannot be read.
     """
+    memory = as_memory(memory)
     intake = Intake(memory, "mem0", strict=strict)
     owners: set[str] = set()
 
@@ -300,12 +303,13 @@ _LONGEST = 1 << 20
 
 
 def import_text(
-    memory: Rememberer, file: FileLike, *, strict: bool = False, progress: Progress | None = None
+    memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Remember every line of a text that says something, without a list's mark before it.
 
     Raises ``FileError`` when the file cannot be read.
     """
+    memory = as_memory(memory)
     intake = Intake(memory, "text", strict=strict)
     with reading(file, progress) as source:
         return intake.take_all(lines(source, _LONGEST), _line)
@@ -327,7 +331,7 @@ def _decoded(data: bytes) -> str:
 
 
 def import_csv(
-    memory: Rememberer,
+    memory: MemoryLike,
     file: FileLike,
     *,
     text: str | None = None,
@@ -341,6 +345,7 @@ def import_csv(
 
     Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
     """
+    memory = as_memory(memory)
     intake = Intake(memory, "csv", strict=strict)
     with reading(file, progress) as source:
         rows = _Rows(source)
@@ -426,9 +431,10 @@ KEY = "mcp"
 
 
 def import_mcp(
-    memory: Rememberer, file: FileLike, *, strict: bool = False, progress: Progress | None = None
+    memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Remember a knowledge graph. Raises ``FileError`` when the file cannot be read."""
+    memory = as_memory(memory)
     intake = Intake(memory, "mcp", strict=strict)
     with reading(file, progress) as source:
         return intake.take_all(lines(source), _read)
@@ -591,12 +597,13 @@ class Graph:
             yield {"type": "relation", "from": one.from_, "to": one.to, "relationType": one.kind}
 
 
-def export_mcp(memory: MemoryBase, file: FileLike, *, entity: str = "memories") -> int:
+def export_mcp(memory: MemoryLike, file: FileLike, *, entity: str = "memories") -> int:
     """Write a knowledge graph for the MCP reference server, and return how many lines it has.
 
     What came from one goes back as it was; all other memories become observations of one entity of this name. The graph is
     held in memory, as the server will hold it. Raises ``FileError`` when the file cannot be written.
     """
+    memory = as_memory(memory)
     graph = Graph()
     for record in Shelf.of(memory).records():
         if traits_of(record).active:

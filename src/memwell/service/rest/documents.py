@@ -131,13 +131,13 @@ def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
 
     The words of a document are found from before that. Without an embedder there is nothing to wait for.
     """
-    owed = knowledge.owed().vectors
+    owed = knowledge.pending().vectors
     if not owed or knowledge.embedder is None:
         return result()
     return Ongoing(
         stage="vectors",
         of=owed,
-        left=lambda: knowledge.owed().vectors,
+        left=lambda: knowledge.pending().vectors,
         result=result,
         note=lambda left: (
             f"the document is stored and found by its words; {left} vectors of this space are still to be made, which goes "

@@ -192,7 +192,7 @@ def owed(call: Call) -> PendingWork:
     own, documents = call.run(), 0
     # A space may lie too deep for documents.
     with suppress(InvalidInput):
-        documents = call.memory.knowledge.owed().vectors
+        documents = call.memory.knowledge.pending().vectors
     return PendingWork(own.words, own.vectors + documents)
 
 
@@ -205,8 +205,8 @@ def settle(call: Call) -> Job:
 @repeated("settle", dict)
 def _settle(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
-        memory.settle(report.stage("settle"))
-        return cast("dict[str, Any]", msgspec.to_builtins(memory.owed()))
+        memory.flush(report.stage("settle"))
+        return cast("dict[str, Any]", msgspec.to_builtins(memory.pending()))
 
     return work
 

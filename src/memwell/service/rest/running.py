@@ -240,7 +240,7 @@ def bring(call: Call, asked: running.Import) -> running.Job:
 
         def work(report: Report) -> Imported:
             with _called(label, path):
-                return memory.bring(path, format=found, user=asked.user, progress=report.stage("reading"))
+                return memory.import_file(path, format=found, user=asked.user, progress=report.stage("reading"))
 
         job = call.service.jobs.start(call.space, "import", work, owned=path)
     call.log(job.id, format=found)

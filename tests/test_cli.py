@@ -502,17 +502,22 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", work=False) as m:
         m.remember(["Ann likes tea.", "Bob likes milk."])
         m.at("bob").remember("我喜欢喝茶。")
-    assert_told(run("settle", "--store", "app.db"), "Worked off: 3")
+    assert_told(run("flush", "--store", "app.db"), "Done: 3")
     with memwell.open(tmp_path / "app.db", work=False) as m:
         assert m.pending().vectors == m.at("bob").owed().vectors == 0
-    assert_told(run("settle", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
+    assert_told(run("flush", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
+
+
+def test_the_earlier_name_of_flush_still_works(run: Run, tmp_path: Path):
+    run("remember", "Ann likes tea.", "--store", "app.db")
+    assert_told(run("settle", "--store", "app.db"), "Nothing is pending")
 
 
 def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", work=False) as m:
         m.remember("Ann likes tea.")
         m.at("bob").remember("Bob likes milk.")
-    assert_told(run("settle", "--store", "app.db", "--space", "bob"), "Worked off: 1")
+    assert_told(run("flush", "--store", "app.db", "--space", "bob"), "Done: 1")
     with memwell.open(tmp_path / "app.db", work=False) as m:
         assert (m.pending().vectors, m.at("bob").owed().vectors) == (1, 0)
 
@@ -523,7 +528,7 @@ def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path)
         m.flush()
         m.remember("Bob likes milk.")
     for language, word in (("en", "not the embedder of the settings"), ("zh", "不是设置中的嵌入模型")):
-        outcome = run("settle", "--store", "app.db", language=language)
+        outcome = run("flush", "--store", "app.db", language=language)
         assert outcome.code == 1
         assert word in "".join(outcome.err.split()) or word in " ".join(outcome.err.split())
     with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
@@ -536,16 +541,16 @@ def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Ru
         m.remember("Ann likes tea.")
         m.flush()
         m.remember("Bob likes milk.")
-    outcome = run("settle", "--store", "app.db")
+    outcome = run("flush", "--store", "app.db")
     assert outcome.code == 0
-    assert "Worked off: 1" in outcome.out
+    assert "Done: 1" in outcome.out
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         assert m.pending().vectors == 0
         assert m.backend.index.info(m.space).dimensions == 64
 
 
 def test_a_store_that_is_not_there_is_not_settled(run: Run, tmp_path: Path):
-    assert_refused(run("settle", "--store", "none.db"), "There is no store")
+    assert_refused(run("flush", "--store", "none.db"), "There is no store")
     assert not (tmp_path / "none.db").exists()
 
 

@@ -180,7 +180,7 @@ def files(run: Run, folder: Path) -> Iterator[Checked]:
     with memwell.open(store, space=memwell.Space(*SPACE), embedder=None, work=False) as memory:
         memory.remember("Bob likes milk.")
     shown = run("doctor", "--store", store)[1]
-    yield "doctor", shown, [str(store), SPACE_SHOWN, "memwell settle"]
+    yield "doctor", shown, [str(store), SPACE_SHOWN, "memwell flush"]
     with History.open(str(store), NAME) as history:
         history.add_human("Hello")
     broken = apsw.Connection(str(store))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import ModelError
-from memwell.models.ports import Embedder, given_texts, zero_rows
+from memwell.models.checking import given_texts, zero_rows
+from memwell.models.ports import Embedder
 
 MEANINGS = {"automobile": "car", "vehicle": "car", "feline": "cat", "kitten": "cat", "beverage": "tea", "oolong": "tea"}
 

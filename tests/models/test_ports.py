@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.messages import human
 from memwell.models import ChatModel, Completion, Delta
-from memwell.models.ports import checked_scores, checked_vectors, given_texts
+from memwell.models.checking import checked_scores, checked_vectors, given_texts
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
 
 

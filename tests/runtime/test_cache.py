@@ -16,7 +16,8 @@ from memwell.messages import human
 from memwell.models import Completion, Embedder, Tool
 from memwell.models.scripted import HashEmbedder, ScriptedChat
 from memwell.records import Space
-from memwell.runtime.cache import CompletionCache, EmbeddingCache, Ring
+from memwell.runtime.cache import CompletionCache, EmbeddingCache
+from memwell.runtime.ring import Ring
 from memwell.storage import Backend, open_backend
 
 # The ring: a bound that holds whatever happens, and values that move without pushing others out.

@@ -30,7 +30,8 @@ from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
 from memwell.language.words import han_share
-from memwell.models.ports import Embedder, zero_rows
+from memwell.models.checking import zero_rows
+from memwell.models.ports import Embedder
 from memwell.plotting import figure, save
 from memwell.records import Space
 from memwell.storage import open_backend

@@ -359,7 +359,7 @@ def test_many_at_once_lose_nothing(world: World) -> None:
 
 def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Redis has none.
-    monkeypatch.setattr(memories, "together", lambda history: nullcontext())
+    monkeypatch.setattr(memories, "transaction_of", lambda history: nullcontext())
 
     async def body() -> None:
         several = [MemwellMemory(tmp_path / "a.db", "s") for _ in range(3)]

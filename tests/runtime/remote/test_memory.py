@@ -311,13 +311,16 @@ BEFORE: list[Operation] = [
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON, without the times at which something was stored."""
+    """A value as JSON, without the times at which something was stored, and with scores of a moment rounded."""
     return scrubbed(msgspec.json.decode(encode(value)))
 
 
 def scrubbed(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: scrubbed(one) for key, one in value.items() if key not in SCRUBBED}
+    if isinstance(value, float):
+        # A score depends a little on the moment of the question.
+        return round(value, 6)
     return [scrubbed(one) for one in value] if isinstance(value, list) else value
 
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from memwell.errors import ConfigurationError
 from memwell.language.words import han_share, language_of
+from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.local import minilm, multilingual
 from memwell.models.local.minilm import MiniLM
 from memwell.models.local.multilingual import Multilingual
 from memwell.models.local.onnx import MINILM, USE_PIECES, USE_WEIGHTS, WeightsFile, location
-from memwell.models.ports import Embedder, Floats, given_texts, zero_rows
+from memwell.models.ports import Embedder
 from memwell.values import shown
 
 Mode: TypeAlias = Literal["local", "minilm", "use"]

@@ -12,8 +12,7 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move
-from memwell.cli import batch as reindex
+from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move, reindex
 from memwell.cli import demo as explain
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions

@@ -9,11 +9,9 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from memwell.errors import Conflict, ModelError
 from memwell.filters import id_begins_with
@@ -23,6 +21,11 @@ from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import now
+
+if TYPE_CHECKING:
+    # numpy takes a tenth of a second to load: programs that only converse do without it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Which embedder's vectors a space has.
 

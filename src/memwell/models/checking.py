@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.records import MAX_DIMENSIONS
 from memwell.values import shown
 
-Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float32]"
+"""Vectors. numpy is imported by the functions that need it: programs that only converse do without it."""
 
 
 def given_texts(texts: object) -> list[str]:
@@ -33,6 +35,8 @@ def checked_vectors(value: object, count: int, model: str, dimensions: int | Non
 
     Raises ``BadModelOutput`` for another number or length of rows, and for values that are no numbers.
     """
+    import numpy as np  # noqa: PLC0415 - see above
+
     rows = _numbers(value, model)
     if rows.ndim != 2 or len(rows) != count:
         raise BadModelOutput(f"{model} gave vectors of shape {rows.shape} for {count} texts")
@@ -47,6 +51,8 @@ def checked_vectors(value: object, count: int, model: str, dimensions: int | Non
 
 
 def _numbers(value: object, model: str) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415 - see above
+
     if isinstance(value, Iterable) and not isinstance(value, np.ndarray | str | bytes):
         value = list(cast("Iterable[object]", value))
         if not value:
@@ -81,4 +87,6 @@ def _floats(values: Iterable[object], model: str) -> list[float]:
 
 def zero_rows(texts: Sequence[str], dimensions: int) -> Floats:
     """A row of zeros for every text."""
+    import numpy as np  # noqa: PLC0415 - see above
+
     return np.zeros((len(texts), dimensions), np.float32)

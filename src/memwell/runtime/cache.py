@@ -23,7 +23,7 @@ from memwell.messages import Message, decode_message, encode_message
 from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
 from memwell.records import SpaceLike, as_space
-from memwell.runtime.ring import Ring
+from memwell.runtime.ring import Ring, Transaction
 from memwell.storage.protocols import KeyValue
 from memwell.transcript import to_openai
 from memwell.values import check_count, new_id, now

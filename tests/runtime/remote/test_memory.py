@@ -81,7 +81,7 @@ REFUSED = {
         "note_uses", "purge", "settle_journal", "attend",
     },
     History: {"backend", "log", "open", "fork", "copy_to", "move_to"},
-    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "owed"},
+    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending", "owed"},
     MediaMemory: set[str](),
     Facts: {"learn", "retract", "restore"},
     Receipts: {"put", "forget"},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._later import loaded_later
+from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
     CacheConfig,
@@ -54,7 +55,6 @@ from memwell.compat.dbgpt.gpts import (
     GptsPlansMemory,
     Status,
 )
-from memwell.compat.dbgpt.hybrid import AgentMemory
 from memwell.compat.dbgpt.memory import (
     BaseLLMCaller,
     ContentImportanceScorer,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
-    "SimpleLLMChat": ".chat",
+    "SimpleLLMChat": ".conversations",
     **dict.fromkeys(("ConversationMemory", "MultimodalMemory"), ".conversations"),
     **dict.fromkeys(("ProductionDeployment", "VectorDatabaseComparison"), ".deployment"),
     **dict.fromkeys(("IntelligentMemorySystem", "RAGOptimizer", "SimpleRAGSystem"), ".knowledge"),

@@ -108,8 +108,8 @@ _LAZY = {
     "BaseMessageConverter": ".sql",
     "DefaultMessageConverter": ".sql",
     "SQLChatMessageHistory": ".sql",
-    "MemwellRetriever": ".vectorstores",
-    "MemwellVectorStore": ".vectorstores",
+    "MemwellRetriever": ".retrieval",
+    "MemwellVectorStore": ".retrieval",
 }
 _LANGCHAINS_OWN = frozenset(
     {

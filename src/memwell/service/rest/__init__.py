@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-ROOMS = ("memories", "documents", "jobs", "running")
+ROOMS = ("memories", "documents", "running")
 
 
 def register() -> None:

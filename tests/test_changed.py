@@ -18,7 +18,7 @@ def clone(tmp_path: Path) -> Path:
         "src/memwell/storage/sqlite/words.py": "",
         "tests/test_records.py": "",
         "tests/storage/test_sqlite.py": "from memwell.storage import arguments, urls\n",
-        "tests/storage/test_registry.py": "from memwell.storage.registry import as_url\n",
+        "tests/storage/test_urls.py": "from memwell.storage.urls import as_url\n",
         "tests/test_documentation.py": "",
         "docs/page.md": "",
     }
@@ -47,9 +47,9 @@ def test_without_a_change_there_is_nothing_to_test(clone: Path):
         ("src/memwell/storage/arguments.py", ["tests/storage/test_sqlite.py"]),
         ("src/memwell/new.py", []),
         ("src/memwell/storage/sqlite/words.py", ["tests/storage/test_sqlite.py"]),
-        ("src/memwell/storage/new.py", ["tests/storage/test_sqlite.py", "tests/storage/test_registry.py"]),
-        ("src/memwell/storage/page.css", ["tests/storage/test_sqlite.py", "tests/storage/test_registry.py"]),
-        ("tests/storage/test_registry.py", ["tests/storage/test_registry.py"]),
+        ("src/memwell/storage/new.py", ["tests/storage/test_sqlite.py", "tests/storage/test_urls.py"]),
+        ("src/memwell/storage/page.css", ["tests/storage/test_sqlite.py", "tests/storage/test_urls.py"]),
+        ("tests/storage/test_urls.py", ["tests/storage/test_urls.py"]),
         ("docs/page.md", ["tests/test_documentation.py"]),
     ],
 )

@@ -133,7 +133,7 @@ def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("memory", ["x.db", None, 3])
 def test_who_gives_no_memory_is_told_what_is_expected(memory: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"open memory, as memwell\.open\(path\) returns, not"):
+    with pytest.raises(InvalidInput, match=r"expected a memory, such as memwell\.open gives, not"):
         Cognition(memory)
 
 

@@ -319,7 +319,7 @@ def test_an_embedder_that_fails_is_not_asked_again_for_every_file(backend: Backe
     knowledge = knowledge_over(backend, embedder=embedder)
     report = knowledge.ingest(folder)
     assert len(report.added) == len(SHELF)
-    assert "settle()" in report.warnings[-1]
+    assert "flush()" in report.warnings[-1]
     assert embedder.texts <= 2 * report.chunks
     embedder.broken = False
     assert knowledge.ingest(folder).warnings == ()

@@ -226,7 +226,7 @@ def test_the_store_is_never_exported_over_itself(engine: memwell.Engine, tmp_pat
 
 @pytest.mark.parametrize("bad", [7, b"abc", {"a": 1}, "", "  ", "a\0b", float("nan"), []])
 def test_what_is_no_place_is_refused(engine: memwell.Engine, bad: Any):
-    for call in (memwell.open, engine.export, engine.bring):
+    for call in (memwell.open, engine.export, engine.import_file):
         with pytest.raises(InvalidInput):
             call(bad)
 
@@ -404,7 +404,7 @@ def test_a_log_that_nobody_may_read_is_not_passed_over(tmp_path: Path, unprivile
 @pytest.mark.parametrize("kind", [memwell.Engine, Memory, Facts])
 def test_every_method_that_blocks_has_an_async_twin(kind: type):
     # These only make an object; nothing is read or written.
-    at_once = {"at", "thread"}
+    at_once = {"at", "thread", "forget_query_vectors"}
     methods = dict(inspect.getmembers(kind, inspect.isfunction))
     blocking = {
         name for name, one in methods.items() if name[0] != "_" and not inspect.iscoroutinefunction(one)

@@ -138,9 +138,9 @@ def test_what_was_read_before_the_end_is_not_handed_out_after_it(engine: memwell
     def revoked_meanwhile(*_: object, **__: object) -> list[Any]:
         ann.revoke("bob")
         ann.remember("now bob is gone: the secret is tea")
-        return type(ann).recall(ann, "secret")
+        return type(ann.memory).recall(ann.memory, "secret")
 
-    ann.recall = revoked_meanwhile
+    ann.memory.recall = revoked_meanwhile
     with pytest.raises(NotGranted):
         view.recall("secret")
     assert ann.count() == 1

@@ -30,8 +30,8 @@ class Marks:
 
     def __init__(self, history: History) -> None:
         self._kv = cast(Backend, history.backend).kv
-        self._space, beside = thread_keys(history.thread)
-        self._prefix = f"{beside}agentscope/mark/"
+        self._space, prefix = thread_keys(history.thread)
+        self._prefix = f"{prefix}agentscope/mark/"
 
     def places(self, mark: str, info: ThreadInfo) -> int:
         """The places that have this mark; the message of a place may have been removed since."""

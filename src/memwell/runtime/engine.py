@@ -129,9 +129,12 @@ class _Parts:
 def _of_memory(method: Callable[Concatenate[Memory, P], T]) -> Callable[Concatenate[Engine, P], T]:
     """The method of the engine's memory, as a method of the engine."""
 
+    name = method.__name__
+
     @functools.wraps(method)
     def call(self: Engine, /, *args: P.args, **options: P.kwargs) -> T:
-        return method(self.memory, *args, **options)
+        bound: Callable[..., T] = getattr(self.memory, name)
+        return bound(*args, **options)
 
     return call
 

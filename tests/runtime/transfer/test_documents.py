@@ -86,7 +86,7 @@ def outside_the_shelf(found: list[Record]) -> list[tuple[Any, ...]]:
 def test_documents_come_over_as_they_were(url: str, vectors: bool, tmp_path: Path):
     here = full()
     there = home(url if url == "memory:" else str(tmp_path / "there.db"))
-    done = there.import_file(here.lines(vectors=vectors))
+    done = there.bring(here.lines(vectors=vectors))
     assert (done.problems, done.skipped, done.counts) == ([], [], {"memories": 1, "documents": len(SHELF) + 1})
     assert there.knowledge.documents() == here.knowledge.documents()
     assert there.knowledge.chunking == here.knowledge.chunking
@@ -105,7 +105,7 @@ def test_documents_come_over_as_they_were(url: str, vectors: bool, tmp_path: Pat
         ]
     again = there.lines(vectors=True)
     assert again[1:] == here.lines(vectors=True)[1:]
-    assert there.import_file(again).new == 0
+    assert there.bring(again).new == 0
     assert there.lines(vectors=True)[1:] == again[1:]
     there.memory.backend.close()
 
@@ -136,13 +136,13 @@ def test_any_document_comes_over_in_lines_of_any_length(given_: dict[str, Any], 
         patch.setattr(documents, "BLOCKS", 1)
         patch.setattr(documents, "VECTORS", 1)
         lines = here.lines(vectors=True)
-    done = there.import_file(lines, strict=True)
+    done = there.bring(lines, strict=True)
     assert done.counts.get("documents", 0) == len(given_)
     assert there.lines(vectors=True)[1:] == here.lines(vectors=True)[1:]
     assert there.knowledge.documents() == here.knowledge.documents()
     assert [there.knowledge.text(id_) for id_ in given_] == [parsed.text for parsed, *_ in given_.values()]
     assert outside_the_shelf(there.chunks) == outside_the_shelf(here.chunks)
-    assert there.import_file(lines, strict=True).new == 0
+    assert there.bring(lines, strict=True).new == 0
 
 
 def test_no_line_is_longer_than_a_reader_takes(monkeypatch: pytest.MonkeyPatch):
@@ -153,7 +153,7 @@ def test_no_line_is_longer_than_a_reader_takes(monkeypatch: pytest.MonkeyPatch):
     lines = here.lines(vectors=True)
     longest = max(map(len, lines))
     assert longest < 500 * 6 + 1000
-    assert there.import_file(lines, longest_line=longest).problems == []
+    assert there.bring(lines, longest_line=longest).problems == []
     assert there.knowledge.text("control") == here.knowledge.text("control")
     assert there.knowledge.pending().vectors == 0
 
@@ -161,7 +161,7 @@ def test_no_line_is_longer_than_a_reader_takes(monkeypatch: pytest.MonkeyPatch):
 def test_what_is_here_under_the_same_id_stays():
     here, there = full(), home()
     mine = there.knowledge.add("Mine says something else.", id="report")
-    done = there.import_file(here.lines())
+    done = there.bring(here.lines())
     assert (done.counts["documents"], done.known, done.problems) == (len(SHELF), 1, [])
     assert [note.reason for note in done.skipped] == ["the document 'report' has another content here, which stays"]
     assert there.knowledge.get("report") == mine
@@ -182,7 +182,7 @@ def test_only_the_documents_of_the_space_itself_go_out():
 @pytest.mark.parametrize(("theirs", "ours", "owed"), [(64, 32, True), (None, 64, True), (64, None, False)])
 def test_vectors_of_another_embedder_are_left_behind(theirs: int | None, ours: int | None, owed: bool):
     here, there = full(dimensions=theirs), home(dimensions=ours)
-    assert there.import_file(here.lines(vectors=True)).problems == []
+    assert there.bring(here.lines(vectors=True)).problems == []
     assert bool(there.knowledge.pending().vectors) == owed
     if ours is None:
         # Nobody here makes any, so those that came are kept for whoever does.
@@ -227,7 +227,7 @@ BAD = [
 def test_a_bad_document_is_reported_and_the_rest_comes_over(fields: dict[str, Any], reason: str):
     here, there = full(), home()
     lines = here.lines()
-    done = there.import_file([*lines[:-1], document_line(**fields), lines[-1]])
+    done = there.bring([*lines[:-1], document_line(**fields), lines[-1]])
     if not reason:
         assert done.problems == []
         assert there.knowledge.text("tea") == "Tea is good."
@@ -244,7 +244,7 @@ def test_vectors_of_another_size_are_made_anew():
     at = next(n for n, line in enumerate(lines) if line.startswith(b'{"type":"document"'))
     forged = json.loads(lines[at])
     forged["vectors"] = dict.fromkeys(forged["vectors"], "ADwAAAAA")
-    done = there.import_file([*lines[:at], json.dumps(forged).encode() + b"\n", *lines[at + 1 :]])
+    done = there.bring([*lines[:at], json.dumps(forged).encode() + b"\n", *lines[at + 1 :]])
     assert (done.problems, done.counts["documents"]) == ([], len(SHELF))
     assert there.knowledge.pending().vectors == len(forged["vectors"])
     there.knowledge.flush()
@@ -258,21 +258,21 @@ def test_parts_without_a_beginning_and_in_the_wrong_place_are_told(monkeypatch: 
     lines = here.lines()
     parts = [n for n, line in enumerate(lines) if line.startswith(b'{"type":"document_part"')]
     there = home()
-    done = there.import_file([line for n, line in enumerate(lines) if n != parts[0]])
+    done = there.bring([line for n, line in enumerate(lines) if n != parts[0]])
     assert len(done.problems) == 1
     assert "characters here" in done.problems[0].reason
     assert there.knowledge.count().documents == len(SHELF)
     stray = home()
-    done = stray.import_file([lines[0], lines[parts[0]], lines[-1]])
+    done = stray.bring([lines[0], lines[parts[0]], lines[-1]])
     assert "beginning is missing" in done.problems[0].reason
     assert stray.knowledge.count().documents == 0
-    assert there.import_file(lines).counts == {"documents": 1}
+    assert there.bring(lines).counts == {"documents": 1}
 
 
 def test_a_text_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "_MOST_CHARACTERS", 400)
     there = home()
-    done = there.import_file(full().lines())
+    done = there.bring(full().lines())
     assert any("more than 400 characters" in note.reason for note in done.problems)
     assert all(len(there.knowledge.text(one.id)) <= 400 for one in there.knowledge.documents())
 
@@ -282,7 +282,7 @@ def test_a_space_too_deep_for_documents_goes_out_and_says_so_when_some_come():
     deep.memory = Memory(open_backend("memory:"), Space(*["a"] * (MAX_SEGMENTS - 1)))
     deep.memory.remember("Ann likes tea.")
     assert len(deep.lines()) == 3
-    done = deep.import_file(full().lines())
+    done = deep.bring(full().lines())
     assert done.counts == {"memories": 1}
     assert {note.reason.partition(" has ")[2] for note in done.problems} == {"too many segments to have documents"}
 
@@ -292,9 +292,9 @@ def test_an_import_that_died_is_finished_by_the_next(good: int):
     lines = full().lines()
     backend = open_backend("memory:")
     with pytest.raises(BackendError, match="killed"):
-        Home(Breaking(backend, good)).import_file(lines)  # pyright: ignore[reportArgumentType]
+        Home(Breaking(backend, good)).bring(lines)  # pyright: ignore[reportArgumentType]
     there = Home(backend)
-    assert there.import_file(lines).problems == []
+    assert there.bring(lines).problems == []
     assert there.lines()[1:] == lines[1:]
 
 
@@ -305,7 +305,7 @@ def test_ingested_documents_are_known_again_by_their_files(tmp_path: Path):
         (folder / f"{id_}.md").write_text(text, "utf-8")
     here, there = home(), home()
     here.knowledge.ingest(folder)
-    assert there.import_file(here.lines()).problems == []
+    assert there.bring(here.lines()).problems == []
     (folder / "router.md").unlink()
     done = there.knowledge.ingest(folder)
     assert (len(done.unchanged), len(done.removed), done.added) == (len(SHELF) - 1, 1, ())
@@ -316,7 +316,7 @@ def test_a_document_whose_text_is_lost_is_left_out():
     manifest = here.knowledge._shelf.required("report")
     here.memory.backend.blobs.delete(here.knowledge.space, manifest.blob)
     there = home()
-    assert there.import_file(here.lines()).counts["documents"] == len(SHELF)
+    assert there.bring(here.lines()).counts["documents"] == len(SHELF)
 
 
 def test_a_document_that_is_replaced_meanwhile_goes_out_as_it_is_now():

@@ -63,7 +63,7 @@ class Visit(NamedTuple):
     def go(self, place: str) -> None:
         """Go to another page of the dashboard, and wait until nothing is loading any more."""
         self.page.evaluate(_GO, "#" + place)
-        self.flush()
+        self.settle()
 
     def ask(self, query: str) -> None:
         """Ask the memory something past the page, so that there are figures to show."""

@@ -91,7 +91,7 @@ def _speak(here: Visit, language: str) -> None:
     here.page.click(".bottom button")
     here.page.click(f"dialog input[value={language}]")
     here.page.wait_for_selector(f"html[lang^={language}]")
-    here.flush()
+    here.settle()
 
 
 def test_the_words_of_both_languages_have_the_same_keys(visit: Begin) -> None:
@@ -247,7 +247,7 @@ def test_the_first_view_is_small_and_the_key_leaves_the_address(visit: Begin) ->
     here.ask("peanuts")
     here.enter()
     here.page.wait_for_selector(".uplot")
-    here.flush()
+    here.settle()
     assert here.house.owner not in here.page.url
     assert len(sent) > 10
     assert sum(sent) < 100_000

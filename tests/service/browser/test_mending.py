@@ -135,7 +135,7 @@ def test_a_page_that_could_not_be_fetched_is_there_when_the_service_is_back(visi
     here.page.unroute(down)
     here.page.click("text=Try again")
     here.page.wait_for_selector("main[data-shown=graph]")
-    here.flush()
+    here.settle()
     here.errors.clear()  # What could not be fetched is written down.
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from memwell._later import loaded_later
 
 if TYPE_CHECKING:
-    from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory, SimpleLLMChat
+    from memwell.compat.guide.chat import SimpleLLMChat
+    from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory
     from memwell.compat.guide.deployment import ProductionDeployment, VectorDatabaseComparison
     from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
     from memwell.compat.guide.network import MemoryAugmentedLLM, NeuralMemoryNetwork
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
-    "SimpleLLMChat": ".conversations",
+    "SimpleLLMChat": ".chat",
     **dict.fromkeys(("ConversationMemory", "MultimodalMemory"), ".conversations"),
     **dict.fromkeys(("ProductionDeployment", "VectorDatabaseComparison"), ".deployment"),
     **dict.fromkeys(("IntelligentMemorySystem", "RAGOptimizer", "SimpleRAGSystem"), ".knowledge"),

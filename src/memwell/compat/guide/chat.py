@@ -1,0 +1,95 @@
+"""``SimpleLLMChat``: a chat within a context window. Messages that no longer fit leave the context and are kept."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from memwell._asyncify import Closing
+from memwell.errors import InvalidInput
+from memwell.history import History
+from memwell.messages import Message, Role
+from memwell.transcript import from_openai
+from memwell.values import check_count, check_text, shown
+
+_LEAST = 2
+"""The last question and its answer stay in the context, however long they are."""
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+class SimpleLLMChat(Closing):
+    """The messages of a conversation that fit ``max_context`` tokens, counted exactly; the earliest leave first.
+
+    All messages are kept in ``store``, ``memory:`` until the process ends or a file: ``recall`` finds those that left the
+    context, and a chat that is opened again goes on where it was. Raises ``InvalidInput`` for a limit below 1.
+    """
+
+    def __init__(self, max_context: int = 4096, *, store: str = "memory:", session: str = "default") -> None:
+        self.max_context = check_count(max_context, "max_context", least=1)
+        self.history = History.open(store, session)
+        self._context: deque[tuple[Message, int]] = deque()
+        self._tokens = 0
+        for message in reversed(self.history):
+            size = self.history.counter.count_message(message)
+            self._context.appendleft((message, size))
+            self._tokens += size
+            # The one that does not fit leaves again below.
+            if len(self._context) > _LEAST and self._tokens > self.max_context:
+                break
+        self._forget()
+
+    @property
+    def conversation(self) -> list[dict[str, str]]:
+        """The messages in the context, oldest first, as ``{"role": …, "content": …}``."""
+        return [_shape(message) for message, _ in self._context]
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the context has."""
+        return self._tokens
+
+    @property
+    def forgotten(self) -> int:
+        """How many messages have left the context. ``recall`` still finds them."""
+        return len(self.history) - len(self._context)
+
+    def add_message(self, role: str, content: str) -> None:
+        """Add what was said, and let the earliest messages leave when the context is full.
+
+        Raises ``InvalidInput`` for a role that is not ``user``, ``assistant`` or ``system``, and content that is no text.
+        """
+        if role not in ("user", "assistant", "system"):
+            raise InvalidInput(f"a role must be 'user', 'assistant' or 'system', not {shown(role)}")
+        message = from_openai([{"role": role, "content": check_text(content, "a message's content")}])[0]
+        [stored] = self.history.add(message)
+        size = self.history.counter.count_message(stored)
+        self._context.append((stored, size))
+        self._tokens += size
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let the earliest messages leave until the rest fits; an answer leaves with its question."""
+        left = False
+        while len(self._context) > _LEAST and (
+            self._tokens > self.max_context or (left and self._context[0][0].role is Role.AI)
+        ):
+            self._tokens -= self._context.popleft()[1]
+            left = True
+
+    def get_context(self) -> list[dict[str, str]]:
+        """The messages to give to a model."""
+        return self.conversation
+
+    def recall(self, query: str, limit: int = 5) -> list[dict[str, Any]]:
+        """What was said about something, in the context or not, best first, each with its ``score``."""
+        hits = self.history.search(query, limit=limit)
+        within = {message.id for message, _ in self._context}
+        return [{**_shape(message), "score": score, "in_context": message.id in within} for message, score in hits]
+
+    def close(self) -> None:
+        """Close the store."""
+        self.history.close()
+
+
+def _shape(message: Message) -> dict[str, str]:
+    return {"role": _ROLES.get(message.role.value, message.role.value), "content": message.text}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memwell.compat import agentscope, basememory
 from memwell.compat import langchain as langchain_room
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 from tests.compat.named_tests import missing_in, named_on
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,86 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import string
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
-from memwell.records import DEFAULT_SPACE
 from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.registry import close_shared, open_backend, shared_backend, without_secrets
+from memwell.storage.registry import open_backend
 from memwell.storage.sqlite import SqliteBackend
 from tests.ports import closed_port
-
-# URLs as they are shown: whoever reads one learns no password, whatever characters are in it.
-
-
-MARK = "Tr0ub4dor"
-"""Stands at the beginning, in the middle and at the end of each password, and nowhere else."""
-
-_hostile = st.text(st.sampled_from("/#?@:,=& %[]'\"\\;\n·秘" + string.digits), max_size=8)
-passwords = st.builds(lambda one, two: f"{MARK}{one}{MARK}{two}{MARK}", _hostile, _hostile)
-hosts = st.sampled_from(["db", "db.example:5432", "[::1]:6379", "a:1,b:2", "127.0.0.1"])
-schemes = st.sampled_from(["postgresql", "postgres", "redis", "rediss", "redis+cluster", "milvus", "http", "other"])
-users = st.sampled_from(["", "memwell", "o'hara"])
-
-
-@given(schemes, users, passwords, hosts)
-def test_a_password_with_any_characters_is_not_shown(scheme: str, user: str, password: str, host: str):
-    shown = without_secrets(f"{scheme}://{user}:{password}@{host}/name?schema=mine")
-    assert MARK not in shown
-    assert shown == f"{scheme}://{user}:***@{host}/name?schema=mine"
-    # Without a colon it is a token, but for PostgreSQL, where it is a name.
-    if not scheme.startswith("postgres"):
-        assert MARK not in without_secrets(f" {scheme}://{password.replace(':', '')}@{host}/0")
-    assert MARK not in without_secrets(f"{scheme}:{user}:{password}@{host}/0")
-
-
-@given(schemes, users, passwords)
-def test_a_password_is_not_shown_where_the_server_was_left_out(scheme: str, user: str, password: str):
-    # Behind an @ stands the server's name, and nobody can tell that it is none.
-    assert MARK not in without_secrets(f"{scheme}://{user}:{password.replace('@', '')}")
-
-
-@given(schemes, hosts, passwords, st.sampled_from(["password", "PASSWORD", "sslpassword", "token", "api_key"]))
-def test_a_password_in_the_query_is_not_shown(scheme: str, host: str, password: str, name: str):
-    assert MARK not in without_secrets(f"{scheme}://{host}/name?{name}={password}")
-    assert MARK not in without_secrets(f"{scheme}://me@{host}/name?a=b&{name}={password}&schema=mine")
-
-
-@given(users, passwords, passwords)
-def test_no_part_shows_its_password(user: str, first: str, second: str):
-    shown = without_secrets(f"postgresql://{user}:{first}@db/name,log=redis://:{second}@cache,blobs=files:a@b")
-    assert shown == f"postgresql://{user}:***@db/name,log=redis://:***@cache,blobs=files:a@b"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "memwell.db",
-        "memory:",
-        "sqlite:a:b@c.db",
-        "postgresql:///name",
-        "postgresql://memwell@db/name",
-        "postgresql://db:5432/name?schema=mine&sslmode=require",
-        "postgresql://a:1,b:2/name",
-        "redis://[::1]:6379/0",
-        "redis+cluster://a:1,b:2,c:3",
-        "sqlite:memwell.db,index=milvus:copy.db",
-        "http://127.0.0.1:7411",
-    ],
-)
-def test_what_has_no_secret_is_shown_as_it_is(url: str):
-    assert without_secrets(url) == url
 
 
 def test_memory_is_a_store_of_its_own_every_time():
@@ -269,76 +201,3 @@ def test_a_driver_is_loaded_only_when_it_is_used():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-
-
-# What names the same store shares it; what is given stays the giver's.
-
-
-def test_an_open_store_is_used_as_it_is():
-    backend = MemoryBackend()
-    assert shared_backend(backend) is backend
-
-
-def test_one_file_is_one_store_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sub").mkdir()
-    names: list[Any] = [
-        "app.db",
-        "./app.db",
-        "sqlite:app.db",
-        "SQLite:app.db",
-        tmp_path / "app.db",
-        str(tmp_path / "sub" / ".." / "app.db"),
-        f"sqlite:{tmp_path / 'app.db'}",
-    ]
-    assert len({id(shared_backend(name)) for name in names}) == 1
-    assert shared_backend("other.db") is not shared_backend("app.db")
-
-
-def test_a_store_of_several_parts_is_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    names: list[Any] = [
-        "app.db,blobs=files:bytes,index=memory:",
-        "sqlite:./app.db,index=memory:,blobs=files:bytes",
-        f"{tmp_path / 'app.db'},blobs=files:bytes,index=memory:",
-    ]
-    assert len({id(shared_backend(name)) for name in names}) == 1
-    assert shared_backend(names[0]) is not shared_backend("app.db,blobs=files:bytes")
-    (tmp_path / "app.db").unlink()
-    first = shared_backend(names[0])
-    assert first is shared_backend(names[1]), "whoever deletes the file means a new one"
-    first.kv.put(DEFAULT_SPACE, "key", 1)
-
-
-def test_many_threads_open_one_store(tmp_path: Path):
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: shared_backend(tmp_path / "app.db"), range(16)))
-    assert {id(one) for one in found} == {id(found[0])}
-
-
-@pytest.mark.parametrize("wrong", ["", " ", "no-such-kind:x", "a\0b", 7, None])
-def test_what_names_no_store_is_refused(wrong: Any):
-    with pytest.raises(ConfigurationError):
-        shared_backend(wrong)
-
-
-def test_a_closed_store_is_opened_again_by_the_next_to_name_it(tmp_path: Path):
-    first = shared_backend(tmp_path / "app.db")
-    first.kv.put(DEFAULT_SPACE, "key", 1)
-    close_shared()
-    with pytest.raises(BackendError):
-        first.kv.get(DEFAULT_SPACE, "key")
-    again = shared_backend(tmp_path / "app.db").kv.get(DEFAULT_SPACE, "key")
-    assert again is not None
-    assert again.value == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_opens_a_store_of_its_own(tmp_path: Path):
-    parent = shared_backend(tmp_path / "app.db")
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if shared_backend(tmp_path / "app.db") is not parent else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert shared_backend(tmp_path / "app.db") is parent

@@ -32,7 +32,7 @@ from memwell.cli.terminal import (
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 

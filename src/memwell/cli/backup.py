@@ -15,7 +15,7 @@ from memwell.cli.stores import Store, check_exists, file_of, is_served, naming_f
 from memwell.cli.terminal import AsJson, console, one_line, print_json, progress_bar
 from memwell.errors import BackendError, ConfigurationError, InvalidInput
 from memwell.settings import load_settings
-from memwell.storage.registry import composition, scheme_of, without_secrets
+from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
     from memwell.storage.sqlite.backup import Backup, Restored

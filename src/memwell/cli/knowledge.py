@@ -14,7 +14,7 @@ from memwell.cli.stores import SpaceOption, Store, is_served, opened
 from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, progress_bar, visible
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

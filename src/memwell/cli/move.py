@@ -15,7 +15,7 @@ from memwell.errors import ConfigurationError
 from memwell.runtime.transfer import Moved, MoveRefused, move
 from memwell.settings import load_settings
 from memwell.storage import open_backend
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 
 app = typer.Typer()
 

@@ -22,7 +22,7 @@ from memwell.cli.terminal import console, visible
 from memwell.errors import ConfigurationError, FileError, MissingDependency
 from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from memwell.service.parts import Service

@@ -19,7 +19,7 @@ from memwell.models.ports import ChatModel
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
-from memwell.storage.registry import composition, scheme_of, without_secrets
+from memwell.storage.urls import composition, scheme_of, without_secrets
 
 # Files named on the command line: what is wrong with one is said in the reader's language, and names that file.
 

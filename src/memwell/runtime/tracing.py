@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MissingDependency
 from memwell.settings import Settings
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 from memwell.values import shown
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.records import Record, Space, Vector
 from memwell.settings import Settings
 from memwell.storage.engines import VectorEngine
-from memwell.storage.registry import check_login
+from memwell.storage.urls import check_login
 from memwell.values import new_id
 
 _MOST_FOUND = 16_384

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import os
-import re
-import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,112 +15,8 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.settings import Settings, load_settings
 from memwell.storage.elsewhere import Elsewhere, check_parts, forget, in_bytes, in_values
 from memwell.storage.protocols import Backend, Blobs
+from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import shown
-
-# Parses a store's URL: ``HOME,log=URL,kv=URL,index=URL,blobs=URL``. All but the home are optional.
-
-
-PARTS = ("log", "kv", "index", "blobs")
-
-_PART = re.compile(rf",({'|'.join(PARTS)})=")
-_LIKE_A_PART = re.compile(r",(\s*[^\W\d][\w-]*\s*)=")
-# Blanks that came with a copied URL do not make it the name of a file.
-_SCHEME = re.compile(r"(?:\s+(?=[^\s:/]+://))?([A-Za-z][A-Za-z0-9+.-]+):")
-_NEXT_PART = re.compile(rf"(,(?:{'|'.join(PARTS)})=)(?=[A-Za-z][A-Za-z0-9+.-]*:)")
-_FILES = ("", "sqlite", "files", "memory")
-_NO_PORT = re.compile(r"^([^:/?#\[]*):(?!\d{0,5}(?:[/?#,]|$)).+", re.DOTALL)
-_SECRET_PARAMETER = re.compile(
-    # Up to what looks like the next parameter: somebody may have left a special character of the password as it is.
-    r"([?&][^=&?]*(?:pass|pwd|secret|token|api_?key)[^=&?]*=)(?:(?!&[A-Za-z_]+=).)*",
-    re.IGNORECASE | re.DOTALL,
-)
-_POSTGRES_USER = re.compile(r"postgres(?:ql)?://[\w.%+-]*", re.IGNORECASE)
-"""What stands alone before the server is a name there; elsewhere it may be a token."""
-_HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::\d{0,5})?")
-_ESCAPES = (
-    "cannot be read; write special characters of the password as %-escapes: / is %2F, # is %23, ? is %3F, @ is %40, "
-    ": is %3A, and % itself %25"
-)
-
-
-class Composition(NamedTuple):
-    """The URL of the home store, and those of the parts that live elsewhere."""
-
-    home: str
-    parts: dict[str, str]
-
-
-def composition(url: str, settings: Settings | None = None) -> Composition:
-    """What the URL names, and for parts that it does not name, the settings. Raises ``ConfigurationError``."""
-    pieces = _PART.split(url)
-    for piece in pieces[::2]:
-        _refuse_unknown(piece)
-    parts: dict[str, str] = {}
-    for name, one in zip(pieces[1::2], pieces[2::2], strict=True):
-        if name in parts:
-            raise ConfigurationError(f"the URL of a store names its {name} twice")
-        if not one.strip():
-            raise ConfigurationError(f"the URL of a store says {name}= and then nothing")
-        parts[name] = one
-    if settings is not None:
-        parts = {name: given for name in PARTS if (given := parts.get(name) or str(getattr(settings, f"{name}_url")))}
-    return Composition(pieces[0], parts)
-
-
-def _refuse_unknown(piece: str) -> None:
-    """A misspelt part would be taken for the end of a file's name, and a new store made under it."""
-    if _LIKE_A_PART.search(piece) is not None:
-        # It may be in the middle of a password whose special characters nobody escaped.
-        unknown = _LIKE_A_PART.search(without_secrets(piece))
-        raise ConfigurationError(
-            f"unknown part{'' if unknown is None else f' {unknown[1]!r}'}; parts are {', '.join(PARTS)}. "
-            "(A path that contains this can be given as a pathlib.Path, a comma in a URL as %2C.)"
-        )
-
-
-def scheme_of(url: str) -> tuple[str, str]:
-    """The kind of a URL in lower case, and what is behind the colon; a bare path is of no kind."""
-    found = _SCHEME.match(url)
-    return ("", url) if found is None else (found[1].lower(), url[found.end() :])
-
-
-def check_login(url: str, what: str) -> None:
-    """Raises ``ConfigurationError``, without the secrets, for a server's URL in which a password's end cannot be told."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        # Its message quotes what it could not read.
-        raise ConfigurationError(f"the URL of {what} {_ESCAPES}") from None
-    login, _, hosts = parts.netloc.rpartition("@")
-    unsure = "@" in login + parts.path + parts.query or "#" in url
-    if unsure or not all(map(_HOST.fullmatch, hosts.split(","))):
-        raise ConfigurationError(f"the URL of {what} {_ESCAPES}")
-
-
-def without_secrets(url: str) -> str:
-    """The URL as it may be shown: whoever reads it learns no password, even where its characters are not escaped."""
-    return "".join(
-        piece if place % 2 else _part_without_secrets(piece) for place, piece in enumerate(_NEXT_PART.split(url))
-    )
-
-
-def _part_without_secrets(url: str) -> str:
-    before, slashes, rest = url.partition("://")
-    if not slashes:
-        scheme, rest = scheme_of(url)
-        if scheme in _FILES:
-            return url
-        before, slashes = url[: -len(rest)] if rest else url, ""
-    rest = _SECRET_PARAMETER.sub(r"\1***", rest)
-    # A password may hold any character that nobody escaped, so it ends at the last @.
-    login, at, place = rest.rpartition("@")
-    if not at:
-        return before + slashes + _NO_PORT.sub(r"\1:***", rest)
-    # The user's name stays: it says who was refused.
-    user, colon, _ = login.partition(":")
-    if not colon and _POSTGRES_USER.fullmatch(before + slashes + login):
-        return before + slashes + rest
-    return f"{before}{slashes}{user + ':' if colon else ''}***@{place}"
 
 
 class _Kind(NamedTuple):
@@ -381,89 +273,3 @@ def _keeps_records(scheme: str) -> bool:
 
 def _whole_forms() -> str:
     return "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values() if kind is not _REDIS))
-
-
-# Shares one open store among all callers in a process that name the same URL.
-
-
-Store: TypeAlias = str | os.PathLike[str] | Backend
-"""A store: its URL, the path of its file, or the open backend."""
-
-
-class _Opened(NamedTuple):
-    backend: Backend
-    file: tuple[int, int] | None
-    process: int
-
-
-_opened: dict[str, _Opened] = {}
-_lock = threading.Lock()
-
-
-def shared_backend(store: Store) -> Backend:
-    """The backend meant. Raises what ``open_backend`` raises.
-
-    One that is given is the caller's to close. One that is named by a URL is shared by all who name it; so is ``memory:``.
-    """
-    if isinstance(store, Backend):
-        return store
-    name = _name(store)
-    with _lock:
-        held = _opened.get(name)
-        if held is not None and held.process != os.getpid():
-            # It was opened before a fork and belongs to the parent.
-            held = None
-        # Whoever deletes a file and goes on means a new one: what is written to the old is lost with it.
-        if held is not None and held.file != _identity(name):
-            _close(_opened.pop(name))
-            held = None
-        if held is None:
-            backend = open_backend(store)
-            held = _opened[name] = _Opened(backend, _identity(name), os.getpid())
-        return held.backend
-
-
-def close_shared() -> None:
-    """Close every store that was opened here by this process; the next to name one opens it again."""
-    with _lock:
-        while _opened:
-            _, opened = _opened.popitem()
-            if opened.process == os.getpid():
-                _close(opened)
-
-
-def _name(store: str | os.PathLike[str]) -> str:
-    """One name for one store, however the path of its file is written."""
-    if isinstance(store, os.PathLike):
-        return _of_file(os.fspath(store))
-    try:
-        home, parts = composition(str(store))
-    except ConfigurationError:
-        # What is no URL is left for open_backend to refuse.
-        return str(store)
-    kind, rest = scheme_of(home)
-    name = _of_file(rest) if kind in ("", "sqlite") else home
-    return name + "".join(f",{part}={parts[part]}" for part in sorted(parts))
-
-
-def _of_file(path: str) -> str:
-    # What is no path is left for open_backend to refuse.
-    return path if not path.strip() or "\0" in path else str(Path(path).expanduser().resolve())
-
-
-def _identity(name: str) -> tuple[int, int] | None:
-    """Which file it is, or its home is, as the system sees it; None for a store that is no file."""
-    try:
-        found = os.stat(composition(name).home)
-    except (OSError, ValueError, ConfigurationError):
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _close(opened: _Opened) -> None:
-    # At the end there is nobody left to tell.
-    with suppress(BackendError):
-        opened.backend.close()
-
-
-atexit.register(close_shared)

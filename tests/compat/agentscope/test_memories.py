@@ -37,7 +37,8 @@ from memwell.history import History
 from memwell.messages import Message, ToolCall
 from memwell.records import Space
 from memwell.runtime.state import MissingState, Sessions, StateModule
-from memwell.storage.registry import close_shared, open_backend
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import close_shared
 from memwell.values import new_id
 from tests.servers import redis_server
 

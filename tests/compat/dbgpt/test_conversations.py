@@ -51,7 +51,7 @@ from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 
 
 def talk(rounds: int = 3) -> OnceConversation:

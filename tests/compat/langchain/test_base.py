@@ -31,7 +31,7 @@ from memwell.compat.langchain.base import WithFields, made_by
 from memwell.errors import InvalidInput, Unsupported
 from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 
 
 class Made(WithFields):

@@ -33,7 +33,7 @@ from memwell.history import History
 from memwell.messages import ai, message
 from memwell.models.scripted import ScriptedChat
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 from memwell.strategies import Summary
 
 few = settings(max_examples=15)

@@ -31,7 +31,7 @@ from memwell.compat.langchain import (
 )
 from memwell.compat.langchain.entities import get_entities
 from memwell.errors import InvalidInput, ModelError
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
 from memwell.strategies.entities import Graph
 

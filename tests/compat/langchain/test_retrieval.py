@@ -22,7 +22,7 @@ from memwell.compat.langchain import (
 from memwell.compat.langchain.retrieval import pieces
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
-from memwell.storage.registry import close_shared
+from memwell.storage.sharing import close_shared
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from memwell.compat.basememory.storages import (
 )
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike
-from memwell.storage.registry import Store
+from memwell.storage.sharing import Store
 from memwell.values import shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})

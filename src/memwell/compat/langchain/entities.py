@@ -33,7 +33,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.records import Space
-from memwell.storage.registry import shared_backend
+from memwell.storage.sharing import shared_backend
 from memwell.strategies.entities import (
     MOST_ABOUT_ONE,
     USER,

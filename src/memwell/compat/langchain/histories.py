@@ -37,7 +37,8 @@ from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread
 from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
-from memwell.storage.registry import open_backend, shared_backend
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import shared_backend
 from memwell.strategies.state import copy_states
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, new_id, now, shown

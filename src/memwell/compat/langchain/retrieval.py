@@ -25,7 +25,8 @@ from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.protocols import Backend
-from memwell.storage.registry import open_backend, shared_backend
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import shared_backend
 from memwell.strategies.state import StrategyState, next_index, until_done
 from memwell.values import check_count, check_text, new_id, shown
 from memwell.windows import Round, rounds_of

@@ -19,7 +19,7 @@ from memwell.filters import Where
 from memwell.history import History
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
-from memwell.storage.registry import Store, shared_backend
+from memwell.storage.sharing import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
 from memwell.values import check_text, new_id, shown
 

@@ -29,7 +29,7 @@ from memwell.messages import Message
 from memwell.records import Space
 from memwell.runtime.transfer.files import Imported, Progress, Tally, decoded
 from memwell.storage.protocols import Backend
-from memwell.storage.registry import without_secrets
+from memwell.storage.urls import without_secrets
 from memwell.transcript.agentscope import SUMMARY, from_agentscope
 from memwell.values import shown
 

@@ -37,7 +37,7 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.records import Space
 from memwell.settings import Settings
 from memwell.storage.postgres.schema import domain_lock, space_key
-from memwell.storage.registry import check_login
+from memwell.storage.urls import check_login
 from memwell.values import shown
 
 # Addresses: the parameters of a URL for psycopg, those for memwell, and the URL without its secrets

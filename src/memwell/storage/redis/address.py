@@ -8,7 +8,7 @@ from typing import NamedTuple, NoReturn
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memwell.errors import ConfigurationError
-from memwell.storage.registry import check_login, without_secrets
+from memwell.storage.urls import check_login, without_secrets
 from memwell.values import shown
 
 DURABLE = ("", "everysec", "yes")

@@ -376,7 +376,7 @@ def _end_leases(store: ComposedBackend) -> None:
     assert store.follower is not None
     held = store.follower.feeding.marks.get(HOME)
     if held is not None:
-        store.follower.feeding.marks.flush(held, held.mark.state)
+        store.follower.feeding.marks.settle(held, held.mark.state)
 
 
 def _step(store: ComposedBackend, expected: dict[str, int], verb: str, number: int) -> None:

@@ -72,7 +72,7 @@ def _held(path: Path) -> int:
         _lock(descriptor)
         if _is_still_there(path, descriptor):
             return descriptor
-        # Somebody deleted the file while we waited: the others lock another one now.
+        # The file was deleted while this process waited: the others lock another one now.
         _unlock(descriptor)
         os.close(descriptor)
 

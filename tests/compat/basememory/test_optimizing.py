@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory import (
@@ -280,6 +280,7 @@ def test_the_same_words_of_two_people_are_two_items() -> None:
 NUMBERS = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=8, max_size=60)
 
 
+@example([0.0] * 7 + [1.7e-208], 0.001, "int8")
 @given(NUMBERS, st.sampled_from([0.001, 0.02, 0.3]), st.sampled_from(["int8", "float16", "float32"]))
 def test_no_vector_is_further_off_than_it_may_be(numbers: list[float], error: float, form: str) -> None:
     made = sparse_vector(numbers, error, form)

@@ -81,27 +81,35 @@ FORMS = {"int8": "b", "float16": "e", "float32": "f"}
 
 def sparse_vector(numbers: Sequence[float], error: float, form: str = "int8") -> SparseVector | None:
     """The vector in as few bytes as ``error`` allows, in ``form`` or the next wider; None when it allows nothing."""
-    length = math.hypot(*numbers)
-    if not length or not math.isfinite(length):
+    if not any(numbers) or not math.isfinite(math.hypot(*numbers)):
         return None
+    # Relative to the largest number: the squares of tiny ones would be 0.
+    largest = max(map(abs, numbers))
+    shares = [one / largest for one in numbers]
     for wide in list(FORMS)[list(FORMS).index(form) :]:
-        scale = max(map(abs, numbers)) / (127 if wide == "int8" else 1)
-        scaled = [round(one / scale) if wide == "int8" else one / scale for one in numbers]
+        steps = 127 if wide == "int8" else 1
+        scaled = [round(one * steps) if wide == "int8" else one for one in shares]
         kept = _unpacked(FORMS[wide], _packed(FORMS[wide], scaled))
-        off = [one - held * scale for one, held in zip(numbers, kept, strict=True)]
-        left = (error * length) ** 2 - math.fsum(one * one for one in off)
+        off = [one - held / steps for one, held in zip(shares, kept, strict=True)]
+        left = (error * math.hypot(*shares)) ** 2 - math.fsum(one * one for one in off)
         if left >= 0:
-            return _sparse(numbers, kept, off, left, scale, wide)
+            return _sparse(numbers, shares, kept, off, left, largest / steps, wide)
     return None
 
 
 def _sparse(
-    numbers: Sequence[float], kept: Sequence[float], off: Sequence[float], left: float, scale: float, form: str
+    numbers: Sequence[float],
+    shares: Sequence[float],
+    kept: Sequence[float],
+    off: Sequence[float],
+    left: float,
+    scale: float,
+    form: str,
 ) -> SparseVector:
     size, code, dropped = len(numbers), FORMS[form], set[int]()
-    for place in sorted(range(size), key=lambda one: abs(numbers[one])):
+    for place in sorted(range(size), key=lambda one: abs(shares[one])):
         # A dropped number is off by all of it instead of by its rounding.
-        left -= numbers[place] ** 2 - off[place] ** 2
+        left -= shares[place] ** 2 - off[place] ** 2
         if left < 0:
             break
         dropped.add(place)

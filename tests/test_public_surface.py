@@ -62,7 +62,9 @@ def modules_that_list_their_names() -> list[str]:
 
 def source_of(name: str) -> str:
     path = FRONT_DOOR.parent.joinpath(*name.split(".")[1:])
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    # A folder that is left of a package which is a module now may be there.
+    package = path / "__init__.py"
+    file = package if package.is_file() else path.with_suffix(".py")
     return file.read_text(encoding="utf-8")
 
 

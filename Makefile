@@ -111,9 +111,16 @@ run: $(VENV)/server.stamp
 demo: $(VENV)/core.stamp
 	@$(BIN)/memwell demo $(ARGS)
 
-test: lint
-	@echo "Running the tests"
-	@$(PYTEST) $(ARGS)
+# pyright needs one core for a minute or two, which the tests leave idle here and there: it runs at the same time.
+test: $(VENV)/dev.stamp
+	@echo "Checking with ruff and import-linter"
+	@$(style)
+	@echo "Running the tests, and pyright at the same time"
+	@$(PYRIGHT) > $(VENV)/pyright.log 2>&1 & types=$$!; \
+	$(PYTEST) $(ARGS); tests=$$?; \
+	wait $$types; typed=$$?; \
+	echo "pyright: $$(tail -n 1 $(VENV)/pyright.log)"; test $$typed -eq 0 || cat $(VENV)/pyright.log >&2; \
+	test $$tests -eq 0 && test $$typed -eq 0
 
 # Types are checked in what changed since the last commit only, and tests are run in two tiers: see tests/changed.py.
 check: $(VENV)/dev.stamp

@@ -170,6 +170,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Stop the servers that the tests of this process shared."""
+    starting = sys.modules.get("tests.engines.starting")
+    if starting is not None:
+        starting.stop_servers()
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was skipped, a line for each reason, and which files took longest."""
     reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shutil
@@ -22,7 +21,14 @@ from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.schema import TABLES
 from tests.engines.building import programs, server_user
-from tests.engines.starting import PATIENCE_S, free_port, start_again, start_on_free_port, wait_for_server
+from tests.engines.starting import (
+    PATIENCE_S,
+    free_port,
+    start_again,
+    start_on_free_port,
+    stop_at_end,
+    wait_for_server,
+)
 
 ADMIN = "postgres"
 ROLE = "memwell"
@@ -192,13 +198,7 @@ def url_of(port: int, *, user: str = ROLE, database: str = DATABASE, **parameter
 def server() -> Server:
     """The server that the tests of this process share; the test is skipped, and says why, where there is none."""
     started = Server()
-    mine = os.getpid()
-
-    def end() -> None:
-        if os.getpid() == mine:
-            started.remove()
-
-    atexit.register(end)
+    stop_at_end(started.remove)
     os.environ[_TOLD] = str(started.port)
     return started
 

@@ -5,7 +5,6 @@ Every place gets keys of its own: a prefix derived from the folder, so that two 
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shutil
@@ -22,7 +21,14 @@ from pathlib import Path
 import pytest
 
 from memwell.storage.redis import RedisBackend
-from tests.engines.starting import PATIENCE_S, start_again, start_on_free_port, wait_for_server, wait_until
+from tests.engines.starting import (
+    PATIENCE_S,
+    start_again,
+    start_on_free_port,
+    stop_at_end,
+    wait_for_server,
+    wait_until,
+)
 
 _TOLD = "TEST_REDIS_URL"
 """Tells the processes that tests start where the server is."""
@@ -183,7 +189,7 @@ class Cluster:
 def single() -> Server:
     """The one server of this process, which keeps nothing on disk: what is durable on one is tried apart from the rest."""
     server = Server(_folder(), "--appendonly", "no")
-    _stop_at_exit(server)
+    stop_at_end(server.stop)
     os.environ[_TOLD] = f"redis://127.0.0.1:{server.port}/0"
     return server
 
@@ -192,20 +198,14 @@ def single() -> Server:
 def cluster() -> Cluster:
     """The cluster of this process."""
     made = Cluster(_folder(), "--appendonly", "no")
-    _stop_at_exit(made)
+    stop_at_end(made.stop)
     return made
 
 
 def _folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="memwell-redis-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    stop_at_end(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder
-
-
-def _stop_at_exit(made: Server | Cluster) -> None:
-    # A process that was forked from this one must leave them alone.
-    mine = os.getpid()
-    atexit.register(lambda: made.stop() if os.getpid() == mine else None)
 
 
 def prefix_of(place: Path) -> str:

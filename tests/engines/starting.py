@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import socket
 import subprocess
 import time
@@ -13,6 +15,23 @@ PATIENCE_S = 60.0
 _TRIES = 20
 _HIGHEST_PORT = 55_535
 """The members of a Redis cluster also talk to each other, ten thousand ports above."""
+
+
+_running: list[tuple[int, Callable[[], object]]] = []
+
+
+def stop_at_end(stop: Callable[[], object]) -> None:
+    """Call ``stop`` when the tests of this process have ended, or else when the process ends; not in a forked process."""
+    _running.append((os.getpid(), stop))
+
+
+@atexit.register
+def stop_servers() -> None:
+    """Stop what was started. pytest calls it: a worker that takes long to end is killed, and would leave its servers."""
+    while _running:
+        process, stop = _running.pop()
+        if process == os.getpid():
+            stop()
 
 
 def free_port() -> int:
@@ -90,6 +109,8 @@ __all__ = [
     "free_port",
     "start_again",
     "start_on_free_port",
+    "stop_at_end",
+    "stop_servers",
     "wait_for_server",
     "wait_until",
 ]

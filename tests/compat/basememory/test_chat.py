@@ -20,7 +20,6 @@ from memwell.compat.basememory import (
     CannotOptimize,
     Deduplicate,
     Evict,
-    ImageMessage,
     RecallMessage,
     StoredMessages,
     TextMessage,
@@ -28,7 +27,7 @@ from memwell.compat.basememory import (
 from memwell.compat.basememory.messages import Handlers
 from memwell.errors import BackendError, InvalidInput, NotGranted, Unsupported
 from memwell.history import History
-from memwell.messages import Message, Role
+from memwell.messages import Role
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.testing.clock import Clock
@@ -264,34 +263,9 @@ def test_get_message_counts_from_both_ends_and_may_mark_as_read() -> None:
     assert (memory.get_message(2), memory.get_message(-1)) == ("message 2", "message 4")
     assert memory.get_message(2, reader="Anna") == "message 2"
     assert (memory.unread("Anna"), memory.state["Anna"].last_read) == (2, 2)
-    with pytest.raises(IndexError):
-        memory.get_message(5)
-
-
-def test_what_was_read_stays_read() -> None:
-    memory = BaseChatMessageMemory()
-    for text in "abc":
-        memory.add_message(text)
-    assert memory.read("Anna") == 0
-    assert memory.read("Anna", upto=0) == 0
-    with pytest.raises(IndexError):
-        memory.read("Anna", upto=3)
-
-
-def test_a_conversation_written_here_reads_in_the_core_and_the_other_way(tmp_path: Path) -> None:
-    with open_backend(tmp_path / "app.db") as backend:
-        memory = BaseChatMessageMemory(store=backend, thread="team")
-        memory.add_message("你好", sender="Anna")
-        memory.add_message(ImageMessage(url="https://example.org/c.png", text="猫", sender="Ben"))
-        history = History(backend, "team")
-        assert [(one.name, one.searchable) for one in history] == [("Anna", "你好"), ("Ben", "猫")]
-        history.add_ai("I see a cat.", name="bot")
-        assert isinstance(memory.get_message(2), Message)
-        assert memory.get_message(2).text == "I see a cat."
-        assert [memory.unread(user) for user in ("Anna", "bot")] == [2, 2]
-        same = BaseChatMessageMemory(messages=history)
-        assert len(same) == 3
-        assert type(same.messages) is StoredMessages
+    for ask in (memory.get_message, lambda at: memory.read("Anna", upto=at)):
+        with pytest.raises(IndexError):
+            ask(5)
 
 
 def test_only_the_sender_takes_a_message_back() -> None:

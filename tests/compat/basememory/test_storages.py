@@ -85,12 +85,6 @@ def test_compressed_items_are_read_as_before() -> None:
     assert (storage[49], storage.compress(6)) == (texts[-1], 0)
 
 
-def test_reads_by_index_are_counted() -> None:
-    storage = ListStorage("abc")
-    assert [storage[1], storage[1], storage[-1], *storage] == ["b", "b", "c", "a", "b", "c"]
-    assert storage.uses() == [0, 2, 1]
-
-
 def test_several_items_cannot_be_put_in_one_place() -> None:
     with pytest.raises(InvalidInput, match="instead of a slice"):
         ListStorage("abc")[0:2] = "x"
@@ -114,11 +108,6 @@ class Bare:
 
     def __getitem__(self, index: int) -> Any:
         return self.rows[index]
-
-
-def test_a_sketch_is_a_storage_and_nothing_of_it_is_asked() -> None:
-    sketch = Sketch()
-    assert furnished(check_storage(sketch, "data"), "data") is sketch
 
 
 @pytest.mark.parametrize("storage", [5, None, "text", b"bytes", {1}, iter([])])
@@ -147,12 +136,6 @@ def test_one_with_an_init_is_left_alone() -> None:
 
     lazy = furnished(Lazy(), "messages")
     assert not hasattr(lazy, "rows")
-
-
-def test_each_goes_through_anything() -> None:
-    bare = Bare()
-    bare.rows = ["a", "b"]
-    assert [list(each(one)) for one in (bare, ["a", "b"], {"x": "a", "y": "b"}, ("a", "b"))] == [["a", "b"]] * 4
 
 
 def test_items_are_added_in_the_way_the_storage_has() -> None:

@@ -280,26 +280,6 @@ def test_the_last_texts_that_named_something_are_kept(path: str) -> None:
     assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
 
 
-def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = MemwellChatMessageHistory("s", path)
-    memory = ConversationEntityMemory(chat_memory=history)
-    kind, read, count = type(history.history.log), type(history.history.log).read, [0]
-
-    def counted(*args: Any, **how: Any) -> Any:
-        found = read(*args, **how)
-        count[0] += len(found)
-        return found
-
-    monkeypatch.setattr(kind, "read", counted)
-    seen: list[int] = []
-    for size in (100, 300):
-        history.add_messages([HumanMessage(f"q{n}") for n in range(size)])
-        count[0] = 0
-        turn(memory)
-        seen.append(count[0])
-    assert seen[0] == seen[1]
-
-
 # Facts
 
 nodes = st.sampled_from(["Anna", "Bob", "Oslo", "Rome"])

@@ -50,6 +50,7 @@ from memwell.messages import Role
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.sharing import close_shared, shared_backend
+from memwell.strategies.state import StrategyState
 from tests.servers import redis_server
 
 with warnings.catch_warnings():
@@ -355,6 +356,27 @@ def test_kills_and_two_processes() -> None:
     assert kills["acknowledged"] >= 20
     assert {kills[name] for name in ("unreadable", "destroyed", "lost", "phantom")} == {0}
     assert (crowd["stored"], crowd["errors"], crowd["invalid_reads"]) == (400, 0, 0)
+
+
+def test_without_transactions_a_failed_replacement_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redis_server(tmp_path) as url:
+        history = MemwellChatMessageHistory("s", url)
+        history.add_messages(SAID)
+        state = StrategyState(history.history, "summary")
+        state.move(state.read(), upto=4, round=1, fields={"summary": "of the old messages"})
+        with monkeypatch.context() as patched:
+            patched.setattr(type(history.history.log), "append", lambda *args: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                history.messages = [HumanMessage("new")]
+        assert history.messages == SAID
+        history.messages = [SAID[1], HumanMessage("new")]
+        assert history.messages == [SAID[1], HumanMessage("new")]
+        assert state.read().fields == {}
+        history.messages = []
+        assert history.messages == []
+        close_shared()
 
 
 # Any history as a conversation

@@ -1,15 +1,15 @@
-"""``BaseChatMessageMemory``: the messages of a chat, and who is online, types, has read how far, is a member.
+"""``BaseChatMessageMemory``: the messages of a chat, and the state of its people: presence, typing, unread, membership.
 
-A message has a *position*, from 0 without a gap, and a *place*, to which a reader's mark points. In a conversation of ours
-the place never changes; in a plain storage it is the position.
+A message has a *position*, from 0 without a gap, and a *place*, to which a reader's mark points. In a stored conversation
+the place is the message's index and never changes; in a plain storage it is the position.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, cast
@@ -93,13 +93,13 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _StoredRows:
-    """Rows next to a conversation in a store; they are deleted with it. Who types is there too, and expires."""
+    """The rows of people in the store of a conversation, deleted with it. Typing is stored there too, and expires."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._kv = cast(Backend, history.backend).kv
-        self._space, beside = thread_keys(history.thread)
-        self._rows, self._typing = f"{beside}basememory/user/", f"{beside}basememory/typing/"
+        self._space, prefix = thread_keys(history.thread)
+        self._rows, self._typing = f"{prefix}basememory/user/", f"{prefix}basememory/typing/"
 
     def get(self, user: str) -> _Row | None:
         entry = self._kv.get(self._space, self._rows + key_part(user))
@@ -119,7 +119,7 @@ class _StoredRows:
         return (cast("dict[str, Any]", entry.value) for entry in found)
 
     def type(self, user: str, now: float, seconds: float) -> None:
-        # The store drops it a little later than it is over, because its clock may differ.
+        # The store deletes it a little later than it ends, because its clock may differ.
         until = {"user": user, "until": now + seconds}
         self._kv.put(self._space, self._typing + key_part(user), until, ttl=seconds + 60)
 
@@ -131,7 +131,7 @@ class _StoredRows:
 
 
 class _GivenRows:
-    """Rows in a storage of the user's by name, as dicts of plain data."""
+    """The rows of people in a storage that the user gave, by name, as dicts of plain data."""
 
     def __init__(self, storage: Any) -> None:
         self._storage = storage
@@ -155,10 +155,8 @@ class _GivenRows:
     def users(self) -> list[str]:
         return sorted(self._users)
 
-    @contextmanager
-    def together(self) -> Generator[None]:
-        with self._lock:
-            yield
+    def together(self) -> AbstractContextManager[Any]:
+        return self._lock
 
 
 class StoredMessages:
@@ -183,7 +181,7 @@ class StoredMessages:
         return self._handlers.from_core(self.history.get(self.place(check_position(index))))
 
     def append(self, item: Any) -> None:
-        """Put a message at the end."""
+        """Add a message at the end."""
         self.add(item, None)
 
     add_message = append
@@ -191,22 +189,20 @@ class StoredMessages:
     def __repr__(self) -> str:
         return f"StoredMessages({self.history!r})"
 
-    # For the chat
-
     def add(self, item: Any, sender: str | None) -> int:
         """Add a message at the end, on disk when it returns, and return its position."""
         stored = self.history.add(self._handlers.to_core(item, sender))[0]
         return self.position(stored.index or 0)
 
     def recall(self, position: int, by: RecallMessage) -> None:
-        """Put ``by`` in place of a message; the conversation keeps the old message among its versions."""
+        """Replace a message by ``by``; the conversation keeps the old message among its versions."""
         with self.together():
             place = self.place(position)
             was = self.history.get(place)
             self.history.edit(place, by.to_core().changed(name=was.name, id=was.id, time=was.time))
 
     def end(self) -> int:
-        """The place that the next message gets."""
+        """The place of the next message."""
         info = self.history.info()
         return info.next if info else 0
 
@@ -250,10 +246,8 @@ class StoredMessages:
         """A transaction, where the store has them."""
         return transaction_of(self.history)
 
-    # For strategies
-
     def drop(self, positions: Collection[int]) -> None:
-        """Remove messages for good; the others keep their places."""
+        """Delete messages; the others keep their places."""
         with self.together():
             kept = [message.index or 0 for at, message in enumerate(self.history) if at not in positions]
             self.history.log.trim(self.history.thread, self.end(), keep=kept)
@@ -272,7 +266,7 @@ def _has_no_gaps(info: ThreadInfo) -> bool:
 
 
 class _PlainMessages:
-    """The messages of a chat in any storage. Senders are noted here; the place of a message is its position."""
+    """The messages of a chat in any storage. Senders are kept in this object; the place of a message is its position."""
 
     def __init__(self, storage: Any, lock: threading.RLock) -> None:
         self.storage = storage
@@ -280,7 +274,7 @@ class _PlainMessages:
         self._senders: list[str | None] = []
 
     def _catch_up(self) -> None:
-        """Note the messages that were put into the storage, or removed from it, by others."""
+        """Read the senders of messages that other code added to the storage, and forget those of removed ones."""
         count = len(self.storage)
         del self._senders[count:]
         for position in range(len(self._senders), count):
@@ -326,16 +320,14 @@ class _PlainMessages:
             return self._senders[place]
 
     def senders(self) -> list[str | None]:
-        # The length of a sketch is no number.
+        # A storage that is only a sketch may return no number as its length.
         if not isinstance(cast(Any, type(self.storage)).__len__(self.storage), int):
             return []
         self._catch_up()
         return list(self._senders)
 
-    @contextmanager
-    def together(self) -> Generator[None]:
-        with self._lock:
-            yield
+    def together(self) -> AbstractContextManager[Any]:
+        return self._lock
 
     def dropped(self, gone: Collection[int]) -> None:
         self._senders = [sender for place, sender in enumerate(self._senders) if place not in gone]
@@ -345,8 +337,8 @@ class BaseChatMessageMemory(BaseMemory):
     """A chat: its messages, and the state of its people.
 
     ``messages`` is any storage, or a ``History``; without one it is a list in memory, or the conversation ``thread`` of
-    ``store``. ``state`` is where the state of people is kept, if it has ``__setitem__``; otherwise that is next to the
-    conversation. Raises what ``BaseMemory`` raises.
+    ``store``. The state of people is stored in ``state`` if that has ``__setitem__``, otherwise with the conversation.
+    Raises what ``BaseMemory`` raises.
     """
 
     messages: Any
@@ -423,7 +415,7 @@ class BaseChatMessageMemory(BaseMemory):
             check_position(index)
         if reader is None:
             return self.messages[index]
-        # Together, because another message may come in between.
+        # In one transaction, because another message may come in between.
         with self._chat.together():
             found = self.messages[index]
             self.read(reader, upto=index)
@@ -432,7 +424,7 @@ class BaseChatMessageMemory(BaseMemory):
     def recall(self, index: int, *, by: str | None = None) -> None:
         """Take a message back: a ``RecallMessage`` replaces it, and it is no longer unread.
 
-        Without ``by`` it is the program that runs the chat, which may. Raises ``NotGranted`` when ``by`` did not send it,
+        Without ``by`` the program that runs the chat takes it back. Raises ``NotGranted`` when ``by`` did not send it,
         ``IndexError`` when there is none, and ``Unsupported`` when the storage has no ``__setitem__``.
         """
         self._check_open()
@@ -453,7 +445,7 @@ class BaseChatMessageMemory(BaseMemory):
         return len(self._unread(user))
 
     def _unread(self, user: str) -> list[tuple[int, Any]]:
-        # Together, because places of a plain storage move when items are dropped, and marks with them.
+        # In one transaction, because places of a plain storage move when items are dropped, and marks with them.
         with self._chat.together():
             row = self._row(user)
             return [] if row.member is False else self._chat.unread(user, row.read)
@@ -513,17 +505,16 @@ class BaseChatMessageMemory(BaseMemory):
                     self._keep(replace(row, member=False))
 
     def members(self) -> list[str]:
-        """The members of the group."""
         return [user for user in self.users() if self._row(user).member]
 
     def heartbeat(self, user: str) -> None:
-        """A person is there, and counts as online for the next ``online_seconds``."""
+        """Mark a person as online for the next ``online_seconds``."""
         now = self._clock()
         with self._rows.together():
             self._keep(replace(self._row(user), seen=now, online_until=now + self._online_seconds))
 
     def offline(self, user: str) -> None:
-        """A person goes."""
+        """Mark a person as offline."""
         with self._rows.together():
             self._keep(replace(self._row(user), seen=self._clock(), online_until=0.0))
 
@@ -532,11 +523,10 @@ class BaseChatMessageMemory(BaseMemory):
         return self._row(user).online_until > self._clock()
 
     def online_users(self) -> list[str]:
-        """Everyone who is online."""
         return [user for user in self.users() if self.is_online(user)]
 
     def set_typing(self, user: str, typing: bool = True) -> None:
-        """A person types, for the next ``typing_seconds`` or until they send something, or types no longer."""
+        """Mark a person as typing for the next ``typing_seconds`` or until they send a message, or as not typing."""
         self._check_open()
         check_id(user, "a user")
         if typing:
@@ -547,7 +537,6 @@ class BaseChatMessageMemory(BaseMemory):
             self._stored.stop_typing(user)
 
     def typing_users(self) -> list[str]:
-        """Everyone who is typing."""
         return self._stored.typing(self._clock())
 
     def state_of(self, user: str) -> UserState:
@@ -567,7 +556,7 @@ class BaseChatMessageMemory(BaseMemory):
     # Memory
 
     def _optimizable(self) -> tuple[str, ...]:
-        # The state of people is small, and no person may be evicted by a default.
+        # The state of people is small, and a default must not evict a person.
         return tuple(name for name in self.names if name != "state")
 
     def _shelf(self, name: str, storage: Any) -> Shelf:
@@ -583,7 +572,7 @@ class BaseChatMessageMemory(BaseMemory):
                 self._rows.put(replace(row, read=row.read - gone))
 
     def close(self) -> None:
-        """Nobody types here any more, and nothing more is written. A store named by its path stays open."""
+        """End the typing marks of this object; every later write raises. A store named by its path stays open."""
         for user in list(self._typing_here):
             self._typing_here.discard(user)
             self._stored.stop_typing(user)

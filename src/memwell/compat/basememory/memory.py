@@ -1,4 +1,4 @@
-"""``BaseMemory``: a container of storages by name, which more can be added to and which can be made smaller."""
+"""``BaseMemory``: a container of storages by name, to which storages can be added and which can be optimised."""
 
 from __future__ import annotations
 
@@ -184,20 +184,15 @@ class BaseMemory(Closing):
             yield step
 
     def _dropped(self, shelf: Shelf) -> None:
-        """Called after a strategy dropped items of a storage, to move what points into it."""
+        """Called after a strategy dropped items of a storage, to adjust positions that refer to it."""
 
     def close(self) -> None:
-        """Write nothing more: every write raises ``BackendError`` from now on, and reading still works.
-
-        A store that is named by its path stays open for the process.
-        """
+        """Close for writing: every later write raises ``BackendError``. A store named by its path stays open."""
         self._is_closed = True
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise BackendError(
-                "the memory is closed: it can be read, and another one over the same storage writes again"
-            )
+            raise BackendError("the memory is closed and read-only; open another one over the same storage to write")
 
     aadd_message = asyncify(add_message)
     aoptimize = asyncify(optimize)

@@ -1,4 +1,4 @@
-"""Conversations of many users with their profiles, and what was written, shown and heard in sessions."""
+"""Conversations of many users with their profiles, and texts, images, audio and videos by session."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class ConversationMemory(Closing):
         *,
         timestamp: datetime | None = None,
     ) -> str:
-        """Keep a question and its answer, and return their id. Without keywords those of both texts are found.
+        """Store a question and its answer, and return their id. Without keywords those of both texts are found.
 
         ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
-        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
+        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is stored.
         """
         check_text(message, "a message")
         check_text(response, "a response")
@@ -112,7 +112,7 @@ class ConversationMemory(Closing):
         newest: list[Round] = []
         if check_count(limit, "limit") == 0:
             return []
-        for info in sorted(self._threads(engine), key=_looked_at_first):
+        for info in sorted(_threads(engine), key=_read_first):
             if len(newest) == limit and not _is_imported(info) and _time(newest[-1]) > info.updated + _SLACK:
                 break
             latest = engine.thread(info.thread.id).rounds(last=None if _is_imported(info) else limit)
@@ -127,7 +127,7 @@ class ConversationMemory(Closing):
         Raises ``NotFound`` when the user has none of that id.
         """
         engine = self._of(user_id)
-        for info in self._threads(engine):
+        for info in _threads(engine):
             found = engine.backend.log.read(info.thread, ids=[conversation_id])
             if found:
                 return _whole_shape(engine.thread(info.thread.id), found[0])
@@ -149,9 +149,9 @@ class ConversationMemory(Closing):
         return list(answers.values())[:limit]
 
     def build_user_profile(self, user_id: str) -> dict[str, Any]:
-        """What a user talks about, how often and in what mood, with the conversations as evidence; ``{}`` without any.
+        """A user's topics, keywords and moods, with the conversations as evidence; ``{}`` without any.
 
-        It is kept in the file too; ``get_user_profile`` reads it without counting again.
+        It is stored too; ``get_user_profile`` reads it without counting again.
         """
         engine = self._of(user_id)
         made = _profile_of(user_id, engine, self._questions(engine))
@@ -174,13 +174,9 @@ class ConversationMemory(Closing):
     def _of(self, user_id: str) -> Engine:
         return self.engine.at(Space("users", check_id(user_id, "a user")))
 
-    def _threads(self, engine: Engine) -> Iterator[ThreadInfo]:
-        log = engine.backend.log
-        return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
-
     def _questions(self, engine: Engine) -> Iterator[tuple[str, Message]]:
-        """What the user said, each with its session."""
-        for info in self._threads(engine):
+        """The messages of the user, each with its session."""
+        for info in _threads(engine):
             for message in engine.thread(info.thread.id):
                 if message.role is Role.HUMAN:
                     yield info.thread.id, message
@@ -201,11 +197,16 @@ def _words(given: Sequence[str] | None) -> list[str]:
     return [check_text(word, "a keyword") for word in given]
 
 
+def _threads(engine: Engine) -> Iterator[ThreadInfo]:
+    log = engine.backend.log
+    return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
+
+
 def _is_imported(info: ThreadInfo) -> bool:
     return bool(info.metadata.get(_IMPORTED))
 
 
-def _looked_at_first(info: ThreadInfo) -> tuple[bool, float]:
+def _read_first(info: ThreadInfo) -> tuple[bool, float]:
     return (not _is_imported(info), -info.updated.timestamp())
 
 
@@ -235,7 +236,7 @@ def _whole_shape(history: History, message: Message) -> dict[str, Any]:
 
 
 def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
-    """The conversation a memory was part of; None when it was part of none, or it is gone."""
+    """The conversation that a memory belongs to; None when it belongs to none, or was deleted."""
     said = next((one for one in found.evidence if one.thread and one.message), None)
     if said is None:
         return None
@@ -278,10 +279,10 @@ def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any
 
 
 class MultimodalMemory(Closing):
-    """Texts, images, recordings and videos by session. Several of each, and nothing takes another's place.
+    """Texts, images, recordings and videos by session, any number of each.
 
-    Bytes of media are kept when they are given (``data`` or ``path``), and checked to be what they are said to be.
-    ``store`` is ``memory:`` until the process ends, or a file for good.
+    Bytes of media are stored when they are given (``data`` or ``path``), and checked against their declared type.
+    ``store`` is ``memory:`` until the process ends, or a file.
     """
 
     def __init__(self, *, store: str | Path = "memory:") -> None:
@@ -289,7 +290,7 @@ class MultimodalMemory(Closing):
 
     @property
     def memories(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """All there is: by modality, by session, oldest first."""
+        """All items by modality and session, oldest first."""
         held: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in MODALITIES}
         for one in self.engine.memories():
             if one.kind in held:
@@ -297,17 +298,17 @@ class MultimodalMemory(Closing):
         return held
 
     def store_multimodal_memory(self, session_id: str, memories: Mapping[str, Any]) -> list[str]:
-        """Store what belongs together, and return the ids. A modality may come as one thing or as a list of them.
+        """Store items together, and return their ids. Each modality has one item or a list of them.
 
-        Raises ``InvalidInput`` for an unknown modality or key, and for bytes that are not what they are said to be; then
-        nothing of the call is stored.
+        Raises ``InvalidInput`` for an unknown modality or key, and for bytes of another type than declared; then nothing of
+        the call is stored.
         """
         check_id(session_id, "a session")
         if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
-        things = [(modality, one) for modality, given in memories.items() for one in _things(modality, given)]
+        items = [(modality, one) for modality, given in memories.items() for one in _items(modality, given)]
         with self.engine.backend.transaction():
-            return [self._stored(session_id, modality, one) for modality, one in things]
+            return [self._stored(session_id, modality, one) for modality, one in items]
 
     def _stored(self, session: str, modality: str, thing: Any) -> str:
         if modality == _TEXT:
@@ -327,7 +328,7 @@ class MultimodalMemory(Closing):
         ).id
 
     def retrieve_context(self, session_id: str, query: str | None = None, limit: int = 5) -> dict[str, Any]:
-        """What a session holds: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
+        """The items of a session: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
 
         With a query the media are those of all sessions that answer it, best first, each with its score and the reason.
         """
@@ -360,8 +361,8 @@ class MultimodalMemory(Closing):
         return _medium(self.engine.media.get(one.id))
 
 
-def _things(modality: str, given: Any) -> list[Any]:
-    """One thing or several, checked. Raises ``InvalidInput``."""
+def _items(modality: str, given: Any) -> list[Any]:
+    """One item or several, checked. Raises ``InvalidInput``."""
     if modality not in MODALITIES:
         raise InvalidInput(f"unknown modality {shown(modality)}; known: {', '.join(MODALITIES)}")
     is_several = isinstance(given, Sequence) and not isinstance(given, str | bytes)

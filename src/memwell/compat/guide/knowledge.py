@@ -116,15 +116,11 @@ class SimpleRAGSystem(Closing):
         return ids
 
     def search(self, query: str, top_k: int = 3) -> list[dict[str, Any]]:
-        """The passages that fit best, best first: ``document``, ``metadata``, ``score`` and ``distance``, where they stand
-        and why they were found. A score is from 0 to 1; the distance is what is missing to 1.
+        """The best passages, best first: ``document``, ``metadata``, ``score``, ``distance``, ``citation`` and ``why``.
+
+        A score is from 0 to 1; the distance is 1 minus the score.
         """
         return [_result(one) for one in self.knowledge.recall(query, limit=check_count(top_k, "top_k", least=1))]
-
-    def create_prompt(self, query: str, top_k: int = 3) -> str:
-        """The question with what was found for it, as it would go to a model; what was found is fenced as data."""
-        found = self.knowledge.recall(query, limit=top_k)
-        return self.engine.context(query, documents=found, language="zh" if language_of(query) == "zh" else "en").text()
 
     def answer(self, query: str, top_k: int = 3) -> Answer:
         """The answer with its sources; a model that cannot be reached is named in its note."""
@@ -158,7 +154,7 @@ def _result(one: Found) -> dict[str, Any]:
 
 
 class RAGOptimizer:
-    """Measures on your own text; nothing is assumed."""
+    """Measures chunk sizes, query expansion and reranking on your own texts."""
 
     @staticmethod
     def optimize_chunk_size(
@@ -252,7 +248,7 @@ class SourceDocument(msgspec.Struct, frozen=True):
 
 
 class IntelligentMemorySystem(Closing):
-    """Knowledge in pieces of 1,000 characters that overlap by 200, a conversation that survives, and a model or none.
+    """Knowledge in chunks of 1,000 characters that overlap by 200, a stored conversation, and an optional model.
 
     ``openai_api_key`` opens OpenAI's API or, with ``base_url``, any that speaks it (Ollama, vLLM); None, and an example's
     placeholder, mean no model. ``llm`` is a model of your own. Nothing is asked before ``chat`` is called.
@@ -305,9 +301,7 @@ class IntelligentMemorySystem(Closing):
         return ConversationChain(self)
 
     def chat(self, query: str) -> dict[str, Any]:
-        """The answer, its sources, and a ``note`` when no model or a failing one was behind it. The turn is kept, whatever
-        becomes of the model.
-        """
+        """The answer, its sources, and a ``note`` when there is no model or it failed. The turn is stored in any case."""
         response = self.create_conversation_chain()({"question": query})
         sources = [{"content": one.page_content, "metadata": one.metadata} for one in response["source_documents"]]
         return {"answer": response["answer"], "source_documents": sources, "note": response["note"]}
@@ -338,7 +332,7 @@ class IntelligentMemorySystem(Closing):
 
 
 class ConversationChain:
-    """Answers questions about the knowledge of a system, and keeps what was said."""
+    """Answers questions about the knowledge of a system, and stores the conversation."""
 
     def __init__(self, system: IntelligentMemorySystem) -> None:
         self._system = system

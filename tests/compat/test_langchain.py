@@ -31,7 +31,6 @@ from memwell.compat.langchain import (
     ConversationSummaryMemory,
     EntityInfo,
     PromptTemplate,
-    SystemMessage,
 )
 
 with warnings.catch_warnings():
@@ -423,8 +422,10 @@ def test_the_guides_summary() -> None:
         input_variables=["summary", "new_lines"],
         template="现有摘要：\n{summary}\n\n新的对话内容：\n{new_lines}\n\n新的摘要：",
     )
-    memory = ConversationSummaryMemory(llm=Model(), prompt=prompt, summary_message_cls=SystemMessage)
+    memory = ConversationSummaryMemory(llm=Model(), prompt=prompt, summary_message_cls=ours.HumanMessage)
     memory.save_context({"input": "a"}, {"output": "b"})
+    memory.return_messages = True
+    assert memory.load_memory_variables({}) == {"history": [ours.HumanMessage(memory.buffer)]}
     stats = memory.get_summary_stats()
     assert set(stats) == {
         "summary_count",

@@ -31,6 +31,7 @@ from memwell.messages import Role
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.testing.clock import Clock
+from tests.compat.basememory.kinds import Readable
 
 USERS = ["Anna", "本", "Clara"]
 
@@ -430,46 +431,17 @@ def test_what_was_closed_is_read_and_not_written() -> None:
         memory.add_message("hi", sender="Ben")
         memory.close()
         memory.close()
-        writing: list[Callable[[], object]] = [
-            lambda: memory.add_message("late"),
-            lambda: memory.recall(0),
-            lambda: memory.get_message(0, reader="Anna"),
-            lambda: memory.get_unread("Anna"),
-            lambda: memory.read("Anna"),
-            lambda: memory.join("Clara"),
-            lambda: memory.leave("Anna"),
-            lambda: memory.heartbeat("Anna"),
-            lambda: memory.offline("Anna"),
-            lambda: memory.set_typing("Anna"),
-            lambda: memory.expand(more=[]),
-            memory.optimize,
-        ]
-        for write in writing:
+        methods: list[Any] = [memory.add_message, memory.get_unread, memory.read, memory.leave]
+        methods += [memory.heartbeat, memory.offline, memory.set_typing, lambda _: memory.join("Clara")]
+        methods += [lambda user: memory.get_message(0, reader=user), lambda _: memory.expand(more=[])]
+        for write in (*methods, lambda _: memory.optimize(), lambda _: memory.recall(0)):
             with pytest.raises(BackendError, match="the memory is closed"):
-                write()
-        assert (memory.get_message(0), memory.unread("Anna"), memory.get_unread("Anna", mark=False)) == (
-            "hi",
-            1,
-            ["hi"],
-        )
+                write("Anna")
+        assert (memory.get_message(0), memory.get_unread("Anna", mark=False)) == ("hi", ["hi"])
         assert (memory.members(), memory.is_online("Anna"), memory.typing_users()) == (["Anna"], False, [])
 
 
 # The messages of a chat
-
-
-def test_a_conversation_is_a_storage() -> None:
-    with MemoryBackend() as backend:
-        messages = StoredMessages(History(backend, "chat"), Handlers())
-        assert len(messages) == 0
-        assert messages
-        for at in range(5):
-            messages.append(f"message {at}")
-        assert [messages[0], messages[-1], messages[1:3]] == ["message 0", "message 4", ["message 1", "message 2"]]
-        assert list(messages) == [f"message {at}" for at in range(5)]
-        for index in (5, -6):
-            with pytest.raises(IndexError, match="the chat holds 5"):
-                messages[index]
 
 
 def test_positions_have_no_gaps_when_places_do() -> None:
@@ -478,8 +450,11 @@ def test_positions_have_no_gaps_when_places_do() -> None:
         for at in range(8):
             messages.append(str(at))
         messages.drop({0, 3, 4})
-        assert [messages[at] for at in range(5)] == ["1", "2", "5", "6", "7"]
-        assert [messages[at] for at in range(-5, 0)] == ["1", "2", "5", "6", "7"]
+        assert list(messages) == [messages[at] for at in range(5)] == ["1", "2", "5", "6", "7"]
+        assert messages[:] == [messages[at] for at in range(-5, 0)] == ["1", "2", "5", "6", "7"]
+        for index in (5, -6):
+            with pytest.raises(IndexError, match="the chat holds 5"):
+                messages[index]
         assert [messages.place(at) for at in range(5)] == [1, 2, 5, 6, 7]
         assert [messages.position(place) for place in (0, 1, 3, 5, 8, 99)] == [0, 0, 2, 2, 5, 5]
         assert messages.add("8", None) == 5
@@ -531,16 +506,7 @@ def test_a_conversation_is_not_shared() -> None:
 
 
 def test_a_storage_that_takes_nothing_back_says_so() -> None:
-    class Stream:
-        def __init__(self) -> None:
-            self.rows: list[Any] = []
-
-        def __len__(self) -> int:
-            return len(self.rows)
-
-        def __getitem__(self, index: int) -> Any:
-            return self.rows[index]
-
+    class Stream(Readable):
         def append(self, item: Any) -> None:
             self.rows.append(item)
 

@@ -10,27 +10,12 @@ import pytest
 
 from memwell.compat.basememory import BaseMemory, DurableStorage, Evict, ListStorage, NoSuchStorage
 from memwell.errors import Conflict, InvalidInput, Unsupported
-
-
-class Sketch:
-    def __len__(self) -> Any:
-        pass
-
-    def __getitem__(self, index: Any) -> Any:
-        pass
+from tests.compat.basememory.kinds import Readable, Sketch
 
 
 class SketchOfItems:
     def __iter__(self) -> Any:
         pass
-
-
-class Numbers:
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, index: int) -> int:
-        return range(3)[index] * 10
 
 
 def test_sketches_make_a_memory() -> None:
@@ -43,18 +28,14 @@ def test_sketches_make_a_memory() -> None:
 
 
 def test_any_object_with_a_length_and_items_will_do() -> None:
-    memory = BaseMemory(data=Numbers())
-    assert (len(memory), list(memory), list(memory.items), memory[1], memory.data[2]) == (
-        3,
-        [0, 10, 20],
-        [0, 10, 20],
-        10,
-        20,
-    )
+    memory = BaseMemory(data=Readable(0, 10, 20))
+    assert len(memory) == 3
+    assert list(memory) == list(memory.items) == [0, 10, 20]
+    assert (memory[1], memory.data[2]) == (10, 20)
 
 
 def test_iteration_goes_through_the_items_given() -> None:
-    assert list(BaseMemory(data=Numbers(), items=["a", "b"])) == ["a", "b"]
+    assert list(BaseMemory(data=Readable(0, 10, 20), items=["a", "b"])) == ["a", "b"]
     assert list(BaseMemory(items=(n * n for n in range(3)))) == [0, 1, 4]
 
 
@@ -74,12 +55,8 @@ def test_storages_have_names() -> None:
 def test_it_has_a_storage_of_its_own_when_none_is_given(tmp_path: Path) -> None:
     memory = BaseMemory()
     memory.data.append("kept")
-    assert (type(memory.data), memory["data"], list(memory), memory.names) == (
-        ListStorage,
-        memory.data,
-        ["kept"],
-        ("data",),
-    )
+    assert type(memory.data) is ListStorage
+    assert (memory["data"], list(memory), memory.names) == (memory.data, ["kept"], ("data",))
     stored = BaseMemory(store=tmp_path / "app.db")
     stored.data.append({"text": "留下"})
     assert type(stored.data) is DurableStorage

@@ -27,6 +27,7 @@ from memwell.errors import InvalidInput, Unsupported
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
+from tests.compat.basememory.kinds import Bare, Sketch
 
 STEPS = st.lists(
     st.tuples(
@@ -88,26 +89,6 @@ def test_compressed_items_are_read_as_before() -> None:
 def test_several_items_cannot_be_put_in_one_place() -> None:
     with pytest.raises(InvalidInput, match="instead of a slice"):
         ListStorage("abc")[0:2] = "x"
-
-
-class Sketch:
-    def __len__(self) -> Any:
-        pass
-
-    def __getitem__(self, index: Any) -> Any:
-        pass
-
-
-class Bare:
-    """As people write it: nobody makes the list."""
-
-    rows: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.rows[index]
 
 
 @pytest.mark.parametrize("storage", [5, None, "text", b"bytes", {1}, iter([])])

@@ -32,7 +32,6 @@ from memwell.compat.langchain import (
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.history import History
 from memwell.messages import ai, message
-from memwell.models.scripted import ScriptedChat
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.sharing import close_shared
 from memwell.strategies import Summary
@@ -257,22 +256,6 @@ def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: py
 
 
 # Summaries
-
-
-def test_each_turn_is_one_question_to_the_model() -> None:
-    llm = Sums()
-    memory = talk(ConversationSummaryMemory(llm, "", PROMPT), 2)
-    assert llm.asked == ["|Human: q0\nAI: a0", "s1|Human: q1\nAI: a1"]
-    assert memory.load_memory_variables({}) == {"history": "s2"}
-    memory.return_messages = True
-    assert memory.load_memory_variables({}) == {"history": [SystemMessage("s2")]}
-    memory.summary_message_cls = HumanMessage
-    assert memory.load_memory_variables({}) == {"history": [HumanMessage("s2")]}
-    memory.clear()
-    assert (memory.buffer, memory.chat_memory.messages) == ("", [])
-    assert talk(memory, 1).buffer == "s3"
-    assert llm.asked[-1] == "|Human: q0\nAI: a0"
-    assert talk(ConversationSummaryMemory(llm=ScriptedChat(["first", "second"])), 2).buffer == "second"
 
 
 def test_without_a_model_sentences_are_kept_as_they_were_said() -> None:

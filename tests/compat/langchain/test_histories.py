@@ -18,7 +18,7 @@ from typing import Any
 import langchain_core.messages as theirs
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
 
@@ -189,6 +189,7 @@ def test_the_file_has_langchains_layout(path: Path) -> None:
     assert len(history) == 5
 
 
+@settings(max_examples=25)
 @given(data=st.data())
 def test_both_may_write_in_turn(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("both") / "chat.json"

@@ -383,7 +383,7 @@ class BaseChatMessageMemory(BaseMemory):
     # Messages
 
     def register(self, class_: type, handler: Handler | None = None) -> None:
-        """Take messages of a class of yours; one that derives from ``ChatMessage`` needs no handler.
+        """Accept messages of another class; a class derived from ``ChatMessage`` needs no handler.
 
         Raises ``Conflict`` for a class or a kind that has a handler already.
         """
@@ -408,7 +408,7 @@ class BaseChatMessageMemory(BaseMemory):
     def get_message(self, index: int, *, reader: str | None = None) -> Any:
         """The message at a position, from the end when it is negative; ``reader`` has then read it and all before.
 
-        Raises ``IndexError`` when there is none, ``InvalidInput`` for what is no position.
+        Raises ``IndexError`` when there is no such message, ``InvalidInput`` for a position that is no whole number.
         """
         messages: Any = self.messages
         if not isinstance(messages, Mapping):
@@ -498,7 +498,7 @@ class BaseChatMessageMemory(BaseMemory):
                     self._keep(replace(row, member=True, read=max(row.read, self._chat.end())))
 
     def leave(self, *users: str) -> None:
-        """End membership: nothing is unread for them from now on. A person who is no member is left alone."""
+        """End membership: these people have no unread messages then. A person who is no member stays unchanged."""
         with self._rows.together():
             for row in map(self._row, users):
                 if row.member:

@@ -140,7 +140,7 @@ class BaseMemory(Closing):
     def add_message(self, message: Any) -> int | None:
         """Add a message to the storage ``messages``, by its ``add_message`` or ``append``.
 
-        Raises ``Unsupported`` when there is no such storage, or when it takes nothing new.
+        Raises ``Unsupported`` when there is no such storage, or when nothing can be added to it.
         """
         self._check_open()
         with self._lock:

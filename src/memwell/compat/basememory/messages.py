@@ -32,7 +32,7 @@ def check_position(index: object) -> int:
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of chat messages: who sent it, when, and an id. Derive a kind of your own from one of them.
+    """The base of chat messages: a sender, an id and a time. Derive further kinds from it or from one below.
 
     Each raises ``InvalidInput`` for values of another type than it declares.
     """

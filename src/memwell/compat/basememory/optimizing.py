@@ -193,7 +193,7 @@ class Outcome(msgspec.Struct, frozen=True):
     left: int = 0
     """How many equal items it left apart, because changing one would change another."""
     error: float = 0.0
-    """How far the worst item is from what it was, relative to its size."""
+    """The largest distance between an item and its original, relative to the original's size."""
     repeats: int = 0
     """How many it dropped whose content remains in another place."""
 

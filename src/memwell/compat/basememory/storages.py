@@ -241,7 +241,7 @@ def _refuse_slice(index: object) -> None:
 
 
 class _Bounds(msgspec.Struct, frozen=True):
-    """The numbers of the rows that are there: from ``first`` to ``next``, which is excluded."""
+    """The numbers of the stored rows: from ``first`` to before ``next``."""
 
     first: int = 0
     next: int = 0

@@ -39,7 +39,7 @@ _PLURAL = {"image": "images", "audio": "audios", "video": "videos"}
 _KNOWN = frozenset({"description", "features", "transcript", "sentiment", "data", "path", "name", "metadata"})
 _TEXT = "text"
 _LEAST = {"coverage": 0.2, "dense": 0.35}
-"""The least signals of a medium that answers a query: a recall returns the nearest, however far it is."""
+"""The lowest signals of a medium that answers a query; a recall also returns media below them."""
 
 
 class ConversationMemory(Closing):
@@ -160,7 +160,7 @@ class ConversationMemory(Closing):
         return made
 
     def get_user_profile(self, user_id: str) -> dict[str, Any]:
-        """The profile as it was last built; ``{}`` when it never was."""
+        """The profile that was built last; ``{}`` when none was built."""
         engine = self._of(user_id)
         entry = engine.backend.kv.get(engine.space, _PROFILE)
         return {} if entry is None else cast("dict[str, Any]", entry.value)

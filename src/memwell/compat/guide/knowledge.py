@@ -44,7 +44,7 @@ _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
 
 
 def _added(knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:
-    """Add texts, each with its metadata; a text that is there with the same metadata is not added twice.
+    """Add texts, each with its metadata; a text that is stored with the same metadata is not added again.
 
     Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
     """
@@ -107,7 +107,7 @@ class SimpleRAGSystem(Closing):
     def add_documents(
         self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None
     ) -> list[str]:
-        """Add texts, each with its metadata, and return their ids. The same text with the same metadata is there once.
+        """Add texts, each with its metadata, and return their ids. The same text with the same metadata is stored once.
 
         Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
         """
@@ -288,7 +288,7 @@ class IntelligentMemorySystem(Closing):
         return server.chat(model)
 
     def add_knowledge(self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None) -> int:
-        """Add texts, each with its metadata; how many pieces they were cut into. A text that is there is not added twice.
+        """Add texts, each with its metadata, and return the number of their chunks. A stored text is not added again.
 
         Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
         """
@@ -307,7 +307,7 @@ class IntelligentMemorySystem(Closing):
         return {"answer": response["answer"], "source_documents": sources, "note": response["note"]}
 
     def get_conversation_summary(self) -> str:
-        """The last ten messages in short: by the model, and by their own sentences when there is none or it fails."""
+        """A summary of the last ten messages: by the model, or of their own sentences without one or when it fails."""
         messages = [one.changed(content=_CITED.sub("", one.text)) for one in self.memory.last(_SUMMED_UP)]
         if not messages:
             return "暂无对话历史"

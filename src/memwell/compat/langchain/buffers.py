@@ -227,7 +227,7 @@ def fitting_rounds(history: HistoryReader, limit: int) -> list[Message]:
 
 
 def _ends_like(history: HistoryReader, window: list[Message]) -> bool:
-    """Whether a window ends with the last message for a model, or there is none in a round."""
+    """Whether a window ends with the last message for a model, or no round has such a message."""
     last = history.last(1)
     if last and not last[0].for_model:
         latest = history.latest_round()
@@ -485,7 +485,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         held = self._own_state().read()
         leaving = self._leaving(*self._unfolded(held))
         if leaving:
-            # One question to the model for all that leaves, unless it is too much for one prompt.
+            # All messages that leave go into one prompt, unless they are too many for one.
             self._fold(held, leaving[:AT_ONCE])
         return len(leaving) > AT_ONCE
 

@@ -347,7 +347,7 @@ class ConversationEntityMemory(_Naming):
 
     Loading finds the names of the input and keeps them in ``entity_cache``; saving the turn that follows writes the notes
     on those. A turn that is saved without a load before it is searched for its own names. Without an ``llm`` names are
-    found by how they are written, and the notes are the sentences that name them, as they were said.
+    found by how they are written, and the notes are the sentences that name them, unchanged.
     """
 
     entity_summarization_prompt: Prompt = ENTITY_SUMMARIZATION_PROMPT

@@ -1,4 +1,4 @@
-"""Chat histories: where a memory stores a conversation, in this process, in a store of ours, or in a JSON file.
+"""Chat histories, in which a memory stores a conversation: in this process, in a memwell store, or in a JSON file.
 
 ``conversation`` reads any chat history, also one of LangChain's, as a conversation of the core.
 """
@@ -97,7 +97,7 @@ class BaseChatMessageHistory(ABC):
 
 
 class ThreadChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a conversation of ours, in any store.
+    """The messages of a memwell conversation, in any store.
 
     ``messages`` is a new list each time; assigning to it replaces the conversation. Raises what the store raises.
     """
@@ -298,7 +298,7 @@ def _journal(path: Path) -> Path:
 
 
 def _finished(path: Path, data: bytes) -> bytes | None:
-    """The file with the append completed that an earlier version was killed in; None when there is none."""
+    """The file with an append completed that an earlier version began; None when there is no such append."""
     journal = _journal(path)
     written = journal.read_bytes()[256:] if journal.exists() else b""
     if sha256(written[32:]).digest() != written[:32]:

@@ -194,7 +194,7 @@ def _pieces(template: str) -> list[tuple[str, str | None]]:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{shown(template)} is no template: {error}") from None
     for _, blank, _, _ in found:
-        # "{user.password}" would read an attribute, and a template may come from a person who must not.
+        # "{user.password}" would read an attribute, and a template may come from an untrusted person.
         if blank is not None and not blank.isidentifier():
             raise InvalidInput(f"a blank of a template must be a plain name, not {shown(blank)}")
     return [(text, blank) for text, blank, _, _ in found]

@@ -27,7 +27,7 @@ from memwell.records import SpaceLike, as_space
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.strategies.state import StrategyState, next_index, until_done
-from memwell.values import check_count, check_text, new_id, shown
+from memwell.values import check_count, check_metadata, check_text, new_id, shown
 from memwell.windows import Round, rounds_of
 
 _MOST_CACHED = 100
@@ -312,16 +312,17 @@ class MemwellVectorStore:
     ) -> list[str]:
         """Store texts, on disk when it returns, and return their ids; a text replaces the stored one of its id.
 
-        Raises ``InvalidInput`` when there are not as many metadata or ids as texts.
+        Raises ``InvalidInput`` when there are not as many metadata or ids as texts, or metadata is not plain JSON data.
         """
         given = [check_text(text, "a document's text") for text in texts]
         for what, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(given):
                 raise InvalidInput(f"there are {len(given)} texts and {len(values)} {what}")
         names = [new_id() for _ in given] if ids is None else list(ids)
+        # Checked before the stored documents of these ids are erased.
+        fields = [check_metadata(one) for one in metadatas or [{}] * len(given)]
         self._drop(ids or ())
-        for place, (id_, text) in enumerate(zip(names, given, strict=True)):
-            metadata = None if metadatas is None else metadatas[place]
+        for id_, text, metadata in zip(names, given, fields, strict=True):
             self.memory.remember(text, id=id_, metadata=metadata, kind="document", trust="document")
         self._written()
         return names
@@ -350,13 +351,13 @@ class MemwellVectorStore:
         return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
-        """Erase documents for good; a missing one is no error. Without ids nothing is erased."""
+        """Erase documents; a missing one is no error. Without ids nothing is erased."""
         self._drop(ids or ())
         self._written()
         return True
 
     def delete_collection(self) -> None:
-        """Erase all documents for good."""
+        """Erase all documents."""
         self.memory.erase_all()
         self._written()
 

@@ -184,7 +184,7 @@ class MemwellVectorStore(VectorStore):
     adelete = asyncify(delete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids that are there, in the order asked."""
+        """The stored documents of these ids, in the order of the ids."""
         return [_document(record) for record in self.backend.index.get(self.space, ids)]
 
     aget_by_ids = asyncify(get_by_ids)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared

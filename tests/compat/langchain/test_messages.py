@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from memwell.compat.langchain import messages as ours
 from memwell.errors import InvalidInput
+from memwell.messages import Message, Role
+from memwell.testing import strategies
 
 words = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=10)
 objects = st.dictionaries(words, words | st.integers(-9, 9), max_size=2)
@@ -156,3 +158,10 @@ def test_any_object_with_a_type_and_a_content_is_taken() -> None:
         content = "你好"
 
     assert ours.to_core(Said()).text == "你好"
+
+
+@given(strategies.messages(), st.sampled_from(["Human", "我"]))
+def test_the_text_of_core_messages_is_the_buffer_string(message: Message, prefix: str) -> None:
+    if message.role is not Role.VIEW:
+        expected = ours.get_buffer_string([ours.from_core(message)], human_prefix=prefix, ai_prefix="Bot")
+        assert ours.as_text([message, message], prefix, "Bot") == f"{expected}\n{expected}"

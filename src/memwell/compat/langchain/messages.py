@@ -430,16 +430,19 @@ def to_core(message: Any) -> Message:
 
 def from_core(message: Message) -> BaseMessage:
     """The core message as one of LangChain's classes; what ``to_core`` made comes back equal."""
-    made = _PLAIN.get(message.role)
-    if made is not None and message.name is None and MARK not in message.metadata:
-        match message.parts:
-            case (Text(text),):
-                return made(text)
-            case ():
-                return made("")
-            case _:
-                pass
-    return message_from_dict(to_langchain(message))
+    text = _plain_text(message)
+    return message_from_dict(to_langchain(message)) if text is None else _PLAIN[message.role](text)
+
+
+def _plain_text(message: Message) -> str | None:
+    """The text of a core message that is nothing but text of a person, a model or the system; None for another."""
+    if message.role not in _PLAIN or message.name is not None or MARK in message.metadata:
+        return None
+    match message.parts:
+        case (Text(text),):
+            return text
+        case _:
+            return None if message.parts else ""
 
 
 def langchain_messages() -> Any:
@@ -501,4 +504,13 @@ def _line(message: Any, names: Mapping[str, str]) -> str:
 
 def as_text(messages: Iterable[Message], human_prefix: str = "Human", ai_prefix: str = "AI") -> str:
     """Core messages as ``get_buffer_string`` shows them."""
-    return get_buffer_string(map(from_core, messages), human_prefix, ai_prefix)
+    speakers = {Role.HUMAN: human_prefix, Role.AI: ai_prefix, Role.SYSTEM: "System"}
+
+    def line(message: Message) -> str:
+        # Plain text needs no message of LangChain's, which would cost three times as much.
+        text = _plain_text(message)
+        if text is None:
+            return get_buffer_string([from_core(message)], human_prefix, ai_prefix)
+        return f"{speakers[message.role]}: {text}"
+
+    return "\n".join(map(line, messages))

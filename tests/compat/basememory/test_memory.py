@@ -10,7 +10,7 @@ import pytest
 
 from memwell.compat.basememory import BaseMemory, DurableStorage, Evict, ListStorage, NoSuchStorage
 from memwell.errors import Conflict, InvalidInput, Unsupported
-from tests.compat.basememory.kinds import Readable, Sketch
+from tests.compat.basememory.kinds import Bare, Readable, Sketch
 
 
 class SketchOfItems:
@@ -84,9 +84,15 @@ def test_what_is_no_storage_changes_nothing() -> None:
     with pytest.raises(InvalidInput, match="other must be a storage"):
         memory.expand(fresh=[2], other=5)
     assert memory.names == ("data",)
-    for arguments in ({"data": 5}, {"items": 5}, {"messages": None}):
+    for arguments in (
+        {"items": 5},
+        {"messages": None},
+        *({"data": one} for one in (5, "text", b"bytes", {1}, iter([]))),
+    ):
         with pytest.raises(InvalidInput):
             BaseMemory(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"write Sketch\(\)"):
+        BaseMemory(data=Sketch)  # type: ignore[arg-type]
 
 
 def test_messages_are_added_when_there_is_a_storage_for_them() -> None:
@@ -97,6 +103,18 @@ def test_messages_are_added_when_there_is_a_storage_for_them() -> None:
     memory.add_message("hi")
     asyncio.run(memory.aadd_message("你好"))
     assert list(memory["messages"]) == ["hi", "你好"]
+    with pytest.raises(Unsupported, match="give it add_message or append"):
+        BaseMemory(messages=Sketch()).add_message("hi")
+
+
+def test_a_storage_without_init_gets_what_its_length_asks_for() -> None:
+    class Lazy(Bare):
+        def __init__(self) -> None:
+            pass
+
+    state: Any = BaseMemory(messages=Bare(), state=Bare(), lazy=Lazy()).state
+    assert state.rows == {}
+    assert not hasattr(BaseMemory(lazy=Lazy()).lazy, "rows")
 
 
 def test_only_what_is_named_is_optimized() -> None:

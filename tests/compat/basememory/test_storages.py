@@ -17,17 +17,12 @@ from memwell.compat.basememory.storages import (
     DurableStorage,
     ListStorage,
     SparseVector,
-    add_to,
-    check_storage,
-    each,
     encode_item,
-    furnished,
 )
-from memwell.errors import InvalidInput, Unsupported
+from memwell.errors import InvalidInput
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
-from tests.compat.basememory.kinds import Bare, Sketch
 
 STEPS = st.lists(
     st.tuples(
@@ -89,51 +84,6 @@ def test_compressed_items_are_read_as_before() -> None:
 def test_several_items_cannot_be_put_in_one_place() -> None:
     with pytest.raises(InvalidInput, match="instead of a slice"):
         ListStorage("abc")[0:2] = "x"
-
-
-@pytest.mark.parametrize("storage", [5, None, "text", b"bytes", {1}, iter([])])
-def test_what_is_no_storage_is_refused(storage: Any) -> None:
-    with pytest.raises(InvalidInput, match="must be a storage with __len__ and __getitem__"):
-        check_storage(storage, "data")
-
-
-def test_a_class_in_the_place_of_a_storage_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"write Sketch\(\)"):
-        check_storage(Sketch, "data")
-
-
-def test_a_storage_without_init_gets_the_list_it_asks_for() -> None:
-    bare = furnished(Bare(), "messages")
-    assert len(bare) == 0
-    state = furnished(Bare(), "state")
-    assert isinstance(state, Bare)
-    assert state.rows == {}
-
-
-def test_one_with_an_init_is_left_alone() -> None:
-    class Lazy(Bare):
-        def __init__(self) -> None:
-            pass
-
-    lazy = furnished(Lazy(), "messages")
-    assert not hasattr(lazy, "rows")
-
-
-def test_items_are_added_in_the_way_the_storage_has() -> None:
-    class Adding(Bare):
-        def add_message(self, item: Any) -> None:
-            self.rows.append(("added", item))
-
-    adding, listed = furnished(Adding(), "x"), ListStorage()
-    add_to(adding, "messages", 1)
-    add_to(listed, "messages", 1)
-    assert list(each(adding)) == [("added", 1)]
-    assert list(listed) == [1]
-    bare: Any = furnished(Bare(), "rows")
-    add_to(bare, "rows", 2)
-    assert bare[0] == 2
-    with pytest.raises(Unsupported, match="give it add_message or append"):
-        add_to(Sketch(), "messages", 1)
 
 
 # In a store

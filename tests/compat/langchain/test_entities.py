@@ -29,7 +29,6 @@ from memwell.compat.langchain import (
     ThreadEntityStore,
     parse_triples,
 )
-from memwell.compat.langchain.entities import get_entities
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
@@ -227,13 +226,6 @@ def test_a_model_that_fails_or_answers_nothing_changes_no_note() -> None:
     turn(memory)
     store: Any = memory.entity_store
     assert store.store == {"Anna": "*", "Oslo": "*"}
-
-
-@pytest.mark.parametrize(
-    ("output", "names"), [("NONE", []), (" NONE\n", []), ("", []), ("a, b,a ,,", ["a", "b"]), ("None", ["None"])]
-)
-def test_names_in_an_answer(output: str, names: list[str]) -> None:
-    assert get_entities(output) == names
 
 
 def test_without_a_model_in_two_languages() -> None:

@@ -81,11 +81,11 @@ def test_another_embedder_is_not_taken_for_ours():
 
 
 TOWNS = "Oslo Bergen Turku Malmo Aarhus Tallinn Riga Vilnius Gdansk Lubeck Bremen Ghent Bruges Lille Nantes".split()
-THINGS = "ferries bakeries libraries gardens bridges museums theatres markets towers harbours orchards mills".split()
+THINGS = ("ferries", "bakeries", "libraries", "gardens")
 FACTS = "\n\n".join(
     f"The {thing} of {town} were counted in {1500 + 7 * number + 31 * place} by the clerk {town[:3]}{thing[:4]}son."
     for number, town in enumerate(TOWNS)
-    for place, thing in enumerate(THINGS[:6])
+    for place, thing in enumerate(THINGS)
 )
 
 

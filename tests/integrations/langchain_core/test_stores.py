@@ -224,16 +224,16 @@ class JSON:
         return {"name": "安娜", "age": 31}, ["a", 1, None], "text"
 
 
-class TestBytesSync(Bytes, BaseStoreSyncTests[bytes]): ...  # pyright: ignore[reportIncompatibleMethodOverride]
+class TestBytesSync(Bytes, BaseStoreSyncTests[bytes]): ...
 
 
-class TestBytesAsync(Bytes, BaseStoreAsyncTests[bytes]): ...  # pyright: ignore[reportIncompatibleMethodOverride]
+class TestBytesAsync(Bytes, BaseStoreAsyncTests[bytes]): ...
 
 
-class TestJSONSync(JSON, BaseStoreSyncTests[Any]): ...  # pyright: ignore[reportIncompatibleMethodOverride]
+class TestJSONSync(JSON, BaseStoreSyncTests[Any]): ...
 
 
-class TestJSONAsync(JSON, BaseStoreAsyncTests[Any]): ...  # pyright: ignore[reportIncompatibleMethodOverride]
+class TestJSONAsync(JSON, BaseStoreAsyncTests[Any]): ...
 
 
 KEYS = st.text(st.sampled_from("ab/é安𐍈\uffff"), min_size=1, max_size=4)

@@ -29,7 +29,7 @@ from memwell.compat.basememory.messages import (
     sender_of,
 )
 from memwell.compat.basememory.optimizing import CannotOptimize, Shelf
-from memwell.compat.basememory.storages import ListStorage, Storage, add_to, each, has_method
+from memwell.compat.basememory.storages import ListStorage, Storage, add_to, has_method, items_of
 from memwell.errors import InvalidInput, NotGranted, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History
@@ -92,7 +92,7 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """None for a person who neither joined nor left."""
 
 
-class _StoredRows:
+class _RowsInStore:
     """The rows of people in the store of a conversation, deleted with it. Typing is stored there too, and expires."""
 
     def __init__(self, history: History) -> None:
@@ -130,7 +130,7 @@ class _StoredRows:
         return sorted(value["user"] for value in self._values(self._typing) if value["until"] > now)
 
 
-class _GivenRows:
+class _RowsInStorage:
     """The rows of people in a storage that the user gave, by name, as dicts of plain data."""
 
     def __init__(self, storage: Any) -> None:
@@ -310,7 +310,7 @@ class _PlainMessages:
         with self._lock:
             self._catch_up()
             # By iteration, which is not counted as a use of the items.
-            items = enumerate(each(self.storage))
+            items = enumerate(items_of(self.storage))
             found = ((place, item) for place, item in islice(items, start, None) if self._senders[place] != user)
             return [(place, item) for place, item in found if not is_recalled(item)]
 
@@ -375,9 +375,9 @@ class BaseChatMessageMemory(BaseMemory):
         view = ChatState(self.state_of, self.users) if state is None else state
         super().__init__(data, items, messages=held, state=view, **storages)
         self._chat = held if is_stored else _PlainMessages(held, self._lock)
-        self._stored = _StoredRows(history)
+        self._stored = _RowsInStore(history)
         own = state is not None and hasattr(type(state), "__setitem__") and not isinstance(state, list)
-        self._rows: _StoredRows | _GivenRows = _GivenRows(state) if own else self._stored
+        self._rows: _RowsInStore | _RowsInStorage = _RowsInStorage(state) if own else self._stored
         self._typing_here: set[str] = set()
 
     # Messages
@@ -447,12 +447,12 @@ class BaseChatMessageMemory(BaseMemory):
     def _unread(self, user: str) -> list[tuple[int, Any]]:
         # In one transaction, because places of a plain storage move when items are dropped, and marks with them.
         with self._chat.together():
-            row = self._row(user)
+            row = self._row_of(user)
             return [] if row.member is False else self._chat.unread(user, row.read)
 
     def unread_counts(self) -> dict[str, int]:
         """The number of unread messages of every known person who did not leave."""
-        return {user: self.unread(user) for user in self.users() if self._row(user).member is not False}
+        return {user: self.unread(user) for user in self.users() if self._row_of(user).member is not False}
 
     def get_unread(self, user: str, *, mark: bool = True) -> list[Any]:
         """The messages a person has not read, in order; they are read then, unless ``mark`` is False.
@@ -462,7 +462,7 @@ class BaseChatMessageMemory(BaseMemory):
         with self._chat.together(), self._rows.together():
             found = self._unread(user)
             if mark and found:
-                self._keep(replace(self._row(user), read=found[-1][0] + 1))
+                self._put_row(replace(self._row_of(user), read=found[-1][0] + 1))
             return [item for _, item in found]
 
     def read(self, user: str, upto: int | None = None) -> int:
@@ -471,17 +471,17 @@ class BaseChatMessageMemory(BaseMemory):
         A message that was read stays read. Raises ``IndexError`` when there is no message at ``upto``.
         """
         with self._chat.together(), self._rows.together():
-            row = self._row(user)
+            row = self._row_of(user)
             end = self._chat.end() if upto is None else self._chat.place(check_position(upto)) + 1
-            self._keep(replace(row, read=max(row.read, end)))
+            self._put_row(replace(row, read=max(row.read, end)))
             return self.unread(user)
 
     # People
 
-    def _row(self, user: str) -> _Row:
+    def _row_of(self, user: str) -> _Row:
         return self._rows.get(check_id(user, "a user")) or _Row(user)
 
-    def _keep(self, row: _Row) -> None:
+    def _put_row(self, row: _Row) -> None:
         self._check_open()
         self._rows.put(row)
 
@@ -493,34 +493,34 @@ class BaseChatMessageMemory(BaseMemory):
         """Make people members of the group. Messages from before are not unread for them."""
         with self._chat.together(), self._rows.together():
             for user in users:
-                row = self._row(user)
+                row = self._row_of(user)
                 if not row.member:
-                    self._keep(replace(row, member=True, read=max(row.read, self._chat.end())))
+                    self._put_row(replace(row, member=True, read=max(row.read, self._chat.end())))
 
     def leave(self, *users: str) -> None:
         """End membership: these people have no unread messages then. A person who is no member stays unchanged."""
         with self._rows.together():
-            for row in map(self._row, users):
+            for row in map(self._row_of, users):
                 if row.member:
-                    self._keep(replace(row, member=False))
+                    self._put_row(replace(row, member=False))
 
     def members(self) -> list[str]:
-        return [user for user in self.users() if self._row(user).member]
+        return [user for user in self.users() if self._row_of(user).member]
 
     def heartbeat(self, user: str) -> None:
         """Mark a person as online for the next ``online_seconds``."""
         now = self._clock()
         with self._rows.together():
-            self._keep(replace(self._row(user), seen=now, online_until=now + self._online_seconds))
+            self._put_row(replace(self._row_of(user), seen=now, online_until=now + self._online_seconds))
 
     def offline(self, user: str) -> None:
         """Mark a person as offline."""
         with self._rows.together():
-            self._keep(replace(self._row(user), seen=self._clock(), online_until=0.0))
+            self._put_row(replace(self._row_of(user), seen=self._clock(), online_until=0.0))
 
     def is_online(self, user: str) -> bool:
         """Whether the last heartbeat of a person is recent enough."""
-        return self._row(user).online_until > self._clock()
+        return self._row_of(user).online_until > self._clock()
 
     def online_users(self) -> list[str]:
         return [user for user in self.users() if self.is_online(user)]
@@ -541,7 +541,7 @@ class BaseChatMessageMemory(BaseMemory):
 
     def state_of(self, user: str) -> UserState:
         """The state of a person now."""
-        row = self._row(user)
+        row = self._row_of(user)
         read = self._chat.position(row.read)
         return UserState(
             user=user,

@@ -22,9 +22,9 @@ from memwell.compat.basememory.storages import (
     Storage,
     add_to,
     check_storage,
-    each,
-    furnished,
     has_method,
+    items_of,
+    with_attribute,
 )
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike
@@ -68,7 +68,7 @@ class BaseMemory(Closing):
         self._items = items
         given = self._checked(storages)
         if data is not None:
-            self._data = furnished(check_storage(data, "data"), "data")
+            self._data = with_attribute(check_storage(data, "data"), "data")
         elif given:
             self._data = next(iter(given.values()))
         else:
@@ -83,7 +83,7 @@ class BaseMemory(Closing):
             if name in _ARGUMENTS or name.startswith("_") or hasattr(type(self), name):
                 raise Conflict(f"{name!r} is reserved and cannot name a storage")
             check_storage(storage, name)
-        return {name: furnished(storage, name) for name, storage in storages.items()}
+        return {name: with_attribute(storage, name) for name, storage in storages.items()}
 
     def expand(self, **storages: Any) -> None:
         """Add storages at run time by name, all or none.
@@ -205,4 +205,4 @@ class _Items:
         self._storage = storage
 
     def __iter__(self) -> Iterator[Any]:
-        return each(self._storage)
+        return items_of(self._storage)

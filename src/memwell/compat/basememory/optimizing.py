@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
-from memwell.compat.basememory.storages import FORMS, GivenList, each, has_method, sparse_vector
+from memwell.compat.basememory.storages import FORMS, GivenList, has_method, items_of, sparse_vector
 from memwell.errors import InvalidInput, Unsupported
 from memwell.messages import Message, encode_message
 from memwell.values import check_count, shown
@@ -54,7 +54,7 @@ class Shelf:
         return len(self.storage)
 
     def __iter__(self) -> Iterator[Any]:
-        return each(self.storage)
+        return items_of(self.storage)
 
     def bytes(self) -> int:
         """The bytes it takes: in memory, or as stored when it is in a store."""
@@ -125,7 +125,7 @@ class Shelf:
 
 
 def _rows_of(storage: Any) -> Any:
-    """The object that items are written to: the storage itself, or the list that ``furnished`` gave it."""
+    """The object that items are written to: the storage itself, or the list that ``with_attribute`` gave it."""
     if has_method(storage, "__setitem__") or has_method(storage, "__delitem__"):
         return storage
     held: Iterable[object] = getattr(storage, "__dict__", {}).values()

@@ -442,7 +442,7 @@ def has_method(thing: object, name: str) -> bool:
 
 
 class GivenList(list[Any]):
-    """A list that ``furnished`` made for a storage; strategies may change it."""
+    """A list that ``with_attribute`` made for a storage; strategies may change it."""
 
 
 def check_storage(storage: object, name: str) -> Storage:
@@ -455,7 +455,7 @@ def check_storage(storage: object, name: str) -> Storage:
     return cast(Storage, storage)
 
 
-def furnished(storage: Storage, name: str) -> Storage:
+def with_attribute(storage: Storage, name: str) -> Storage:
     """The storage, with an empty list (a dict for ``state``) in the attribute that its ``__len__`` reads and lacks.
 
     Only a class without ``__init__`` gets one: a class with one has made what it needs there.
@@ -471,7 +471,7 @@ def furnished(storage: Storage, name: str) -> Storage:
     return storage
 
 
-def each(storage: Any) -> Iterator[Any]:
+def items_of(storage: Any) -> Iterator[Any]:
     """The items of any storage, one after the other; of a mapping its values."""
     if isinstance(storage, Mapping):
         return iter(cast("Mapping[Any, Any]", storage).values())

@@ -89,7 +89,7 @@ class ConversationMemory(Closing):
         if topic:
             about["topic"] = check_text(topic, "a topic")
         when: dict[str, Any] = {} if timestamp is None else {"time": as_utc(timestamp, "a timestamp")}
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         history = engine.thread(check_id(session_id, "a session"))
         # Both or neither: what is in the conversation can be recalled.
         with engine.backend.transaction():
@@ -108,29 +108,29 @@ class ConversationMemory(Closing):
 
         Each has ``message``, ``response``, ``timestamp`` (in UTC) and ``topic``.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         newest: list[Round] = []
         if check_count(limit, "limit") == 0:
             return []
         for info in sorted(_threads(engine), key=_read_first):
-            if len(newest) == limit and not _is_imported(info) and _time(newest[-1]) > info.updated + _SLACK:
+            if len(newest) == limit and not _is_imported(info) and _time_of(newest[-1]) > info.updated + _SLACK:
                 break
             latest = engine.thread(info.thread.id).rounds(last=None if _is_imported(info) else limit)
             newest = nlargest(
-                limit, [*newest, *filter(_asked, latest)], key=lambda one: (_time(one), one.messages[0].id)
+                limit, [*newest, *filter(_has_question, latest)], key=lambda one: (_time_of(one), one.messages[0].id)
             )
-        return [_shape(one) for one in newest]
+        return [_round_as_dict(one) for one in newest]
 
     def get_conversation(self, user_id: str, conversation_id: str) -> dict[str, Any]:
         """One conversation by the id that ``store_conversation`` returned and a profile's evidence names.
 
         Raises ``NotFound`` when the user has none of that id.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         for info in _threads(engine):
             found = engine.backend.log.read(info.thread, ids=[conversation_id])
             if found:
-                return _whole_shape(engine.thread(info.thread.id), found[0])
+                return _conversation_as_dict(engine.thread(info.thread.id), found[0])
         raise NotFound(f"{user_id!r} has no conversation {shown(conversation_id)}")
 
     def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ class ConversationMemory(Closing):
 
         Each has what the history has, and ``id``, ``session_id``, ``score`` and ``why``.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         check_count(limit, "limit")
         answers: dict[str, dict[str, Any]] = {}
         # A question and its answer may both be found, and are one conversation.
@@ -153,7 +153,7 @@ class ConversationMemory(Closing):
 
         It is stored too; ``get_user_profile`` reads it without counting again.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         made = _profile_of(user_id, engine, self._questions(engine))
         if made:
             engine.backend.kv.put(engine.space, _PROFILE, made)
@@ -161,7 +161,7 @@ class ConversationMemory(Closing):
 
     def get_user_profile(self, user_id: str) -> dict[str, Any]:
         """The profile that was built last; ``{}`` when none was built."""
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         entry = engine.backend.kv.get(engine.space, _PROFILE)
         return {} if entry is None else cast("dict[str, Any]", entry.value)
 
@@ -171,7 +171,7 @@ class ConversationMemory(Closing):
             self._engine.close()
             self._engine = None
 
-    def _of(self, user_id: str) -> Engine:
+    def _engine_of(self, user_id: str) -> Engine:
         return self.engine.at(Space("users", check_id(user_id, "a user")))
 
     def _questions(self, engine: Engine) -> Iterator[tuple[str, Message]]:
@@ -210,15 +210,15 @@ def _read_first(info: ThreadInfo) -> tuple[bool, float]:
     return (not _is_imported(info), -info.updated.timestamp())
 
 
-def _asked(one: Round) -> bool:
+def _has_question(one: Round) -> bool:
     return one.messages[0].role is Role.HUMAN
 
 
-def _time(one: Round) -> datetime:
+def _time_of(one: Round) -> datetime:
     return one.messages[0].time
 
 
-def _shape(one: Round) -> dict[str, Any]:
+def _round_as_dict(one: Round) -> dict[str, Any]:
     asked = one.messages[0]
     return {
         "message": asked.text,
@@ -228,11 +228,11 @@ def _shape(one: Round) -> dict[str, Any]:
     }
 
 
-def _whole_shape(history: History, message: Message) -> dict[str, Any]:
+def _conversation_as_dict(history: History, message: Message) -> dict[str, Any]:
     one = history.round(message.round or 0)
     asked = one.messages[0]
     own = {name: asked.metadata.get(name) for name in ("keywords", "sentiment")}
-    return {"id": asked.id, "session_id": history.thread.id, **_shape(one), **own}
+    return {"id": asked.id, "session_id": history.thread.id, **_round_as_dict(one), **own}
 
 
 def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
@@ -242,7 +242,7 @@ def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
         return None
     history = engine.thread(said.thread)
     try:
-        return _whole_shape(history, history.get(said.message))
+        return _conversation_as_dict(history, history.get(said.message))
     except NotFound:
         return None
 
@@ -258,10 +258,10 @@ def _profile_of(user_id: str, engine: Engine, questions: Iterable[tuple[str, Mes
         metadata = with_traits(own, Traits(session=session))
         records.append(Record(text=message.text, id=message.id, time=message.time, metadata=metadata))
     found = profile(engine.facts, records)
-    return _profile_shape(user_id, found, language_of(beginning)) if found.records else {}
+    return _profile_as_dict(user_id, found, language_of(beginning)) if found.records else {}
 
 
-def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any]:
+def _profile_as_dict(user_id: str, found: Profile, language: str) -> dict[str, Any]:
     topics, words = found.topics[:_TOPICS], found.keywords[:_KEYWORDS]
     return {
         "user_id": user_id,
@@ -294,7 +294,7 @@ class MultimodalMemory(Closing):
         held: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in MODALITIES}
         for one in self.engine.memories():
             if one.kind in held:
-                held[one.kind].setdefault(one.session, []).append(self._shape(one))
+                held[one.kind].setdefault(one.session, []).append(self._item_as_dict(one))
         return held
 
     def store_multimodal_memory(self, session_id: str, memories: Mapping[str, Any]) -> list[str]:
@@ -336,16 +336,16 @@ class MultimodalMemory(Closing):
         texts = [one for one in self.engine.memories() if one.session == session_id and one.kind == _TEXT]
         context: dict[str, Any] = {}
         if texts:
-            context = {"text": self._shape(texts[-1]), "texts": [self._shape(one) for one in texts]}
+            context = {"text": self._item_as_dict(texts[-1]), "texts": [self._item_as_dict(one) for one in texts]}
         media = self.engine.media
         for kind, plural in _PLURAL.items():
             items = (
                 media.items(session=session_id, kinds=kind)
                 if query is None
-                else _answering(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
+                else _relevant(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
             )
             if items or query is not None:
-                context[plural] = [_medium(one) for one in items]
+                context[plural] = [_media_as_dict(one) for one in items]
         return context
 
     def close(self) -> None:
@@ -355,10 +355,10 @@ class MultimodalMemory(Closing):
     astore_multimodal_memory = asyncify(store_multimodal_memory)
     aretrieve_context = asyncify(retrieve_context)
 
-    def _shape(self, one: Recalled) -> dict[str, Any]:
+    def _item_as_dict(self, one: Recalled) -> dict[str, Any]:
         if one.kind == _TEXT:
             return {"content": one.text, "timestamp": one.time.isoformat(), "type": _TEXT}
-        return _medium(self.engine.media.get(one.id))
+        return _media_as_dict(self.engine.media.get(one.id))
 
 
 def _items(modality: str, given: Any) -> list[Any]:
@@ -377,7 +377,7 @@ def _items(modality: str, given: Any) -> list[Any]:
     return several
 
 
-def _answering(items: list[MediaItem]) -> list[MediaItem]:
+def _relevant(items: list[MediaItem]) -> list[MediaItem]:
     """The items that share a word with the query or are near to it in meaning."""
     return [
         one
@@ -386,7 +386,7 @@ def _answering(items: list[MediaItem]) -> list[MediaItem]:
     ]
 
 
-def _medium(item: MediaItem) -> dict[str, Any]:
+def _media_as_dict(item: MediaItem) -> dict[str, Any]:
     return {
         "id": item.id,
         "description": item.description,

@@ -61,7 +61,7 @@ class _System:
 
     def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
         """What matches a query, best first: items of this user, and items for everyone."""
-        return [_shape(one) for one in self._cognition.recall(query, _MOST, user=user_id or "", kinds=self.kind)]
+        return [_as_dict(one) for one in self._cognition.recall(query, _MOST, user=user_id or "", kinds=self.kind)]
 
 
 class NeuralMemoryNetwork(Closing):
@@ -115,7 +115,7 @@ class NeuralMemoryNetwork(Closing):
             found = thoughts(self.core, query, language_for(query))
             if self._cognition is not None:
                 found += self._cognition.recall(query, _MOST, user=user_id or _ANONYMOUS, kinds=WORKING)
-            return [_shape(one) for one in answers_first(found)[:_MOST]]
+            return [_as_dict(one) for one in answers_first(found)[:_MOST]]
 
     class EpisodicMemory(_System):
         """Events with their context, emotion and time."""
@@ -233,13 +233,13 @@ class MemoryAugmentedLLM:
         """The answer, and why it is not the model's, or an empty text."""
         language = language_for(text)
         if self._generate is None:
-            return _FromMemory(extract(text, _weighted(memories), language)), ""
+            return _FromMemory(extract(text, _as_weighted(memories), language)), ""
         prompt = self.create_enhanced_prompt(text, memories)
         try:
-            return _spoken(answer_of(type(self.base_model).__name__, self._generate, prompt)), ""
+            return _answer_text(answer_of(type(self.base_model).__name__, self._generate, prompt)), ""
         except MemwellError as error:
             note = WORDS[language]["failed"].format(error=trouble_of(error, language))
-            return _FromMemory(extract(text, _weighted(memories), language)), note
+            return _FromMemory(extract(text, _as_weighted(memories), language)), note
 
     def retrieve_memories(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
         """The best memories of every system, each with its ``weight``; the weights add up to 1."""
@@ -260,7 +260,7 @@ class MemoryAugmentedLLM:
             if text not in scored or scored[text]["score"] < given["score"]:
                 scored[text] = given
         # Answers come before questions.
-        best = answers_first(_weighted(scored.values()))[:_MOST]
+        best = answers_first(_as_weighted(scored.values()))[:_MOST]
         weights = softmax([one.score for one in best], _TEMPERATURE)
         return [
             {**scored[one.text], "score": one.score, "weight": weight}
@@ -271,7 +271,7 @@ class MemoryAugmentedLLM:
         """The prompt: the memories, marked as data, and then the text."""
         language = language_for(input_text)
         speaker = "用户：" if language == "zh" else "User: "
-        return f"{remembered(_weighted(memories), language)}\n\n{speaker}{input_text}"
+        return f"{remembered(_as_weighted(memories), language)}\n\n{speaker}{input_text}"
 
     def update_memories(self, input_text: str, response: str, user_id: str | None = None) -> None:
         """Learn from a turn: the concepts it defines, and with a user the episode. The turn is in working memory then."""
@@ -343,11 +343,11 @@ def _cognition(store: str | Path | Backend | MemoryLike, embedder: Any, capacity
     return Cognition(memory, capacity=capacity)
 
 
-def _shape(one: Weighted) -> dict[str, Any]:
+def _as_dict(one: Weighted) -> dict[str, Any]:
     return {"type": _NAMES[one.kind], "content": one.text, "score": one.score, "why": one.why, "id": one.id}
 
 
-def _weighted(memories: Iterable[Mapping[str, Any]]) -> list[Weighted]:
+def _as_weighted(memories: Iterable[Mapping[str, Any]]) -> list[Weighted]:
     """Memories in the guide's shape as those of cognition."""
     found: list[Weighted] = []
     for one in memories:
@@ -371,7 +371,7 @@ def _generator(model: Any) -> Callable[[str], Any] | None:
     return generate
 
 
-def _spoken(answer: object) -> str:
+def _answer_text(answer: object) -> str:
     """The text of an answer. Raises ``BadModelOutput`` when there is none."""
     text = answer if isinstance(answer, str) else getattr(answer, "text", None) or getattr(answer, "content", None)
     if not isinstance(text, str) or not text.strip():

@@ -197,7 +197,7 @@ class BaseChatMemory(BaseMemory, ABC):
         Raises ``InvalidInput`` when it is not clear which they are, and for content that is neither text nor blocks.
         """
         said, answered = self._get_input_output(inputs, outputs)
-        self.chat_memory.add_messages(self._theirs([HumanMessage(said), AIMessage(answered)]))
+        self.chat_memory.add_messages(self._for_history([HumanMessage(said), AIMessage(answered)]))
 
     def clear(self) -> None:
         """Delete the conversation."""
@@ -239,11 +239,11 @@ class BaseChatMemory(BaseMemory, ABC):
             kept = self._states[name] = (self.chat_memory, StrategyState(self._conversation(), name))
         return kept[1]
 
-    def _shown(self, messages: Iterable[Message]) -> list[BaseMessage]:
+    def _from_core(self, messages: Iterable[Message]) -> list[BaseMessage]:
         """Core messages as the classes that the history holds."""
-        return self._theirs([from_core(message) for message in messages])
+        return self._for_history([from_core(message) for message in messages])
 
-    def _theirs(self, messages: list[BaseMessage]) -> list[BaseMessage]:
+    def _for_history(self, messages: list[BaseMessage]) -> list[BaseMessage]:
         """The messages, converted to LangChain's own classes when the history is one of LangChain's."""
         classes = type(self.chat_memory).__mro__
         is_langchains = any(one.__module__.startswith("langchain_core.") for one in classes)

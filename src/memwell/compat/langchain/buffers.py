@@ -45,7 +45,7 @@ class ShownConversation(OneVariable, BaseChatMemory, ABC):
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
         """What is shown, as a new list of messages."""
-        return self._shown(self._window())
+        return self._from_core(self._window())
 
     @property
     def buffer_as_str(self) -> str:
@@ -330,7 +330,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         until_done(replace)
 
     def _as_message(self, summary: str) -> list[BaseMessage]:
-        return self._theirs([self.summary_message_cls(content=summary)])
+        return self._for_history([self.summary_message_cls(content=summary)])
 
     def _fold(self, held: StoredState, messages: list[Message]) -> None:
         """Fold these messages into the summary and store it. Raises ``ModelError``, ``Conflict``."""
@@ -342,7 +342,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         is_silent = not any(one.text.strip() for one in spoken)
         if not spoken or (is_silent and not llm.answers):
             return held.fields
-        given = self._shown(spoken)
+        given = self._from_core(spoken)
         tokens = llm.count(self._lines(given))
         begun = time.perf_counter()
         new = self.predict_new_summary(given, str(held.fields.get("summary", "")))
@@ -462,7 +462,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         instructions, messages = self._unfolded(held)
         between = self._as_message(summary) if summary else []
         if self.return_messages:
-            return {self.memory_key: [*self._shown(instructions), *between, *self._shown(messages)]}
+            return {self.memory_key: [*self._from_core(instructions), *between, *self._from_core(messages)]}
         before, after = (as_text(one, self.human_prefix, self.ai_prefix) for one in (instructions, messages))
         return {self.memory_key: "\n".join(part for part in (before, self._lines(between), after) if part)}
 

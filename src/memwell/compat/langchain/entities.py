@@ -331,7 +331,7 @@ class _Naming(BaseChatMemory, ABC):
         as_llm(self.llm)
 
     def _recent(self) -> list[BaseMessage]:
-        return self._shown(last_rounds(self._conversation(), self.k))
+        return self._from_core(last_rounds(self._conversation(), self.k))
 
     def _as_text(self, messages: list[BaseMessage]) -> str:
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
@@ -597,7 +597,7 @@ class ConversationKGMemory(OneVariable, _Naming):
         known = {name: self.kg.get_entity_knowledge(name) for name in names}
         lines = [f"On {name}: {'. '.join(facts)}." for name, facts in known.items() if facts]
         if self.return_messages:
-            return {self.memory_key: self._theirs([self.summary_message_cls(content=line) for line in lines])}
+            return {self.memory_key: self._for_history([self.summary_message_cls(content=line) for line in lines])}
         return {self.memory_key: "\n".join(lines)}
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:

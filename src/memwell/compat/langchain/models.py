@@ -313,7 +313,7 @@ class _RunnableHistory(BaseChatMessageHistory):
         self.inner.clear()
 
 
-def _theirs(value: Any) -> Any:
+def _with_langchains_messages(value: Any) -> Any:
     """A variable's value; a list of our messages as LangChain's."""
     if not isinstance(value, list):
         return value
@@ -337,7 +337,10 @@ def _adapter() -> Any:
             return self.inner.memory_variables
 
         def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-            return {name: _theirs(value) for name, value in self.inner.load_memory_variables(inputs).items()}
+            return {
+                name: _with_langchains_messages(value)
+                for name, value in self.inner.load_memory_variables(inputs).items()
+            }
 
         def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
             self.inner.save_context(inputs, outputs)

@@ -132,7 +132,7 @@ class VectorStoreRetrieverMemory(OneVariable):
             # The same inputs have the same id.
             "conversation_id": hashlib.blake2b(str(asked).encode(errors="replace"), digest_size=4).hexdigest(),
         }
-        self._saved += _added(self.retriever, Document(text, metadata))
+        self._saved += _add_document(self.retriever, Document(text, metadata))
         self._contexts_saved += 1
         self._documents_stored += 1
         self._query_cache.clear()
@@ -170,7 +170,7 @@ def _asked(retriever: Any, query: str) -> Sequence[Any]:
     raise InvalidInput(f"a retriever has 'invoke', which {shown(retriever)} has not")
 
 
-def _added(retriever: Any, document: Document) -> list[str]:
+def _add_document(retriever: Any, document: Document) -> list[str]:
     """Store a document by the method that the retriever or its store has, and return the ids that the store gave."""
     store: Any = getattr(retriever, "vectorstore", retriever)
     for owner in (retriever, store):
@@ -210,7 +210,7 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         text = PromptTemplate.from_template(self.previous_history_template).format(
             previous_history=found, current_time=datetime.now().astimezone().strftime(_TIMESTAMP)
         )
-        return {self.memory_key: [*self._theirs([SystemMessage(text)]), *self.buffer_as_messages]}
+        return {self.memory_key: [*self._for_history([SystemMessage(text)]), *self.buffer_as_messages]}
 
     def _window(self) -> list[Message]:
         upto = self._stored().read().upto
@@ -320,7 +320,7 @@ class MemwellVectorStore:
                 raise InvalidInput(f"there are {len(given)} texts and {len(values)} {what}")
         names = [new_id() for _ in given] if ids is None else list(ids)
         # Checked before the stored documents of these ids are erased.
-        fields = [check_metadata(one) for one in metadatas or [{}] * len(given)]
+        fields = [check_metadata(one) for one in metadatas or [dict[str, Any]()] * len(given)]
         self._drop(ids or ())
         for id_, text, metadata in zip(names, given, fields, strict=True):
             self.memory.remember(text, id=id_, metadata=metadata, kind="document", trust="document")

@@ -3,8 +3,14 @@
 Change the import line, and the rest of a program stays.
 """
 
-from memwell.compat.basememory.chat import BaseChatMessageMemory, ChatState, StoredMessages, UserState
-from memwell.compat.basememory.memory import BaseMemory, NoSuchStorage
+from memwell.compat.basememory.memory import (
+    BaseChatMessageMemory,
+    BaseMemory,
+    ChatState,
+    NoSuchStorage,
+    StoredMessages,
+    UserState,
+)
 from memwell.compat.basememory.messages import (
     AudioMessage,
     ChatMessage,

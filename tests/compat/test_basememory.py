@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +10,6 @@ from pathlib import Path
 from memwell.compat import agentscope, basememory
 from memwell.compat import langchain as langchain_room
 from memwell.storage.sharing import close_shared
-from tests.compat.named_tests import missing_in, named_on
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "compat" / "basememory.md").read_text(encoding="utf-8")
-PROMISES = named_on(PAGE)
 
 SAMPLE = """
 from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
@@ -104,34 +98,6 @@ def test_the_sketches_make_memories() -> None:
 
 def test_a_storage_without_a_way_to_add_is_added_to_through_its_list() -> None:
     assert _printed(LISTED) == "你好 0 1\n"
-
-
-def test_every_name_is_there_and_on_the_page() -> None:
-    told = set(re.findall(r"`(\w+)`", PAGE))
-    for name in basememory.__all__:
-        assert getattr(basememory, name) is not None
-        assert name in told, f"{name} is not on the page"
-    assert sorted(basememory.__all__) == basememory.__all__
-
-
-def test_the_page_lists_many_promises() -> None:
-    assert len(PROMISES) >= 20
-
-
-def test_every_promise_on_the_page_has_its_test() -> None:
-    assert missing_in(ROOT / "tests", PROMISES) == []
-
-
-def test_a_chat_loads_no_numpy() -> None:
-    program = """
-import sys
-from memwell.compat.basememory import BaseChatMessageMemory
-memory = BaseChatMessageMemory()
-memory.add_message("hello", sender="anna")
-memory.optimize()
-print(memory.unread("ben"), "numpy" in sys.modules)
-"""
-    assert _printed(program) == "1 False\n"
 
 
 def test_other_rooms_read_what_was_written_here_and_the_other_way(tmp_path: Path) -> None:

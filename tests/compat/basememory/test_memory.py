@@ -1,36 +1,46 @@
-"""A memory over any storages."""
+"""A memory over any storages, and a chat: unread counts that are right, people who come and go."""
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memwell.compat.basememory import BaseMemory, DurableStorage, Evict, ListStorage, NoSuchStorage
-from memwell.errors import Conflict, InvalidInput, Unsupported
-
-
-class Sketch:
-    def __len__(self) -> Any:
-        pass
-
-    def __getitem__(self, index: Any) -> Any:
-        pass
+from memwell.compat.basememory import (
+    BaseChatMessageMemory,
+    BaseMemory,
+    CannotOptimize,
+    Deduplicate,
+    DurableStorage,
+    Evict,
+    ListStorage,
+    NoSuchStorage,
+    RecallMessage,
+    StoredMessages,
+    TextMessage,
+)
+from memwell.compat.basememory.messages import Handlers
+from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted, Unsupported
+from memwell.history import History
+from memwell.messages import Role
+from memwell.storage.memory import MemoryBackend
+from memwell.storage.registry import open_backend
+from memwell.testing.clock import Clock
+from tests.compat.basememory.kinds import Bare, Readable, Sketch
 
 
 class SketchOfItems:
     def __iter__(self) -> Any:
         pass
-
-
-class Numbers:
-    def __len__(self) -> int:
-        return 3
-
-    def __getitem__(self, index: int) -> int:
-        return range(3)[index] * 10
 
 
 def test_sketches_make_a_memory() -> None:
@@ -43,18 +53,14 @@ def test_sketches_make_a_memory() -> None:
 
 
 def test_any_object_with_a_length_and_items_will_do() -> None:
-    memory = BaseMemory(data=Numbers())
-    assert (len(memory), list(memory), list(memory.items), memory[1], memory.data[2]) == (
-        3,
-        [0, 10, 20],
-        [0, 10, 20],
-        10,
-        20,
-    )
+    memory = BaseMemory(data=Readable(0, 10, 20))
+    assert len(memory) == 3
+    assert list(memory) == list(memory.items) == [0, 10, 20]
+    assert (memory[1], memory.data[2]) == (10, 20)
 
 
 def test_iteration_goes_through_the_items_given() -> None:
-    assert list(BaseMemory(data=Numbers(), items=["a", "b"])) == ["a", "b"]
+    assert list(BaseMemory(data=Readable(0, 10, 20), items=["a", "b"])) == ["a", "b"]
     assert list(BaseMemory(items=(n * n for n in range(3)))) == [0, 1, 4]
 
 
@@ -74,12 +80,8 @@ def test_storages_have_names() -> None:
 def test_it_has_a_storage_of_its_own_when_none_is_given(tmp_path: Path) -> None:
     memory = BaseMemory()
     memory.data.append("kept")
-    assert (type(memory.data), memory["data"], list(memory), memory.names) == (
-        ListStorage,
-        memory.data,
-        ["kept"],
-        ("data",),
-    )
+    assert type(memory.data) is ListStorage
+    assert (memory["data"], list(memory), memory.names) == (memory.data, ["kept"], ("data",))
     stored = BaseMemory(store=tmp_path / "app.db")
     stored.data.append({"text": "留下"})
     assert type(stored.data) is DurableStorage
@@ -107,9 +109,15 @@ def test_what_is_no_storage_changes_nothing() -> None:
     with pytest.raises(InvalidInput, match="other must be a storage"):
         memory.expand(fresh=[2], other=5)
     assert memory.names == ("data",)
-    for arguments in ({"data": 5}, {"items": 5}, {"messages": None}):
+    for arguments in (
+        {"items": 5},
+        {"messages": None},
+        *({"data": one} for one in (5, "text", b"bytes", {1}, iter([]))),
+    ):
         with pytest.raises(InvalidInput):
             BaseMemory(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"write Sketch\(\)"):
+        BaseMemory(data=Sketch)  # type: ignore[arg-type]
 
 
 def test_messages_are_added_when_there_is_a_storage_for_them() -> None:
@@ -120,6 +128,18 @@ def test_messages_are_added_when_there_is_a_storage_for_them() -> None:
     memory.add_message("hi")
     asyncio.run(memory.aadd_message("你好"))
     assert list(memory["messages"]) == ["hi", "你好"]
+    with pytest.raises(Unsupported, match="give it add_message or append"):
+        BaseMemory(messages=Sketch()).add_message("hi")
+
+
+def test_a_storage_without_init_gets_what_its_length_asks_for() -> None:
+    class Lazy(Bare):
+        def __init__(self) -> None:
+            pass
+
+    state: Any = BaseMemory(messages=Bare(), state=Bare(), lazy=Lazy()).state
+    assert state.rows == {}
+    assert not hasattr(BaseMemory(lazy=Lazy()).lazy, "rows")
 
 
 def test_only_what_is_named_is_optimized() -> None:
@@ -127,3 +147,503 @@ def test_only_what_is_named_is_optimized() -> None:
     report = memory.optimize(Evict(keep=1), only=["b"])
     assert (memory.a, memory.b) == (["x", "y", "z"], ["z"])
     assert [step.storage for step in report.steps] == ["b"]
+
+
+USERS = ["Anna", "本", "Clara"]
+
+
+# The oracle
+
+
+@dataclass(eq=False)
+class Said:
+    text: str
+    sender: str | None
+    recalled: bool = False
+    read_by: set[str] = field(default_factory=set)
+
+
+class Oracle:
+    """A chat as one would write it down: every message with the names of those who need not read it any more."""
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self.members: dict[str, bool] = {}
+        self.read_all: dict[str, bool] = {}
+
+    def unread(self, user: str) -> list[str]:
+        if self.members.get(user) is False:
+            return []
+        return [one.text for one in self.said if user not in one.read_by and one.sender != user and not one.recalled]
+
+    def read(self, user: str, upto: int) -> None:
+        for one in self.said[: upto + 1]:
+            one.read_by.add(user)
+
+    def drop_repeated(self) -> None:
+        seen = set[tuple[str | None, str]]()
+        kept: list[Said] = []
+        for one in self.said:
+            # What was taken back is an item of its own wherever it stands.
+            key = (one.sender, one.text)
+            if one.recalled or key not in seen:
+                kept.append(one)
+            if not one.recalled:
+                seen.add(key)
+        self.said = kept
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["add", "add", "add", "add", "read", "get", "recall", "join", "leave", "drop", "evict", "tidy"]
+        ),
+        st.sampled_from(USERS),
+        st.integers(0, 30),
+    ),
+    min_size=4,
+    max_size=40,
+)
+
+
+def _chats() -> list[Callable[[Any], BaseChatMessageMemory]]:
+    return [
+        lambda backend: BaseChatMessageMemory(),
+        lambda backend: BaseChatMessageMemory(messages=[], state={}),
+        lambda backend: BaseChatMessageMemory(store=backend),
+    ]
+
+
+@pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
+@given(steps=STEPS)
+def test_unread_is_what_one_would_count_by_hand(
+    make: Callable[[Any], BaseChatMessageMemory], steps: list[tuple[str, str, int]]
+) -> None:
+    with MemoryBackend() as backend:
+        memory, oracle = make(backend), Oracle()
+        for verb, user, number in steps:
+            _step(memory, oracle, verb, user, number)
+            assert len(memory) == len(oracle.said)
+            for one in USERS:
+                assert memory.unread(one) == len(oracle.unread(one))
+                assert memory.get_unread(one, mark=False) == oracle.unread(one)
+
+
+def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, number: int) -> None:
+    at = number % len(oracle.said) if oracle.said else None
+    if verb == "add":
+        text = f"消息 {number % 5}"
+        assert memory.add_message(text, sender=user if number % 4 else None) == len(oracle.said)
+        oracle.said.append(Said(text, user if number % 4 else None))
+    elif verb == "get":
+        assert memory.get_unread(user) == oracle.unread(user)
+        if oracle.unread(user):
+            oracle.read(user, oracle.said.index(_last_unread(oracle, user)))
+    elif verb == "read" and at is not None:
+        memory.read(user, upto=at)
+        oracle.read(user, at)
+    elif verb == "recall" and at is not None:
+        memory.recall(at)
+        oracle.said[at].recalled = True
+        assert isinstance(memory.get_message(at), RecallMessage)
+    elif verb == "join":
+        if not oracle.members.get(user):
+            oracle.read(user, len(oracle.said))
+        oracle.members[user] = True
+        memory.join(user)
+    elif verb == "leave":
+        if oracle.members.get(user):
+            oracle.members[user] = False
+        memory.leave(user)
+    elif verb == "drop":
+        memory.optimize(Deduplicate(drop=True))
+        oracle.drop_repeated()
+    elif verb == "evict":
+        memory.optimize(Evict(keep=number))
+        oracle.said = oracle.said[max(0, len(oracle.said) - number) :]
+    elif verb == "tidy":
+        memory.optimize()
+
+
+def _last_unread(oracle: Oracle, user: str) -> Said:
+    left = [one for one in oracle.said if user not in one.read_by and one.sender != user and not one.recalled]
+    # By identity: another message may say the same.
+    return next(one for one in reversed(oracle.said) if one is left[-1])
+
+
+# Concurrency
+
+
+@pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
+def test_unread_is_right_under_eight_writers_and_readers(make: Callable[[Any], BaseChatMessageMemory]) -> None:
+    with MemoryBackend() as backend:
+        memory = make(backend)
+        got: list[Any] = []
+
+        def write(who: int) -> None:
+            for at in range(50):
+                memory.add_message(f"{who}:{at}", sender=f"user{who}")
+                # One's own messages are never one's unread, also in the middle of it.
+                assert memory.unread(f"user{who}") <= 7 * 50
+
+        def read() -> None:
+            for _ in range(60):
+                got.extend(memory.get_unread("reader"))
+
+        _together([lambda who=who: write(who) for who in range(8)] + [read, read])
+        assert {user: memory.unread(user) for user in map("user{}".format, range(8))} == {
+            f"user{who}": 350 for who in range(8)
+        }
+        got.extend(memory.get_unread("reader"))
+        # Two readers of one name: each message went to one of them.
+        assert sorted(got) == sorted(f"{who}:{at}" for who in range(8) for at in range(50))
+        assert memory.unread("reader") == 0
+
+
+def test_unread_is_right_while_messages_are_dropped() -> None:
+    memory = BaseChatMessageMemory()
+    for at in range(400):
+        memory.add_message(f"old {at}")
+    memory.read("reader", upto=199)
+    counts: list[int] = []
+
+    def drop() -> None:
+        for keep in range(399, 199, -1):
+            memory.optimize(Evict(keep=keep))
+
+    _together([drop, lambda: counts.extend(memory.unread("reader") for _ in range(500))])
+    assert set(counts) == {200}
+
+
+def _together(calls: list[Callable[[], None]]) -> None:
+    failed: list[BaseException] = []
+
+    def run(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - a thread's failure is the test's
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+WRITER = """
+import sys
+from memwell.compat.basememory import BaseChatMessageMemory
+path, who = sys.argv[1:]
+memory = BaseChatMessageMemory(store=path)
+memory.join(f"user{who}")
+for at in range(10):
+    memory.add_message(f"{who}:{at}", sender=f"user{who}")
+    memory.heartbeat(f"user{who}")
+    memory.get_unread("reader") if at % 5 == 0 else memory.read("watcher", upto=-1)
+print(memory.unread("nobody") >= 10)
+"""
+
+
+def test_unread_is_right_under_eight_processes(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.db")
+    memory = BaseChatMessageMemory(store=path)
+    memory.join("late", "left")
+    memory.leave("left")
+    command = [sys.executable, "-W", "error", "-c", WRITER, path]
+    writers = [subprocess.Popen([*command, str(who)], stdout=subprocess.PIPE, text=True) for who in range(8)]
+    assert [writer.communicate()[0] for writer in writers] == ["True\n"] * 8
+    assert len(memory) == 80
+    assert (memory.unread("late"), memory.unread("nobody"), memory.unread("left")) == (80, 80, 0)
+    # Who joined when is chance, but whoever joined sees what others said since, and no more.
+    rows = list(memory.messages.history)
+    for who in range(8):
+        user = f"user{who}"
+        assert user in memory.members()
+        assert memory.is_online(user)
+        since = memory.state_of(user).last_read
+        others = [one for one in rows[0 if since is None else since + 1 :] if one.name != user]
+        assert memory.unread(user) == len(others)
+    memory.get_unread("reader")
+    assert memory.unread("reader") == 0
+    memory.messages.history.backend.close()
+
+
+# Messages
+
+
+def test_get_message_counts_from_both_ends_and_may_mark_as_read() -> None:
+    memory = BaseChatMessageMemory()
+    for at in range(5):
+        memory.add_message(f"message {at}")
+    assert (memory.get_message(2), memory.get_message(-1)) == ("message 2", "message 4")
+    assert memory.get_message(2, reader="Anna") == "message 2"
+    assert (memory.unread("Anna"), memory.state["Anna"].last_read) == (2, 2)
+    for ask in (memory.get_message, lambda at: memory.read("Anna", upto=at)):
+        with pytest.raises(IndexError):
+            ask(5)
+
+
+def test_only_the_sender_takes_a_message_back() -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("oops", sender="Anna")
+        memory.add_message({"content": "fine", "sender": "Ben"})
+        with pytest.raises(NotGranted, match="'Ben' cannot take back message 0, which 'Anna' sent"):
+            memory.add_message(RecallMessage(target=0, sender="Ben"))
+        assert memory.unread("Clara") == 2
+        assert memory.add_message(RecallMessage(target=0, sender="Anna")) == 0
+        assert memory.add_message({"type": "recall", "target": 1, "sender": "Ben"}) == 1
+        assert (len(memory), memory.unread("Clara")) == (2, 0)
+        assert memory.get_message(0).in_words("zh") == "[消息已撤回]"
+
+
+def test_a_recall_of_nobody_takes_nobodys_message_back() -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("mine", sender="Anna")
+        memory.add_message("anybody's")
+        for recall in (RecallMessage(target=0), {"type": "recall", "target": 0}):
+            with pytest.raises(NotGranted, match="does not say who takes back message 0, which 'Anna' sent"):
+                memory.add_message(recall)
+        assert memory.get_message(0) == "mine"
+        memory.add_message(RecallMessage(target=1))
+        assert isinstance(memory.get_message(1), RecallMessage)
+        # Whoever runs the chat may do it all the same.
+        memory.recall(0)
+        assert memory.get_message(0).target is None
+
+
+@pytest.mark.parametrize("index", ["a", None, 1.0, True])
+def test_what_is_no_position_is_named(index: Any) -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("hi", sender="Anna")
+        for ask in (memory.get_message, memory.recall, lambda at: memory.get_message(at, reader="Ben")):  # noqa: B023
+            with pytest.raises(InvalidInput, match=rf"a position is a whole number, not {index!r}"):
+                ask(index)
+        with pytest.raises(InvalidInput, match="a position is a whole number"):
+            memory.add_message({"type": "recall", "target": "a", "sender": "Anna"})
+        assert memory.unread("Ben") == 1
+    with pytest.raises(InvalidInput, match="a position is a whole number, not 'a'"):
+        memory.read("Ben", upto="a")  # pyright: ignore[reportArgumentType]
+    assert BaseChatMessageMemory(messages={"a": "hi"}).get_message("a") == "hi"  # pyright: ignore[reportArgumentType]
+
+
+# People
+
+
+def test_presence_needs_a_heartbeat() -> None:
+    clock = Clock()
+    memory = BaseChatMessageMemory(clock=clock, online_seconds=30)
+    assert not memory.is_online("Anna")
+    memory.heartbeat("Anna")
+    memory.heartbeat("Ben")
+    clock.advance(29)
+    assert memory.online_users() == ["Anna", "Ben"]
+    memory.heartbeat("Ben")
+    clock.advance(1)
+    assert memory.online_users() == ["Ben"]
+    memory.offline("Ben")
+    state = memory.state_of("Ben")
+    assert (state.online, state.last_seen is not None) == (False, True)
+
+
+def test_typing_ends_in_time_or_with_a_message() -> None:
+    clock = Clock()
+    memory = BaseChatMessageMemory(clock=clock, typing_seconds=5)
+    memory.set_typing("Anna")
+    memory.set_typing("Ben")
+    memory.set_typing("Clara")
+    memory.set_typing("Clara", typing=False)
+    assert memory.typing_users() == ["Anna", "Ben"]
+    memory.add_message("done", sender="Anna")
+    assert memory.typing_users() == ["Ben"]
+    assert memory.state_of("Ben").typing
+    clock.advance(5)
+    assert memory.typing_users() == []
+
+
+def test_state_survives_reopening_but_typing_does_not(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_backend(tmp_path / "app.db") as backend, BaseChatMessageMemory(store=backend, clock=clock) as memory:
+        memory.join("Anna", "本")
+        for text in ("hi", "你好"):
+            memory.add_message(text, sender="本")
+        memory.get_message(0, reader="Anna")
+        memory.heartbeat("Anna")
+        memory.set_typing("Anna")
+        before = memory.state_of("Anna")
+    with open_backend(tmp_path / "app.db") as backend:
+        again = BaseChatMessageMemory(store=backend, clock=clock)
+        after = again.state["Anna"]
+        assert (before.typing, after.typing) == (True, False)
+        assert (after.unread, after.last_read, after.online, after.member) == (1, 0, True, True)
+        assert again.members() == ["Anna", "本"]
+        assert again.get_unread("Anna") == ["你好"]
+        assert again.unread_counts() == {"Anna": 0, "本": 0}
+
+
+def test_who_joins_has_read_what_was_said_before_and_who_left_has_nothing_to_read() -> None:
+    memory = BaseChatMessageMemory()
+    memory.add_message("old", sender="Anna")
+    memory.join("Ben")
+    memory.add_message("new", sender="Anna")
+    memory.join("Ben")
+    assert memory.unread("Ben") == 1
+    memory.leave("Ben")
+    assert (memory.unread("Ben"), memory.get_unread("Ben"), memory.members()) == (0, [], [])
+    assert "Ben" not in memory.unread_counts()
+    memory.leave("stranger")
+    assert (memory.users(), memory.unread("stranger")) == (["Ben"], 2)
+    memory.join("Ben")
+    assert memory.unread("Ben") == 0
+
+
+def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
+    kept: dict[str, Any] = {}
+    memory = BaseChatMessageMemory(state=kept)
+    memory.add_message("hi", sender="Ben")
+    memory.read("Anna")
+    assert memory.state is kept
+    assert kept["Anna"]["read"] == 1
+    other = BaseChatMessageMemory(messages=["hi", "there"], state=kept)
+    assert other.unread("Anna") == 1
+
+
+def test_people_are_not_evicted() -> None:
+    kept: dict[str, Any] = {}
+    memory = BaseChatMessageMemory(state=kept)
+    memory.join("Anna")
+    memory.optimize(Evict(keep=0))
+    assert list(kept) == ["Anna"]
+
+
+@pytest.mark.parametrize("user", ["", 5, None, "\0"])
+def test_a_name_must_be_one(user: Any) -> None:
+    memory = BaseChatMessageMemory()
+    for call in (memory.unread, memory.heartbeat, memory.set_typing, memory.join):
+        with pytest.raises(InvalidInput):
+            call(user)
+    assert memory.users() == []
+
+
+def test_the_async_twins_do_the_same() -> None:
+    async def main() -> Iterator[Any]:
+        memory = BaseChatMessageMemory(store=MemoryBackend())
+        await asyncio.gather(*(memory.aadd_message(TextMessage(text=str(at), sender="Ben")) for at in range(9)))
+        await memory.ajoin("Clara")
+        await memory.aheartbeat("Clara")
+        first = await memory.aget_message(0)
+        return iter(
+            [await memory.aunread("Anna"), await memory.aunread("Ben"), type(first), await memory.aread("Anna")]
+        )
+
+    assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
+
+
+def test_what_was_closed_is_read_and_not_written() -> None:
+    with MemoryBackend() as backend:
+        memory = BaseChatMessageMemory(store=backend, messages=None)
+        memory.join("Anna")
+        memory.add_message("hi", sender="Ben")
+        memory.close()
+        memory.close()
+        methods: list[Any] = [memory.add_message, memory.get_unread, memory.read, memory.leave]
+        methods += [memory.heartbeat, memory.offline, memory.set_typing, lambda _: memory.join("Clara")]
+        methods += [lambda user: memory.get_message(0, reader=user), lambda _: memory.expand(more=[])]
+        for write in (*methods, lambda _: memory.optimize(), lambda _: memory.recall(0)):
+            with pytest.raises(BackendError, match="the memory is closed"):
+                write("Anna")
+        assert (memory.get_message(0), memory.get_unread("Anna", mark=False)) == ("hi", ["hi"])
+        assert (memory.members(), memory.is_online("Anna"), memory.typing_users()) == (["Anna"], False, [])
+
+
+# The messages of a chat
+
+
+def test_positions_have_no_gaps_when_places_do() -> None:
+    with MemoryBackend() as backend:
+        messages = StoredMessages(History(backend, "chat"), Handlers())
+        for at in range(8):
+            messages.append(str(at))
+        messages.drop({0, 3, 4})
+        assert list(messages) == [messages[at] for at in range(5)] == ["1", "2", "5", "6", "7"]
+        assert messages[:] == [messages[at] for at in range(-5, 0)] == ["1", "2", "5", "6", "7"]
+        for index in (5, -6):
+            with pytest.raises(IndexError, match="the chat holds 5"):
+                messages[index]
+        assert [messages.place(at) for at in range(5)] == [1, 2, 5, 6, 7]
+        assert [messages.position(place) for place in (0, 1, 3, 5, 8, 99)] == [0, 0, 2, 2, 5, 5]
+        assert messages.add("8", None) == 5
+
+
+def test_what_was_taken_back_stays_in_its_place_for_people_alone() -> None:
+    with MemoryBackend() as backend:
+        history = History(backend, "chat")
+        messages = StoredMessages(history, Handlers())
+        messages.add("a secret", "Anna")
+        messages.add("fine", "Anna")
+        messages.recall(0, RecallMessage())
+        assert isinstance(messages[0], RecallMessage)
+        assert messages[0].sender == "Anna"
+        assert history.get(0).role is Role.VIEW
+        assert [message.text for message in history.window()] == ["fine"]
+        assert [item for _, item in messages.unread("Ben", 0)] == ["fine"]
+
+
+def test_a_plain_storage_may_be_changed_without_us() -> None:
+    storage: list[Any] = ["before"]
+    memory = BaseChatMessageMemory(messages=storage)
+    memory.add_message("hi", sender="Anna")
+    storage.append({"sender": "Ben", "content": "yo"})
+    assert [memory.unread(user) for user in ("Anna", "Ben", "Clara")] == [2, 2, 3]
+    del storage[1:]
+    assert memory.unread("Clara") == 1
+
+
+def test_unread_sees_what_other_rooms_write_change_and_remove() -> None:
+    with MemoryBackend() as backend:
+        history, memory = History(backend, "chat"), BaseChatMessageMemory(store=backend)
+        history.add_human("hi", name="Anna")
+        history.add_ai("hello", name="bot")
+        assert [memory.unread(user) for user in ("Anna", "bot", "Ben")] == [1, 1, 2]
+        history.remove(1)
+        assert memory.unread("Ben") == 1
+        history.restore(1)
+        assert memory.unread("Ben") == 2
+
+
+def test_a_conversation_is_not_shared() -> None:
+    memory = BaseChatMessageMemory(store=MemoryBackend())
+    memory.add_message("ok", sender="Anna")
+    memory.add_message("ok", sender="Anna")
+    with pytest.raises(CannotOptimize, match="as it was said"):
+        memory.messages.share({})
+    assert memory.optimize(Deduplicate()).steps[0].changed == 0
+
+
+def test_a_storage_that_takes_nothing_back_says_so() -> None:
+    class Stream(Readable):
+        def append(self, item: Any) -> None:
+            self.rows.append(item)
+
+    memory = BaseChatMessageMemory(messages=Stream())
+    memory.add_message("hi")
+    with pytest.raises(Unsupported, match="Stream cannot take a message back"):
+        memory.recall(0)
+    assert memory.unread("Anna") == 1
+
+
+def test_state_goes_with_its_conversation_and_others_rows_are_not_ours() -> None:
+    with MemoryBackend() as backend:
+        memory = BaseChatMessageMemory(store=backend)
+        memory.add_message("hi", sender="a/b " * 200)
+        memory.read("a/b " * 200)
+        memory.set_typing("Anna")
+        assert memory.users() == ["a/b " * 200]
+        memory.messages.history.delete()
+        assert (memory.users(), memory.typing_users()) == ([], [])
+    kept = {"Anna": "something else", "Ben": {"user": "Ben", "read": 2}, "Cy": {"user": "Cy", "read": "far"}}
+    given_rows = BaseChatMessageMemory(messages=["a", "b", "c"], state=kept)
+    assert [given_rows.unread(user) for user in ("Anna", "Ben")] == [3, 1]
+    with pytest.raises(InvalidInput, match="the state of 'Cy' is no row of ours"):
+        given_rows.unread("Cy")

@@ -53,11 +53,6 @@ def test_a_message_of_wrong_values_is_not_made(make: Callable[[], ChatMessage], 
         make()
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: one.kind)
-def test_every_kind_comes_back_from_the_core(message: ChatMessage) -> None:
-    assert type(message).from_core(message.to_core()) == message
-
-
 def test_every_kind_comes_back_from_a_store() -> None:
     with MemoryBackend() as backend:
         memory = BaseChatMessageMemory(store=backend)

@@ -25,6 +25,7 @@ from memwell.compat.basememory import (
 )
 from memwell.compat.basememory.storages import sparse_vector
 from memwell.errors import InvalidInput
+from tests.compat.basememory.kinds import Bare, Readable, Writable
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 ITEMS = st.lists(
@@ -67,25 +68,9 @@ def _half_repeated(count: int = 2000) -> list[str]:
     return texts
 
 
-class Mine:
-    """A storage of somebody's own."""
-
-    def __init__(self, items: list[Any]) -> None:
-        self.rows = items
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.rows[index]
-
-    def __setitem__(self, index: int, value: Any) -> None:
-        self.rows[index] = value
-
-
 def test_half_of_it_repeated_saves_40_percent_and_loses_no_distinct_item() -> None:
     texts = _half_repeated()
-    for storage in (ListStorage(texts), Mine(_half_repeated()), _half_repeated()):
+    for storage in (ListStorage(texts), Writable(*_half_repeated()), _half_repeated()):
         memory = BaseMemory(messages=storage)
         report = memory.optimize()
         assert report.share >= 0.40, storage
@@ -102,19 +87,11 @@ def test_what_others_could_change_is_left_and_the_report_says_so() -> None:
 
 
 def test_a_storage_that_got_its_list_from_us_is_made_smaller_through_it() -> None:
-    class Bare:
-        rows: list[Any]
-
-        def __len__(self) -> int:
-            return len(self.rows)
-
-        def __getitem__(self, index: int) -> Any:
-            return self.rows[index]
-
+    class Adding(Bare):
         def add_message(self, message: Any) -> None:
             self.rows.append(message)
 
-    memory = BaseMemory(messages=Bare())
+    memory = BaseMemory(messages=Adding())
     for text in _half_repeated():
         memory.add_message(text + " How are you?")
     before = list(memory)
@@ -217,28 +194,9 @@ def test_senseless_options_are_refused() -> None:
 # Shelves
 
 
-class Readable:
-    def __init__(self, *items: Any) -> None:
-        self.rows = list(items)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.rows[index]
-
-
 class Replaceable(Readable):
     def replace(self, items: list[Any]) -> None:
         self.rows = items
-
-
-class Writable(Readable):
-    def __setitem__(self, index: int, value: Any) -> None:
-        self.rows[index] = value
-
-    def __delitem__(self, index: int) -> None:
-        del self.rows[index]
 
 
 def test_items_are_dropped_in_the_way_the_storage_has() -> None:

@@ -17,13 +17,9 @@ from memwell.compat.basememory.storages import (
     DurableStorage,
     ListStorage,
     SparseVector,
-    add_to,
-    check_storage,
-    each,
     encode_item,
-    furnished,
 )
-from memwell.errors import InvalidInput, Unsupported
+from memwell.errors import InvalidInput
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
@@ -85,91 +81,9 @@ def test_compressed_items_are_read_as_before() -> None:
     assert (storage[49], storage.compress(6)) == (texts[-1], 0)
 
 
-def test_reads_by_index_are_counted() -> None:
-    storage = ListStorage("abc")
-    assert [storage[1], storage[1], storage[-1], *storage] == ["b", "b", "c", "a", "b", "c"]
-    assert storage.uses() == [0, 2, 1]
-
-
 def test_several_items_cannot_be_put_in_one_place() -> None:
     with pytest.raises(InvalidInput, match="instead of a slice"):
         ListStorage("abc")[0:2] = "x"
-
-
-class Sketch:
-    def __len__(self) -> Any:
-        pass
-
-    def __getitem__(self, index: Any) -> Any:
-        pass
-
-
-class Bare:
-    """As people write it: nobody makes the list."""
-
-    rows: list[Any]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.rows[index]
-
-
-def test_a_sketch_is_a_storage_and_nothing_of_it_is_asked() -> None:
-    sketch = Sketch()
-    assert furnished(check_storage(sketch, "data"), "data") is sketch
-
-
-@pytest.mark.parametrize("storage", [5, None, "text", b"bytes", {1}, iter([])])
-def test_what_is_no_storage_is_refused(storage: Any) -> None:
-    with pytest.raises(InvalidInput, match="must be a storage with __len__ and __getitem__"):
-        check_storage(storage, "data")
-
-
-def test_a_class_in_the_place_of_a_storage_is_named() -> None:
-    with pytest.raises(InvalidInput, match=r"write Sketch\(\)"):
-        check_storage(Sketch, "data")
-
-
-def test_a_storage_without_init_gets_the_list_it_asks_for() -> None:
-    bare = furnished(Bare(), "messages")
-    assert len(bare) == 0
-    state = furnished(Bare(), "state")
-    assert isinstance(state, Bare)
-    assert state.rows == {}
-
-
-def test_one_with_an_init_is_left_alone() -> None:
-    class Lazy(Bare):
-        def __init__(self) -> None:
-            pass
-
-    lazy = furnished(Lazy(), "messages")
-    assert not hasattr(lazy, "rows")
-
-
-def test_each_goes_through_anything() -> None:
-    bare = Bare()
-    bare.rows = ["a", "b"]
-    assert [list(each(one)) for one in (bare, ["a", "b"], {"x": "a", "y": "b"}, ("a", "b"))] == [["a", "b"]] * 4
-
-
-def test_items_are_added_in_the_way_the_storage_has() -> None:
-    class Adding(Bare):
-        def add_message(self, item: Any) -> None:
-            self.rows.append(("added", item))
-
-    adding, listed = furnished(Adding(), "x"), ListStorage()
-    add_to(adding, "messages", 1)
-    add_to(listed, "messages", 1)
-    assert list(each(adding)) == [("added", 1)]
-    assert list(listed) == [1]
-    bare: Any = furnished(Bare(), "rows")
-    add_to(bare, "rows", 2)
-    assert bare[0] == 2
-    with pytest.raises(Unsupported, match="give it add_message or append"):
-        add_to(Sketch(), "messages", 1)
 
 
 # In a store

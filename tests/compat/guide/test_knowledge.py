@@ -9,9 +9,7 @@ import pytest
 
 from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
 from memwell.errors import InvalidInput, ModelError
-from memwell.models import http
 from memwell.models.scripted import HashEmbedder, ScriptedChat
-from tests.ports import closed_port
 
 DOCUMENTS = [
     "检索增强生成让模型在回答之前先查资料，因此知识可以随时更新。",
@@ -59,16 +57,6 @@ def test_an_answer_names_its_sources_and_what_is_not_known_is_said(rag: SimpleRA
     assert "context window" in rag.generate_answer("What does the context window of a model limit?")
 
 
-def test_a_model_that_fails_is_named_and_the_documents_answer(tmp_path: Path):
-    failing = ScriptedChat([ModelError("the server is away")] * 3)
-    with SimpleRAGSystem(store=tmp_path / "kb.db", chat=failing) as system:
-        system.add_documents(DOCUMENTS)
-        answer = system.answer("向量数据库保存什么？")
-    assert answer.extractive
-    assert "语义向量" in answer.text
-    assert answer.note
-
-
 def test_documents_outlive_the_process(tmp_path: Path):
     with SimpleRAGSystem(store=tmp_path / "kb.db") as system:
         system.add_documents(DOCUMENTS)
@@ -93,11 +81,11 @@ def test_another_embedder_is_not_taken_for_ours():
 
 
 TOWNS = "Oslo Bergen Turku Malmo Aarhus Tallinn Riga Vilnius Gdansk Lubeck Bremen Ghent Bruges Lille Nantes".split()
-THINGS = "ferries bakeries libraries gardens bridges museums theatres markets towers harbours orchards mills".split()
+THINGS = ("ferries", "bakeries", "libraries", "gardens")
 FACTS = "\n\n".join(
     f"The {thing} of {town} were counted in {1500 + 7 * number + 31 * place} by the clerk {town[:3]}{thing[:4]}son."
     for number, town in enumerate(TOWNS)
-    for place, thing in enumerate(THINGS[:6])
+    for place, thing in enumerate(THINGS)
 )
 
 
@@ -198,19 +186,6 @@ def test_the_key_is_in_no_environment(tmp_path: Path):
         assert system.llm is not None
         assert "a-key-to-keep" not in "".join(os.environ.values())
         assert "a-key-to-keep" not in repr(system.llm)
-
-
-def test_a_server_that_cannot_be_reached_is_like_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(http, "drawn_between", lambda low, high: low)  # it is asked again without a pause
-    with (
-        closed_port() as port,
-        IntelligentMemorySystem("key", tmp_path / "m.db", base_url=f"http://127.0.0.1:{port}/v1") as system,
-    ):
-        system.add_knowledge(KNOWLEDGE)
-        response = system.chat("海岛的包裹几天送达？")
-        assert "七天" in response["answer"]
-        assert response["note"]
-        assert "key" not in response["note"]
 
 
 def test_texts_are_cut_at_a_thousand_characters(tmp_path: Path):

@@ -23,7 +23,6 @@ from memwell.compat.langchain import (
     ConversationSummaryBufferMemory,
     ConversationSummaryMemory,
     HumanMessage,
-    InMemoryChatMessageHistory,
     MissingKey,
     get_prompt_input_key,
 )
@@ -175,22 +174,6 @@ def test_subclasses_have_async_twins() -> None:
             kind()
 
 
-def test_objects_share_a_history_only_on_purpose() -> None:
-    one, other = ConversationBufferMemory(), ConversationBufferMemory()
-    one.save_context({"input": "a"}, {"output": "b"})
-    assert (one.buffer, other.buffer) == ("Human: a\nAI: b", "")
-    one.chat_memory = other.chat_memory = InMemoryChatMessageHistory()
-    other.save_context({"input": "c"}, {"output": "d"})
-    assert one.buffer == other.buffer == "Human: c\nAI: d"
-
-
-def test_the_package_has_every_name() -> None:
-    for name in langchain.__all__:
-        assert getattr(langchain, name) is not None
-    with pytest.raises(AttributeError, match="ZepMemory"):
-        _ = langchain.ZepMemory
-
-
 def test_langchains_functions_on_messages_are_its_own() -> None:
     for name in ("convert_to_messages", "convert_to_openai_messages", "filter_messages", "merge_message_runs"):
         assert getattr(langchain, name) is getattr(theirs, name)
@@ -206,8 +189,6 @@ def test_langchains_functions_on_messages_are_its_own() -> None:
 def test_without_langchain_its_functions_name_the_replacement() -> None:
     code = """
 import sys
-import memwell.compat.langchain as room
-print({"langchain_core", "pydantic"} & set(sys.modules))
 sys.modules["langchain_core"] = None
 try:
     from memwell.compat.langchain import trim_messages
@@ -215,7 +196,7 @@ except Exception as error:
     print(type(error).__name__, "memwell.windows" in str(error))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["set()", "MissingDependency True"]
+    assert done.stdout == "MissingDependency True\n"
 
 
 @pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])

@@ -29,7 +29,6 @@ from memwell.compat.langchain import (
     ThreadEntityStore,
     parse_triples,
 )
-from memwell.compat.langchain.entities import get_entities
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
@@ -229,13 +228,6 @@ def test_a_model_that_fails_or_answers_nothing_changes_no_note() -> None:
     assert store.store == {"Anna": "*", "Oslo": "*"}
 
 
-@pytest.mark.parametrize(
-    ("output", "names"), [("NONE", []), (" NONE\n", []), ("", []), ("a, b,a ,,", ["a", "b"]), ("None", ["None"])]
-)
-def test_names_in_an_answer(output: str, names: list[str]) -> None:
-    assert get_entities(output) == names
-
-
 def test_without_a_model_in_two_languages() -> None:
     memory = ConversationEntityMemory()
     turn(memory, "Anna moved to Oslo. She likes it.")
@@ -278,26 +270,6 @@ def test_the_last_texts_that_named_something_are_kept(path: str) -> None:
     by_hand = memory.get_entity_info("Anna")
     assert by_hand is not None
     assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
-
-
-def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = MemwellChatMessageHistory("s", path)
-    memory = ConversationEntityMemory(chat_memory=history)
-    kind, read, count = type(history.history.log), type(history.history.log).read, [0]
-
-    def counted(*args: Any, **how: Any) -> Any:
-        found = read(*args, **how)
-        count[0] += len(found)
-        return found
-
-    monkeypatch.setattr(kind, "read", counted)
-    seen: list[int] = []
-    for size in (100, 300):
-        history.add_messages([HumanMessage(f"q{n}") for n in range(size)])
-        count[0] = 0
-        turn(memory)
-        seen.append(count[0])
-    assert seen[0] == seen[1]
 
 
 # Facts

@@ -18,7 +18,7 @@ from typing import Any
 import langchain_core.messages as theirs
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
 
@@ -50,6 +50,7 @@ from memwell.messages import Role
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.sharing import close_shared, shared_backend
+from memwell.strategies.state import StrategyState
 from tests.servers import redis_server
 
 with warnings.catch_warnings():
@@ -188,6 +189,7 @@ def test_the_file_has_langchains_layout(path: Path) -> None:
     assert len(history) == 5
 
 
+@settings(max_examples=25)
 @given(data=st.data())
 def test_both_may_write_in_turn(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("both") / "chat.json"
@@ -355,6 +357,27 @@ def test_kills_and_two_processes() -> None:
     assert kills["acknowledged"] >= 20
     assert {kills[name] for name in ("unreadable", "destroyed", "lost", "phantom")} == {0}
     assert (crowd["stored"], crowd["errors"], crowd["invalid_reads"]) == (400, 0, 0)
+
+
+def test_without_transactions_a_failed_replacement_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redis_server(tmp_path) as url:
+        history = MemwellChatMessageHistory("s", url)
+        history.add_messages(SAID)
+        state = StrategyState(history.history, "summary")
+        state.move(state.read(), upto=4, round=1, fields={"summary": "of the old messages"})
+        with monkeypatch.context() as patched:
+            patched.setattr(type(history.history.log), "append", lambda *args: 1 // 0)
+            with pytest.raises(ZeroDivisionError):
+                history.messages = [HumanMessage("new")]
+        assert history.messages == SAID
+        history.messages = [SAID[1], HumanMessage("new")]
+        assert history.messages == [SAID[1], HumanMessage("new")]
+        assert state.read().fields == {}
+        history.messages = []
+        assert history.messages == []
+        close_shared()
 
 
 # Any history as a conversation

@@ -165,13 +165,3 @@ def test_the_text_of_core_messages_is_the_buffer_string(message: Message, prefix
     if message.role is not Role.VIEW:
         expected = ours.get_buffer_string([ours.from_core(message)], human_prefix=prefix, ai_prefix="Bot")
         assert ours.as_text([message, message], prefix, "Bot") == f"{expected}\n{expected}"
-
-
-def test_the_text_of_what_langchains_messages_carry() -> None:
-    for message in (
-        ours.AIMessage("a", additional_kwargs={"function_call": {"name": "f"}}),
-        ours.AIMessage("a", tool_calls=[{"name": "f", "args": {}, "id": "1"}]),
-        ours.HumanMessage(["a", {"type": "text", "text": "b"}]),
-        ours.ChatMessage("a", role="judge"),
-    ):
-        assert ours.as_text([ours.to_core(message)]) == ours.get_buffer_string([message])

@@ -36,7 +36,7 @@ from memwell.compat.langchain import (
     for_chain,
     for_runnable,
 )
-from memwell.compat.langchain.models import SUMMARY_PROMPT, LineCounter, filled
+from memwell.compat.langchain.models import SUMMARY_PROMPT, filled
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
 from memwell.messages import ai, human
 from memwell.models.scripted import ScriptedChat
@@ -109,13 +109,9 @@ def test_a_count_that_is_none(count: Any) -> None:
         as_llm(Wrong()).count("x")
 
 
-def test_lines_count_with_their_prefix() -> None:
-    assert LineCounter(as_llm(Counts())).count_message(human("one two")) == 3
-
-
 @given(st.lists(st.sampled_from(["one", "one two", "one two three"]), max_size=8))
 def test_a_message_is_counted_once_unless_it_changes(texts: list[str]) -> None:
-    counter = LineCounter(as_llm(Counts()))
+    counter = as_llm(Counts())
     message = ai("one")
     for text in texts:
         message = message.changed(parts=text)
@@ -146,7 +142,7 @@ class CountsMessages(OnlyPredict):
 
 def test_a_model_that_counts_messages_is_asked_for_them_one_by_one() -> None:
     model = CountsMessages()
-    counter = LineCounter(as_llm(model))
+    counter = as_llm(model)
     messages = [human("one two"), ai("three")]
     assert [counter.count_message(one) for one in (*messages, *messages)] == [12, 11, 12, 11]
     assert [one.content for one in model.asked] == ["one two", "three"]
@@ -160,11 +156,11 @@ def test_a_model_that_counts_messages_is_asked_for_them_one_by_one() -> None:
 def test_a_model_that_counts_messages_gets_langchains_own_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
     core = pytest.importorskip("langchain_core.messages")
     model = CountsMessages()
-    LineCounter(as_llm(model)).count_message(human("x"))
+    as_llm(model).count_message(human("x"))
     assert type(model.asked[-1]) is core.HumanMessage
     # Without the package: the model is of another library, and gets ours.
     monkeypatch.delitem(sys.modules, "langchain_core.messages")
-    assert LineCounter(as_llm(model)).count_message(human("x")) == 11
+    assert as_llm(model).count_message(human("x")) == 11
     assert type(model.asked[-1]) is HumanMessage
 
 
@@ -183,9 +179,9 @@ def test_only_an_own_way_of_counting_messages_is_used() -> None:
             raise NotImplementedError("unknown model")
 
     plain = fake.FakeListChatModel(responses=["yes"])
-    assert LineCounter(as_llm(Own(responses=["yes"]))).count_message(human("x")) == 7
-    assert LineCounter(as_llm(Unable(responses=["yes"]))).count_message(human("x")) == 5
-    assert LineCounter(as_llm(plain)).count_message(human("x")) == default_counter().count("Human: x")
+    assert as_llm(Own(responses=["yes"])).count_message(human("x")) == 7
+    assert as_llm(Unable(responses=["yes"])).count_message(human("x")) == 5
+    assert as_llm(plain).count_message(human("x")) == default_counter().count("Human: x")
 
 
 @given(st.text(), st.text(), st.text())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 
@@ -63,14 +60,6 @@ def test_time_to_live(url: str) -> None:
     assert RedisChatMessageHistory("t", url).redis_client.ttl("message_store:t") == -2
 
 
-def test_async(url: str) -> None:
-    history = RedisChatMessageHistory("s", url)
-    asyncio.run(history.aadd_messages(SAID))
-    assert asyncio.run(history.aget_messages()) == SAID
-    asyncio.run(history.aclear())
-    assert history.messages == []
-
-
 def test_what_cannot_be(url: str) -> None:
     history = RedisChatMessageHistory("s", url)
     with pytest.raises(NotImplementedError, match="Direct assignment"):
@@ -96,12 +85,6 @@ def test_no_server() -> None:
                 attempt()
         with pytest.raises(BackendUnavailable):
             RedisEntityStore(url=f"redis://127.0.0.1:{port}/0").get("x")
-
-
-def test_nothing_is_loaded_before_it_is_used() -> None:
-    code = "import sys, memwell.compat.langchain.redis; print('redis' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_entities(url: str) -> None:

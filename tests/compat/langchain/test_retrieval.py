@@ -52,6 +52,8 @@ def test_an_id_that_is_there_is_written_over() -> None:
     store = MemwellVectorStore(embedder=None)
     assert store.add_documents([Document("red apple", id="a"), Document("green pear")])[0] == "a"
     store.add_documents([Document("blue plum", {"x": 1}, id="a")])
+    with pytest.raises(InvalidInput):
+        store.add_documents([Document("never", {"x": object()}, id="a")])
     assert store.get_by_ids(["a"]) == [Document("blue plum", {"x": 1}, id="a")]
     assert (
         store.similarity_search("apple", k=1) == [] or "apple" not in store.similarity_search("apple")[0].page_content
@@ -148,15 +150,6 @@ def test_turns_are_found_by_what_they_say() -> None:
     assert document.metadata["output"] == "that is good to know"
     assert document.metadata["timestamp"] > 1_600_000_000
     assert len(document.metadata["conversation_id"]) == 8
-
-
-def test_keys_that_are_left_out() -> None:
-    retriever = Listed()
-    memory = VectorStoreRetrieverMemory(retriever, "chat", "q", exclude_input_keys=["secret"])
-    memory.save_context({"q": "a", "chat": "old", "secret": "x", "also": "b"}, {"out": "c", "more": "d"})
-    assert retriever.texts == ["q: a\nalso: b\nout: c\nmore: d"]
-    assert memory.load_memory_variables({"q": "a", "other": "b"}) == {"chat": "q: a\nalso: b\nout: c\nmore: d"}
-    assert memory.memory_variables == ["chat"]
 
 
 def test_the_query_cache_and_its_figures() -> None:

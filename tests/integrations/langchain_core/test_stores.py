@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,6 @@ from langchain_core.messages import (
     HumanMessage,
     HumanMessageChunk,
     RemoveMessage,
-    SystemMessage,
     SystemMessageChunk,
     ToolMessage,
     ToolMessageChunk,
@@ -109,56 +105,6 @@ def test_a_whole_conversation_sync_and_async(backend: Backend):
     assert other.messages == []
     sync.clear()
     assert sync.messages == []
-
-
-PLAIN = st.recursive(
-    st.one_of(
-        st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(-1e9, 1e9), st.text("ab é安\n", max_size=5)
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text("abc", max_size=3), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-OBJECTS = st.dictionaries(st.text("abc", max_size=3), PLAIN, max_size=3)
-WORDS = st.text('ab 安\n"\\', max_size=6)
-BLOCKS = st.one_of(
-    WORDS,
-    st.builds(lambda text: {"type": "text", "text": text}, WORDS),
-    st.builds(lambda data: {**data, "type": "custom"}, OBJECTS),
-)
-CONTENT = st.one_of(WORDS, st.lists(BLOCKS, max_size=3))
-CALLS = st.lists(
-    st.builds(
-        lambda name, args, id_: {"name": name, "args": args, "id": id_, "type": "tool_call"},
-        st.text("fg", max_size=3),
-        OBJECTS,
-        st.one_of(st.none(), st.text("12", max_size=2)),
-    ),
-    max_size=2,
-)
-EXTRAS: dict[str, Any] = {
-    "id": st.one_of(st.none(), st.text("xy", max_size=2)),
-    "name": st.one_of(st.none(), st.text("no", max_size=2)),
-    "additional_kwargs": OBJECTS,
-    "response_metadata": OBJECTS,
-}
-MESSAGES = st.one_of(
-    st.builds(HumanMessage, CONTENT, **EXTRAS),
-    st.builds(SystemMessage, CONTENT, **EXTRAS),
-    st.builds(AIMessage, CONTENT, tool_calls=CALLS, **EXTRAS),
-    st.builds(ToolMessage, CONTENT, tool_call_id=st.text("12", max_size=2), artifact=PLAIN, **EXTRAS),
-    st.builds(ChatMessage, CONTENT, role=st.text("rs", max_size=3), **EXTRAS),
-)
-
-
-@given(told=st.lists(MESSAGES, max_size=4))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_told_comes_back(backend: Backend, told: list[BaseMessage]):
-    history = MemwellChatMessageHistory("s", backend)
-    history.clear()
-    history.add_messages(told)
-    check_same(history.messages, told)
 
 
 def test_all_messages_of_a_call_are_stored_or_none(backend: Backend):
@@ -258,33 +204,7 @@ def test_a_chain_keeps_its_sessions(backend: Backend):
     assert spoken(get_history("bob")) == ["b", "three four", "d", "seven"]
 
 
-WRITER = """
-import sys
-from langchain_core.messages import AIMessage, HumanMessage
-from memwell.integrations.langchain_core import MemwellChatMessageHistory
-
-path, name = sys.argv[1:]
-for number in range(20):
-    history = MemwellChatMessageHistory("shared", path)
-    history.add_messages([HumanMessage(f"{name} {number}"), AIMessage(f"{name} {number}!")])
-"""
-
-
-def test_two_processes_write_one_session(tmp_path: Path):
-    path = tmp_path / "chat.db"
-    writers = [subprocess.Popen([sys.executable, "-W", "error", "-c", WRITER, str(path), name]) for name in "ab"]
-    assert [writer.wait(90) for writer in writers] == [0, 0]
-    # This process opens the file again, as after a restart.
-    with open_backend(path) as opened:
-        told = spoken(MemwellChatMessageHistory("shared", opened))
-    assert len(told) == 80
-    # What was added together stayed together, and each kept its order.
-    assert all(f"{asked}!" == answered for asked, answered in zip(told[::2], told[1::2], strict=True))
-    for name in "ab":
-        assert [one for one in told[::2] if one.startswith(name)] == [f"{name} {number}" for number in range(20)]
-
-
-class TestBytesSync(BaseStoreSyncTests[bytes]):
+class Bytes:
     @pytest.fixture
     def kv_store(self, backend: Backend) -> MemwellByteStore:
         return MemwellByteStore(backend)
@@ -294,17 +214,7 @@ class TestBytesSync(BaseStoreSyncTests[bytes]):
         return b"one", b"", b"\x00\xff"
 
 
-class TestBytesAsync(BaseStoreAsyncTests[bytes]):
-    @pytest.fixture
-    def kv_store(self, backend: Backend) -> MemwellByteStore:
-        return MemwellByteStore(backend)
-
-    @pytest.fixture
-    def three_values(self) -> tuple[bytes, bytes, bytes]:
-        return b"one", b"", b"\x00\xff"
-
-
-class TestJSONSync(BaseStoreSyncTests[Any]):
+class JSON:
     @pytest.fixture
     def kv_store(self, backend: Backend) -> MemwellStore:
         return MemwellStore(backend)
@@ -314,14 +224,16 @@ class TestJSONSync(BaseStoreSyncTests[Any]):
         return {"name": "安娜", "age": 31}, ["a", 1, None], "text"
 
 
-class TestJSONAsync(BaseStoreAsyncTests[Any]):
-    @pytest.fixture
-    def kv_store(self, backend: Backend) -> MemwellStore:
-        return MemwellStore(backend)
+class TestBytesSync(Bytes, BaseStoreSyncTests[bytes]): ...
 
-    @pytest.fixture
-    def three_values(self) -> tuple[Any, Any, Any]:
-        return {"name": "安娜", "age": 31}, ["a", 1, None], "text"
+
+class TestBytesAsync(Bytes, BaseStoreAsyncTests[bytes]): ...
+
+
+class TestJSONSync(JSON, BaseStoreSyncTests[Any]): ...
+
+
+class TestJSONAsync(JSON, BaseStoreAsyncTests[Any]): ...
 
 
 KEYS = st.text(st.sampled_from("ab/é安𐍈\uffff"), min_size=1, max_size=4)
@@ -382,13 +294,6 @@ def test_it_takes_part_in_a_transaction_of_the_store(backend: Backend):
     with pytest.raises(KeyError):
         asyncio.run(asyncio.wait_for(torn(), 60))
     assert store.mget(["key"]) == [None]
-
-
-def test_values_survive_a_restart(tmp_path):
-    with open_backend(tmp_path / "store.db") as opened:
-        MemwellStore(opened).mset([("key", {"a": 1})])
-    with open_backend(tmp_path / "store.db") as opened:
-        assert MemwellStore(opened).mget(["key"]) == [{"a": 1}]
 
 
 # Caches
@@ -530,17 +435,3 @@ def test_the_default_is_a_file_of_this_folder(tmp_path: Path, monkeypatch: pytes
     MemwellStore().mset([("key", b"value")])
     assert (tmp_path / "memwell.db").exists()
     assert MemwellByteStore("memwell.db").mget(["key"]) == [b"value"]
-
-
-def test_a_process_that_never_closes_ends_cleanly(tmp_path: Path):
-    code = (
-        "from memwell.integrations.langchain_core import MemwellChatMessageHistory\n"
-        "MemwellChatMessageHistory('s', 'app.db').add_user_message('kept')\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (run.returncode, run.stderr) == (0, "")
-    # Closed, and so in one file.
-    assert os.listdir(tmp_path) == ["app.db"]
-    assert len(MemwellChatMessageHistory("s", tmp_path / "app.db").messages) == 1

@@ -28,7 +28,7 @@ from memwell.integrations.langchain_core import MemwellEmbeddings, MemwellRetrie
 from memwell.models import as_embedder
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_memory
-from memwell.storage import Backend, open_backend
+from memwell.storage import Backend
 
 
 class TestVectorStore(VectorStoreIntegrationTests):
@@ -216,14 +216,6 @@ def test_langchains_indexing_keeps_it_up_to_date(compass: MemwellVectorStore):
     assert indexed("0", "10")["num_added"] == 2
     assert indexed("0", "20") == {"num_added": 1, "num_updated": 0, "num_skipped": 1, "num_deleted": 1}
     assert texts(compass.similarity_search("0")) == ["0", "20"]
-
-
-def test_documents_survive_a_restart(tmp_path: Path):
-    with open_backend(tmp_path / "store.db") as opened:
-        MemwellVectorStore(Compass(), opened).add_texts(["0", "90"], [{"a": [1]}, {}], ids=["x", "y"])
-    with open_backend(tmp_path / "store.db") as opened:
-        (found,) = MemwellVectorStore(Compass(), opened).similarity_search("5", k=1)
-    assert found == Document(id="x", page_content="0", metadata={"a": [1]})
 
 
 # Embeddings

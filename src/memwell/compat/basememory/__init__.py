@@ -3,8 +3,14 @@
 Change the import line, and the rest of a program stays.
 """
 
-from memwell.compat.basememory.chat import BaseChatMessageMemory, ChatState, StoredMessages, UserState
-from memwell.compat.basememory.memory import BaseMemory, NoSuchStorage
+from memwell.compat.basememory.memory import (
+    BaseChatMessageMemory,
+    BaseMemory,
+    ChatState,
+    NoSuchStorage,
+    StoredMessages,
+    UserState,
+)
 from memwell.compat.basememory.messages import (
     AudioMessage,
     ChatMessage,
@@ -32,34 +38,8 @@ from memwell.compat.basememory.optimizing import (
 from memwell.compat.basememory.storages import DurableStorage, ListStorage, SparseVector, Storage
 
 __all__ = [
-    "AudioMessage",
-    "BaseChatMessageMemory",
-    "BaseMemory",
-    "CannotOptimize",
-    "ChatMessage",
-    "ChatState",
-    "Compress",
-    "Deduplicate",
-    "DurableStorage",
-    "Evict",
-    "Handler",
-    "ImageMessage",
-    "ListStorage",
-    "MediaMessage",
-    "NoSuchStorage",
-    "OptimizationReport",
-    "Outcome",
-    "RecallMessage",
-    "Shelf",
-    "SparseVector",
-    "SparsifyVectors",
-    "Step",
-    "Storage",
-    "StoredMessages",
-    "Strategy",
-    "SystemMessage",
-    "TextMessage",
-    "UserState",
-    "VideoMessage",
-    "deep_size",
-]
+    "AudioMessage", "BaseChatMessageMemory", "BaseMemory", "CannotOptimize", "ChatMessage", "ChatState", "Compress",
+    "Deduplicate", "DurableStorage", "Evict", "Handler", "ImageMessage", "ListStorage", "MediaMessage", "NoSuchStorage",
+    "OptimizationReport", "Outcome", "RecallMessage", "Shelf", "SparseVector", "SparsifyVectors", "Step", "Storage",
+    "StoredMessages", "Strategy", "SystemMessage", "TextMessage", "UserState", "VideoMessage", "deep_size",
+]  # fmt: skip

@@ -1,14 +1,35 @@
-"""``BaseMemory``: a container of storages by name, which more can be added to and which can be made smaller."""
+"""``BaseMemory``, a container of storages by name, and ``BaseChatMessageMemory``, the messages and people of a chat.
+
+A message of a chat has a *position*, from 0 without a gap, and a *place*, to which a reader's mark points. In a stored
+conversation the place is the message's index and never changes; in a plain storage it is the position.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify
+from memwell.compat.basememory.messages import (
+    Handler,
+    Handlers,
+    RecallMessage,
+    check_position,
+    is_recalled,
+    recall_target,
+    sender_of,
+)
 from memwell.compat.basememory.optimizing import (
     DEFAULT,
+    CannotOptimize,
     OptimizationReport,
     Shelf,
     Step,
@@ -22,14 +43,21 @@ from memwell.compat.basememory.storages import (
     Storage,
     add_to,
     check_storage,
-    each,
-    furnished,
     has_method,
+    items_of,
+    with_attribute,
 )
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
-from memwell.records import DEFAULT_SPACE, SpaceLike
-from memwell.storage.sharing import Store
-from memwell.values import shown
+from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, NotGranted, Unsupported
+from memwell.filters import id_begins_with
+from memwell.history import History
+from memwell.history.reading import key_part, thread_keys
+from memwell.history.writing import transaction_of
+from memwell.messages import Message, encode_message
+from memwell.records import DEFAULT_SPACE, SpaceLike, paged
+from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import check_id, shown
 
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})
 
@@ -68,7 +96,7 @@ class BaseMemory(Closing):
         self._items = items
         given = self._checked(storages)
         if data is not None:
-            self._data = furnished(check_storage(data, "data"), "data")
+            self._data = with_attribute(check_storage(data, "data"), "data")
         elif given:
             self._data = next(iter(given.values()))
         else:
@@ -83,7 +111,7 @@ class BaseMemory(Closing):
             if name in _ARGUMENTS or name.startswith("_") or hasattr(type(self), name):
                 raise Conflict(f"{name!r} is reserved and cannot name a storage")
             check_storage(storage, name)
-        return {name: furnished(storage, name) for name, storage in storages.items()}
+        return {name: with_attribute(storage, name) for name, storage in storages.items()}
 
     def expand(self, **storages: Any) -> None:
         """Add storages at run time by name, all or none.
@@ -140,7 +168,7 @@ class BaseMemory(Closing):
     def add_message(self, message: Any) -> int | None:
         """Add a message to the storage ``messages``, by its ``add_message`` or ``append``.
 
-        Raises ``Unsupported`` when there is no such storage, or when it takes nothing new.
+        Raises ``Unsupported`` when there is no such storage, or when nothing can be added to it.
         """
         self._check_open()
         with self._lock:
@@ -184,20 +212,15 @@ class BaseMemory(Closing):
             yield step
 
     def _dropped(self, shelf: Shelf) -> None:
-        """Called after a strategy dropped items of a storage, to move what points into it."""
+        """Called after a strategy dropped items of a storage, to adjust positions that refer to it."""
 
     def close(self) -> None:
-        """Write nothing more: every write raises ``BackendError`` from now on, and reading still works.
-
-        A store that is named by its path stays open for the process.
-        """
+        """Close for writing: every later write raises ``BackendError``. A store named by its path stays open."""
         self._is_closed = True
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise BackendError(
-                "the memory is closed: it can be read, and another one over the same storage writes again"
-            )
+            raise BackendError("the memory is closed and read-only; open another one over the same storage to write")
 
     aadd_message = asyncify(add_message)
     aoptimize = asyncify(optimize)
@@ -210,4 +233,561 @@ class _Items:
         self._storage = storage
 
     def __iter__(self) -> Iterator[Any]:
-        return each(self._storage)
+        return items_of(self._storage)
+
+
+_AT_ONCE = 2000
+
+
+class UserState(msgspec.Struct, frozen=True):
+    """One person in a chat at one moment."""
+
+    user: str
+    online: bool
+    last_seen: datetime | None
+    unread: int
+    last_read: int | None
+    """The position of the last message that was read, or None."""
+    typing: bool
+    member: bool
+
+
+class ChatState(Mapping[str, UserState]):
+    """The people of a chat by name, each as they are when asked."""
+
+    def __init__(self, state_of: Callable[[str], UserState], users: Callable[[], list[str]]) -> None:
+        self._state_of = state_of
+        self._users = users
+
+    def __getitem__(self, user: str) -> UserState:
+        if user not in self._users():
+            raise KeyError(user)
+        return self._state_of(user)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._users())
+
+    def __len__(self) -> int:
+        return len(self._users())
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a person. Times are seconds since 1970."""
+
+    user: str
+    read: int = 0
+    """The place from which on messages are unread."""
+    seen: float | None = None
+    online_until: float = 0.0
+    member: bool | None = None
+    """None for a person who neither joined nor left."""
+
+
+class _RowsInStore:
+    """The rows of people in the store of a conversation, deleted with it. Typing is stored there too, and expires."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._kv = cast(Backend, history.backend).kv
+        self._space, prefix = thread_keys(history.thread)
+        self._rows, self._typing = f"{prefix}basememory/user/", f"{prefix}basememory/typing/"
+
+    def get(self, user: str) -> _Row | None:
+        entry = self._kv.get(self._space, self._rows + key_part(user))
+        return None if entry is None else msgspec.convert(entry.value, _Row)
+
+    def put(self, row: _Row) -> None:
+        self._kv.put(self._space, self._rows + key_part(row.user), msgspec.to_builtins(row))
+
+    def users(self) -> list[str]:
+        return sorted(value["user"] for value in self._values(self._rows))
+
+    def together(self) -> AbstractContextManager[None]:
+        return transaction_of(self._history)
+
+    def _values(self, prefix: str) -> Iterator[dict[str, Any]]:
+        found = paged(lambda cursor: self._kv.scan(self._space, where=id_begins_with(prefix), cursor=cursor))
+        return (cast("dict[str, Any]", entry.value) for entry in found)
+
+    def type(self, user: str, now: float, seconds: float) -> None:
+        # The store deletes it a little later than it ends, because its clock may differ.
+        until = {"user": user, "until": now + seconds}
+        self._kv.put(self._space, self._typing + key_part(user), until, ttl=seconds + 60)
+
+    def stop_typing(self, user: str) -> None:
+        self._kv.delete(self._space, self._typing + key_part(user))
+
+    def typing(self, now: float) -> list[str]:
+        return sorted(value["user"] for value in self._values(self._typing) if value["until"] > now)
+
+
+class _RowsInStorage:
+    """The rows of people in a storage that the user gave, by name, as dicts of plain data."""
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+        self._lock = threading.RLock()
+        known = cast("Mapping[Any, Any]", storage) if isinstance(storage, Mapping) else ()
+        self._users = {str(key) for key in known}
+
+    def get(self, user: str) -> _Row | None:
+        try:
+            value = self._storage[user]
+            return msgspec.convert(value, _Row) if isinstance(value, dict) and "user" in value else None
+        except LookupError:
+            return None
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"the state of {shown(user)} is no row of ours: {error}") from error
+
+    def put(self, row: _Row) -> None:
+        self._storage[row.user] = msgspec.to_builtins(row)
+        self._users.add(row.user)
+
+    def users(self) -> list[str]:
+        return sorted(self._users)
+
+    def together(self) -> AbstractContextManager[Any]:
+        return self._lock
+
+
+class StoredMessages:
+    """The messages of a conversation as a storage. A message of another program is read as a ``Message``."""
+
+    def __init__(self, history: History, handlers: Handlers) -> None:
+        self.history = history
+        self._handlers = handlers
+
+    def __len__(self) -> int:
+        return len(self.history)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._handlers.from_core, self.history)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        return self._handlers.from_core(self.history.get(self.place(check_position(index))))
+
+    def append(self, item: Any) -> None:
+        """Add a message at the end."""
+        self.add(item, None)
+
+    add_message = append
+
+    def __repr__(self) -> str:
+        return f"StoredMessages({self.history!r})"
+
+    def add(self, item: Any, sender: str | None) -> int:
+        """Add a message at the end, on disk when it returns, and return its position."""
+        stored = self.history.add(self._handlers.to_core(item, sender))[0]
+        return self.position(stored.index or 0)
+
+    def recall(self, position: int, by: RecallMessage) -> None:
+        """Replace a message by ``by``; the conversation keeps the old message among its versions."""
+        with self.together():
+            place = self.place(position)
+            was = self.history.get(place)
+            self.history.edit(place, by.to_core().changed(name=was.name, id=was.id, time=was.time))
+
+    def end(self) -> int:
+        """The place of the next message."""
+        info = self.history.info()
+        return info.next if info else 0
+
+    def place(self, position: int) -> int:
+        """The place of the message at a position; negative positions count from the end. Raises ``IndexError``."""
+        info = self.history.info()
+        count = info.messages if info else 0
+        if info is None or not -count <= position < count:
+            raise IndexError(f"there is no message {position}: the chat holds {count}")
+        if _has_no_gaps(info):
+            return info.first + position % count
+        return self.history.last(count - position % count)[0].index or 0
+
+    def position(self, place: int) -> int:
+        """How many messages are before a place."""
+        info = self.history.info()
+        if info is None:
+            return 0
+        if _has_no_gaps(info):
+            return min(max(place - info.first, 0), info.messages)
+        return sum(1 for _ in self._between(info.first, place))
+
+    def _between(self, start: int, stop: int) -> Iterator[Message]:
+        for begin in range(start, stop, _AT_ONCE):
+            yield from self.history.log.read(self.history.thread, after=begin - 1, before=min(begin + _AT_ONCE, stop))
+
+    def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
+        """The messages from a place on that others sent and did not take back, each with its place."""
+        found = (one for one in self._between(start, self.end()) if one.name != user and not is_recalled(one))
+        return [(one.index or 0, self._handlers.from_core(one)) for one in found]
+
+    def sender(self, place: int) -> str | None:
+        """Who sent the message at a place."""
+        return self.history.get(place).name
+
+    def senders(self) -> list[str | None]:
+        """Who sent the message at each position."""
+        return [message.name for message in self.history]
+
+    def together(self) -> AbstractContextManager[None]:
+        """A transaction, where the store has them."""
+        return transaction_of(self.history)
+
+    def drop(self, positions: Collection[int]) -> None:
+        """Delete messages; the others keep their places."""
+        with self.together():
+            kept = [message.index or 0 for at, message in enumerate(self.history) if at not in positions]
+            self.history.log.trim(self.history.thread, self.end(), keep=kept)
+
+    def share(self, places: object) -> None:
+        """Raises ``CannotOptimize``: every message has an id and a time of its own, so no two are equal."""
+        raise CannotOptimize("a conversation keeps every message as it was said")
+
+    def stored_bytes(self) -> int:
+        """The bytes of the messages as they are stored."""
+        return sum(len(encode_message(message)) for message in self.history)
+
+
+def _has_no_gaps(info: ThreadInfo) -> bool:
+    return info.messages == info.next - info.first
+
+
+class _PlainMessages:
+    """The messages of a chat in any storage. Senders are kept in this object; the place of a message is its position."""
+
+    def __init__(self, storage: Any, lock: threading.RLock) -> None:
+        self.storage = storage
+        self._lock = lock
+        self._senders: list[str | None] = []
+
+    def _catch_up(self) -> None:
+        """Read the senders of messages that other code added to the storage, and forget those of removed ones."""
+        count = len(self.storage)
+        del self._senders[count:]
+        for position in range(len(self._senders), count):
+            self._senders.append(sender_of(self.storage[position]))
+
+    def add(self, item: Any, sender: str | None) -> int:
+        with self._lock:
+            self._catch_up()
+            add_to(self.storage, "messages", item)
+            self._senders.append(sender_of(item) or sender)
+            return len(self._senders) - 1
+
+    def recall(self, position: int, by: RecallMessage) -> None:
+        if not has_method(self.storage, "__setitem__"):
+            raise Unsupported(f"{type(self.storage).__name__} cannot take a message back: it has no __setitem__")
+        with self._lock:
+            self._catch_up()
+            self.storage[self.place(position)] = by
+
+    def end(self) -> int:
+        return len(self.storage)
+
+    def place(self, position: int) -> int:
+        count = len(self.storage)
+        if not -count <= position < count:
+            raise IndexError(f"there is no message {position}: the chat holds {count}")
+        return position % count
+
+    def position(self, place: int) -> int:
+        return min(place, len(self.storage))
+
+    def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
+        with self._lock:
+            self._catch_up()
+            # By iteration, which is not counted as a use of the items.
+            items = enumerate(items_of(self.storage))
+            found = ((place, item) for place, item in islice(items, start, None) if self._senders[place] != user)
+            return [(place, item) for place, item in found if not is_recalled(item)]
+
+    def sender(self, place: int) -> str | None:
+        with self._lock:
+            self._catch_up()
+            return self._senders[place]
+
+    def senders(self) -> list[str | None]:
+        # A storage that is only a sketch may return no number as its length.
+        if not isinstance(cast(Any, type(self.storage)).__len__(self.storage), int):
+            return []
+        self._catch_up()
+        return list(self._senders)
+
+    def together(self) -> AbstractContextManager[Any]:
+        return self._lock
+
+    def dropped(self, gone: Collection[int]) -> None:
+        self._senders = [sender for place, sender in enumerate(self._senders) if place not in gone]
+
+
+class BaseChatMessageMemory(BaseMemory):
+    """A chat: its messages, and the state of its people.
+
+    ``messages`` is any storage, or a ``History``; without one it is a list in memory, or the conversation ``thread`` of
+    ``store``. The state of people is stored in ``state`` if that has ``__setitem__``, otherwise with the conversation.
+    Raises what ``BaseMemory`` raises.
+    """
+
+    messages: Any
+    state: Any
+
+    def __init__(
+        self,
+        messages: Storage | History | None = None,
+        state: Storage | None = None,
+        *,
+        data: Storage | None = None,
+        items: Iterable[Any] | None = None,
+        store: Store | None = None,
+        thread: str = "chat",
+        space: SpaceLike = DEFAULT_SPACE,
+        online_seconds: float = 60.0,
+        typing_seconds: float = 6.0,
+        clock: Callable[[], float] = time.time,
+        **storages: Any,
+    ) -> None:
+        self._online_seconds = _seconds(online_seconds, "online_seconds")
+        self._typing_seconds = _seconds(typing_seconds, "typing_seconds")
+        self._clock = clock
+        self._handlers = Handlers()
+        history = messages if isinstance(messages, History) else None
+        if history is None:
+            backend = open_backend("memory:") if store is None else shared_backend(store)
+            history = History(backend, thread, space=space)
+        if history.backend is None:
+            raise InvalidInput("a History over a MessageLog alone cannot be a chat: make it over a Backend")
+        is_stored = messages is history or (messages is None and store is not None)
+        held: Any = StoredMessages(history, self._handlers) if is_stored else messages
+        held = ListStorage() if held is None else held
+        view = ChatState(self.state_of, self.users) if state is None else state
+        super().__init__(data, items, messages=held, state=view, **storages)
+        self._chat = held if is_stored else _PlainMessages(held, self._lock)
+        self._stored = _RowsInStore(history)
+        own = state is not None and hasattr(type(state), "__setitem__") and not isinstance(state, list)
+        self._rows: _RowsInStore | _RowsInStorage = _RowsInStorage(state) if own else self._stored
+        self._typing_here: set[str] = set()
+
+    # Messages
+
+    def register(self, class_: type, handler: Handler | None = None) -> None:
+        """Accept messages of another class; a class derived from ``ChatMessage`` needs no handler.
+
+        Raises ``Conflict`` for a class or a kind that has a handler already.
+        """
+        self._handlers.register(class_, handler)
+
+    def add_message(self, message: Any, sender: str | None = None) -> int | None:
+        """Add a message of any kind and return its position. ``sender`` sent it, if it does not name one itself.
+
+        A ``RecallMessage``, or a dict of the type ``recall``, replaces its ``target``. Raises ``InvalidInput`` for a
+        message that the storage cannot keep, and ``NotGranted`` for a recall by another person than the sender; then
+        nothing is added.
+        """
+        self._check_open()
+        if sender is not None and check_id(sender, "a sender") in self._typing_here:
+            self.set_typing(sender, typing=False)
+        target = recall_target(message)
+        if target is not None:
+            self._take_back(target, sender_of(message) or sender, by_sender=True)
+            return target
+        return self._chat.add(message, sender)
+
+    def get_message(self, index: int, *, reader: str | None = None) -> Any:
+        """The message at a position, from the end when it is negative; ``reader`` has then read it and all before.
+
+        Raises ``IndexError`` when there is no such message, ``InvalidInput`` for a position that is no whole number.
+        """
+        messages: Any = self.messages
+        if not isinstance(messages, Mapping):
+            check_position(index)
+        if reader is None:
+            return self.messages[index]
+        # In one transaction, because another message may come in between.
+        with self._chat.together():
+            found = self.messages[index]
+            self.read(reader, upto=index)
+            return found
+
+    def recall(self, index: int, *, by: str | None = None) -> None:
+        """Take a message back: a ``RecallMessage`` replaces it, and it is no longer unread.
+
+        Without ``by`` the program that runs the chat takes it back. Raises ``NotGranted`` when ``by`` did not send it,
+        ``IndexError`` when there is none, and ``Unsupported`` when the storage has no ``__setitem__``.
+        """
+        self._check_open()
+        self._take_back(check_position(index), by, by_sender=by is not None)
+
+    def _take_back(self, index: int, by: str | None, *, by_sender: bool) -> None:
+        with self._chat.together():
+            sender = self._chat.sender(self._chat.place(index))
+            if by_sender and sender is not None and sender != by:
+                who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
+                raise NotGranted(f"{who} back message {index}, which {shown(sender)} sent")
+            self._chat.recall(index, RecallMessage(sender=sender))
+
+    # Reading
+
+    def unread(self, user: str) -> int:
+        """How many messages a person has not read: those after the last one read that others sent and did not recall."""
+        return len(self._unread(user))
+
+    def _unread(self, user: str) -> list[tuple[int, Any]]:
+        # In one transaction, because places of a plain storage move when items are dropped, and marks with them.
+        with self._chat.together():
+            row = self._row_of(user)
+            return [] if row.member is False else self._chat.unread(user, row.read)
+
+    def unread_counts(self) -> dict[str, int]:
+        """The number of unread messages of every known person who did not leave."""
+        return {user: self.unread(user) for user in self.users() if self._row_of(user).member is not False}
+
+    def get_unread(self, user: str, *, mark: bool = True) -> list[Any]:
+        """The messages a person has not read, in order; they are read then, unless ``mark`` is False.
+
+        Of several calls at once for one person, each message is in one alone.
+        """
+        with self._chat.together(), self._rows.together():
+            found = self._unread(user)
+            if mark and found:
+                self._put_row(replace(self._row_of(user), read=found[-1][0] + 1))
+            return [item for _, item in found]
+
+    def read(self, user: str, upto: int | None = None) -> int:
+        """Mark everything as read, up to and with the position ``upto``; returns how many messages are still unread.
+
+        A message that was read stays read. Raises ``IndexError`` when there is no message at ``upto``.
+        """
+        with self._chat.together(), self._rows.together():
+            row = self._row_of(user)
+            end = self._chat.end() if upto is None else self._chat.place(check_position(upto)) + 1
+            self._put_row(replace(row, read=max(row.read, end)))
+            return self.unread(user)
+
+    # People
+
+    def _row_of(self, user: str) -> _Row:
+        return self._rows.get(check_id(user, "a user")) or _Row(user)
+
+    def _put_row(self, row: _Row) -> None:
+        self._check_open()
+        self._rows.put(row)
+
+    def users(self) -> list[str]:
+        """Every person who joined, was online or has read something."""
+        return self._rows.users()
+
+    def join(self, *users: str) -> None:
+        """Make people members of the group. Messages from before are not unread for them."""
+        with self._chat.together(), self._rows.together():
+            for user in users:
+                row = self._row_of(user)
+                if not row.member:
+                    self._put_row(replace(row, member=True, read=max(row.read, self._chat.end())))
+
+    def leave(self, *users: str) -> None:
+        """End membership: these people have no unread messages then. A person who is no member stays unchanged."""
+        with self._rows.together():
+            for row in map(self._row_of, users):
+                if row.member:
+                    self._put_row(replace(row, member=False))
+
+    def members(self) -> list[str]:
+        return [user for user in self.users() if self._row_of(user).member]
+
+    def heartbeat(self, user: str) -> None:
+        """Mark a person as online for the next ``online_seconds``."""
+        now = self._clock()
+        with self._rows.together():
+            self._put_row(replace(self._row_of(user), seen=now, online_until=now + self._online_seconds))
+
+    def offline(self, user: str) -> None:
+        """Mark a person as offline."""
+        with self._rows.together():
+            self._put_row(replace(self._row_of(user), seen=self._clock(), online_until=0.0))
+
+    def is_online(self, user: str) -> bool:
+        """Whether the last heartbeat of a person is recent enough."""
+        return self._row_of(user).online_until > self._clock()
+
+    def online_users(self) -> list[str]:
+        return [user for user in self.users() if self.is_online(user)]
+
+    def set_typing(self, user: str, typing: bool = True) -> None:
+        """Mark a person as typing for the next ``typing_seconds`` or until they send a message, or as not typing."""
+        self._check_open()
+        check_id(user, "a user")
+        if typing:
+            self._typing_here.add(user)
+            self._stored.type(user, self._clock(), self._typing_seconds)
+        else:
+            self._typing_here.discard(user)
+            self._stored.stop_typing(user)
+
+    def typing_users(self) -> list[str]:
+        return self._stored.typing(self._clock())
+
+    def state_of(self, user: str) -> UserState:
+        """The state of a person now."""
+        row = self._row_of(user)
+        read = self._chat.position(row.read)
+        return UserState(
+            user=user,
+            online=row.online_until > self._clock(),
+            last_seen=None if row.seen is None else datetime.fromtimestamp(row.seen, UTC),
+            unread=self.unread(user),
+            last_read=read - 1 if read else None,
+            typing=user in self.typing_users(),
+            member=bool(row.member),
+        )
+
+    # Memory
+
+    def _optimizable(self) -> tuple[str, ...]:
+        # The state of people is small, and a default must not evict a person.
+        return tuple(name for name in self.names if name != "state")
+
+    def _shelf(self, name: str, storage: Any) -> Shelf:
+        return Shelf(name, storage, owners=self._chat.senders() if storage is self.messages else None)
+
+    def _dropped(self, shelf: Shelf) -> None:
+        if shelf.storage is not self.messages or not isinstance(self._chat, _PlainMessages):
+            return
+        self._chat.dropped(shelf.dropped)
+        with self._rows.together():
+            for row in filter(None, map(self._rows.get, self._rows.users())):
+                gone = sum(place < row.read for place in cast("Sequence[int]", shelf.dropped))
+                self._rows.put(replace(row, read=row.read - gone))
+
+    def close(self) -> None:
+        """End the typing marks of this object; every later write raises. A store named by its path stays open."""
+        for user in list(self._typing_here):
+            self._typing_here.discard(user)
+            self._stored.stop_typing(user)
+        super().close()
+
+    aadd_message = asyncify(add_message)
+    aget_message = asyncify(get_message)
+    arecall = asyncify(recall)
+    aunread = asyncify(unread)
+    aunread_counts = asyncify(unread_counts)
+    aget_unread = asyncify(get_unread)
+    aread = asyncify(read)
+    ajoin = asyncify(join)
+    aleave = asyncify(leave)
+    aheartbeat = asyncify(heartbeat)
+    aoffline = asyncify(offline)
+    aset_typing = asyncify(set_typing)
+    astate_of = asyncify(state_of)
+
+
+def _seconds(value: float, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{what} must be a number of seconds above 0, not {shown(value)}")
+    return float(value)

@@ -1,4 +1,4 @@
-"""Messages of a chat: text, pictures, sounds, films, notices and recalls, and how messages of each class are stored."""
+"""Messages of a chat: text, images, audio, video, notices and recalls, and how messages of each class are stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_position(index: object) -> int:
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of chat messages: who sent it, when, and an id. Derive a kind of your own from one of them.
+    """The base of chat messages: a sender, an id and a time. Derive further kinds from it or from one below.
 
     Each raises ``InvalidInput`` for values of another type than it declares.
     """
@@ -50,7 +50,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
             check_text(self.sender, "a sender")
 
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the stored message, which every other program reads."""
+        """The parts of the stored message, which other programs read."""
         return ()
 
     def in_words(self, language: str = "en") -> str:
@@ -81,7 +81,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextMessage(ChatMessage, frozen=True):
-    """Words, which may be given by position: ``TextMessage("hi")``."""
+    """Text, which may be given by position: ``TextMessage("hi")``."""
 
     kind: ClassVar[str] = "text"
     text: str
@@ -91,17 +91,15 @@ class TextMessage(ChatMessage, frozen=True):
         check_text(self.text, "the text of a message")
 
     def parts(self) -> tuple[Part, ...]:
-        """The words."""
         return (Text(self.text),) if self.text else ()
 
     @classmethod
     def fields_from(cls, stored: Message) -> dict[str, Any]:
-        """The words."""
         return {"text": stored.text}
 
 
 class SystemMessage(TextMessage, frozen=True):
-    """A notice of the chat itself, such as who came."""
+    """A notice of the chat itself, such as that a person joined."""
 
     kind: ClassVar[str] = "system"
     role: ClassVar[Role] = Role.SYSTEM
@@ -109,7 +107,7 @@ class SystemMessage(TextMessage, frozen=True):
 
 
 class MediaMessage(ChatMessage, frozen=True, kw_only=True):
-    """A medium by its address or its bytes, with words."""
+    """An image, audio or video by its address or its bytes, with a text."""
 
     part: ClassVar[type[Image] | type[Audio] | type[Video]] = Image
 
@@ -127,12 +125,10 @@ class MediaMessage(ChatMessage, frozen=True, kw_only=True):
             raise InvalidInput(f"the bytes of a medium must be bytes, not {shown(self.data)}")
 
     def parts(self) -> tuple[Part, ...]:
-        """The one part."""
         return (self.part(url=self.url, data=self.data, media_type=self.media_type, text=self.text),)
 
     @classmethod
     def fields_from(cls, stored: Message) -> dict[str, Any]:
-        """The address or the bytes, and the words."""
         found = next((part for part in stored.parts if isinstance(part, Media)), None)
         if found is None:
             return {"text": stored.text}
@@ -140,7 +136,7 @@ class MediaMessage(ChatMessage, frozen=True, kw_only=True):
 
 
 class ImageMessage(MediaMessage, frozen=True, kw_only=True):
-    """A picture."""
+    """An image."""
 
     kind: ClassVar[str] = "image"
     labels: ClassVar[tuple[str, str]] = ("[image]", "[图片]")
@@ -155,7 +151,7 @@ class AudioMessage(MediaMessage, frozen=True, kw_only=True):
 
 
 class VideoMessage(MediaMessage, frozen=True, kw_only=True):
-    """A film."""
+    """A video."""
 
     kind: ClassVar[str] = "video"
     part: ClassVar[type[Image] | type[Audio] | type[Video]] = Video
@@ -163,9 +159,9 @@ class VideoMessage(MediaMessage, frozen=True, kw_only=True):
 
 
 class RecallMessage(ChatMessage, frozen=True, kw_only=True):
-    """Stands in place of a message that was taken back. It is never unread, and no model sees it.
+    """Takes the message at the position ``target`` back, and replaces it. It is never unread, and no model sees it.
 
-    ``target`` is the position of the message to take back. The message that is read there has none.
+    The message that is read at that position has no ``target``.
     """
 
     kind: ClassVar[str] = "recall"
@@ -180,12 +176,10 @@ class RecallMessage(ChatMessage, frozen=True, kw_only=True):
             check_position(self.target)
 
     def extras(self) -> dict[str, Any]:
-        """Its target, if it has one."""
         return {} if self.target is None else {"target": int(self.target)}
 
     @classmethod
     def fields_from(cls, stored: Message) -> dict[str, Any]:
-        """Its target, if it has one."""
         return {"target": cast("dict[str, Any]", stored.metadata[MARK]).get("target")}
 
 
@@ -233,7 +227,7 @@ class Handlers:
         Raises ``InvalidInput`` for a class without a handler, or for an item that its handler does not take.
         """
         if isinstance(item, ChatMessage) and type(item) not in self._by_class:
-            # A kind of the user's own derives from ours and says how it is stored.
+            # A derived class defines how it is stored.
             self.register(type(item))
         handler = next((self._by_class[base] for base in type(item).__mro__ if base in self._by_class), None)
         if handler is None:
@@ -264,7 +258,7 @@ def sender_of(item: object) -> str | None:
 
 
 def is_recalled(item: object) -> bool:
-    """Whether it stands for a message that was taken back."""
+    """Whether it replaces a message that was taken back."""
     if isinstance(item, Message):
         return _kind_of(item) == RecallMessage.kind
     return isinstance(item, RecallMessage)
@@ -285,7 +279,7 @@ def _kind_of(stored: Message) -> str:
 
 
 def _from_dict(item: dict[str, Any]) -> Message:
-    """A dict as a message: its words, sender and medium where every program looks for them, the rest in the metadata."""
+    """A dict as a message: its text, sender and medium in the fields for them, the rest in the metadata."""
     media = _MEDIA.get(str(item.get("type")))
     data = item.get("data") if media is not None and isinstance(item.get("data"), bytes) else None
     fields = {key: None if key == "data" and data is not None else value for key, value in item.items()}
@@ -297,7 +291,7 @@ def _from_dict(item: dict[str, Any]) -> Message:
         url = item.get("url")
         part = media(url=url if isinstance(url, str) else None, data=data, text=words)
     role = _ROLES.get(str(item.get("role", item.get("type"))), Role.HUMAN)
-    # The words are kept once, in the part.
+    # The text is stored once, in the part.
     kept = {**fields, key: None} if key is not None else fields
     mark = {"kind": "dict", "fields": kept, "words": key}
     return message(role, (part,) if words or media is not None else (), name=sender_of(item), metadata={MARK: mark})

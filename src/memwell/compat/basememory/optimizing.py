@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
-from memwell.compat.basememory.storages import FORMS, GivenList, each, has_method, sparse_vector
+from memwell.compat.basememory.storages import FORMS, GivenList, has_method, items_of, sparse_vector
 from memwell.errors import InvalidInput, Unsupported
 from memwell.messages import Message, encode_message
 from memwell.values import check_count, shown
@@ -54,7 +54,7 @@ class Shelf:
         return len(self.storage)
 
     def __iter__(self) -> Iterator[Any]:
-        return each(self.storage)
+        return items_of(self.storage)
 
     def bytes(self) -> int:
         """The bytes it takes: in memory, or as stored when it is in a store."""
@@ -75,9 +75,9 @@ class Shelf:
         self._rows[place if self._keys is None else self._keys[place]] = item
 
     def share(self, places: Mapping[int, int]) -> int:
-        """Let each place hold the object of another place, which has the same content; returns how many did not yet.
+        """Store in each place the object of another place with the same content; returns how many places changed.
 
-        Items that their holder could change are left alone, unless the storage keeps its items by value.
+        Items that other code could change are left alone, unless the storage keeps its items by value.
         """
         own = getattr(self.storage, "share", None)
         if callable(own):
@@ -91,7 +91,7 @@ class Shelf:
         return len(safe)
 
     def drop(self, places: Collection[int]) -> None:
-        """Remove items for good."""
+        """Delete items."""
         gone = set(places)
         if not gone:
             return
@@ -111,11 +111,10 @@ class Shelf:
                 held[:] = [one for place, one in enumerate(cast("list[Any]", held)) if place not in gone]
 
     def compress(self, level: int) -> int:
-        """Hold items compressed, and decompress them when they are read; returns how many items that changed."""
+        """Compress items, which are decompressed when they are read; returns how many items changed."""
         return cast(int, self._needed("compress", "the storage would hand out compressed items")(level))
 
     def uses(self) -> list[int]:
-        """How often each item was read."""
         return cast("list[int]", self._needed("uses", "the storage does not count reads")())
 
     def _needed(self, method: str, reason: str) -> Any:
@@ -126,7 +125,7 @@ class Shelf:
 
 
 def _rows_of(storage: Any) -> Any:
-    """What items can be put into: the storage itself, or the list that we gave it."""
+    """The object that items are written to: the storage itself, or the list that ``with_attribute`` gave it."""
     if has_method(storage, "__setitem__") or has_method(storage, "__delitem__"):
         return storage
     held: Iterable[object] = getattr(storage, "__dict__", {}).values()
@@ -169,7 +168,7 @@ def _is_changeable(item: object) -> bool:
 def deep_size(*things: object) -> int:
     """The bytes of the things and of everything they hold, each object counted once.
 
-    Classes, functions and modules are not counted, because they are there without the data too.
+    Classes, functions and modules are not counted, because they exist without the data too.
     """
     seen: set[int] = set()
     total = 0
@@ -190,13 +189,13 @@ class Outcome(msgspec.Struct, frozen=True):
     changed: int = 0
     """How many items it changed or dropped."""
     lost: int = 0
-    """How many distinct items are no longer there."""
+    """How many distinct items were lost."""
     left: int = 0
     """How many equal items it left apart, because changing one would change another."""
     error: float = 0.0
-    """How far the worst item is from what it was, relative to its size."""
+    """The largest distance between an item and its original, relative to the original's size."""
     repeats: int = 0
-    """How many it dropped whose content is still there in another place."""
+    """How many it dropped whose content remains in another place."""
 
 
 @runtime_checkable
@@ -249,7 +248,7 @@ class Compress(msgspec.Struct, frozen=True):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """All but ``keep`` items are dropped for good: the oldest, or with ``by="least used"`` those read least often."""
+    """All but ``keep`` items are deleted: the oldest, or with ``by="least used"`` those read least often."""
 
     keep: int
     by: Literal["oldest", "least used"] = "oldest"
@@ -366,7 +365,7 @@ class OptimizationReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lost(self) -> int:
-        """How many distinct items are no longer there: none, unless a strategy was asked to drop some."""
+        """How many distinct items were lost: none, unless a strategy was asked to drop some."""
         return sum(step.lost for step in self.steps)
 
     def __str__(self) -> str:
@@ -377,7 +376,7 @@ class OptimizationReport(msgspec.Struct, frozen=True, kw_only=True):
 def step_of(shelf: Shelf, strategy: Strategy, size: int) -> Step:
     """Apply a strategy to a shelf of ``size`` bytes. Raises ``InvalidInput`` when it returns no ``Outcome``."""
     count: object = cast(Any, type(shelf.storage)).__len__(shelf.storage)
-    # A sketch of a storage has no length.
+    # A storage that is only a sketch may return no number as its length.
     items = count if isinstance(count, int) else 0
     nothing = Step(
         strategy=getattr(strategy, "name", type(strategy).__name__),

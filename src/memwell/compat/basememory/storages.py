@@ -1,4 +1,4 @@
-"""Storages: what a memory keeps its items in. Any object with ``__len__`` and ``__getitem__`` is one; two are ours."""
+"""Storages, which hold the items of a memory: any object with ``__len__`` and ``__getitem__``, or one of two of our own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
-from typing import Any, Protocol, cast, overload, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
 
@@ -29,7 +29,7 @@ _ROWS_ONLY = "rows"
 _TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
 _MOST_USES = 2**32 - 1
 _WORTH = 0.9
-"""Compressing costs time at every read: it must save a tenth."""
+"""Compressing costs time at every read, so it must save a tenth."""
 
 
 @runtime_checkable
@@ -44,8 +44,8 @@ class Storage(Protocol):
 class SparseVector(msgspec.Struct, frozen=True):
     """A vector in few bytes: without its smallest components, the others rounded to ``form``.
 
-    It reads like the list it was, by index, by iteration and by ``dense``. ``error`` is its distance from the original,
-    relative to the length of that.
+    It reads like a list: by index, by iteration and by ``dense``. ``error`` is its distance from the original, relative to
+    the original's length.
     """
 
     size: int
@@ -135,7 +135,7 @@ def _unpacked(code: str, data: bytes) -> tuple[Any, ...]:
 
 
 class _Compressed(bytes):
-    """An item that a list holds compressed."""
+    """A compressed item of a list."""
 
     __slots__ = ()
 
@@ -153,28 +153,21 @@ class ListStorage(MutableSequence[Any]):
     def __len__(self) -> int:
         return len(self._items)
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         with self._lock:
             if isinstance(index, slice):
                 return [self[place] for place in range(*index.indices(len(self)))]
-            held = self._items[index]
-            self._uses[index] = min(self._uses[index] + 1, _MOST_USES)
+            at: int = index
+            held = self._items[at]
+            self._uses[at] = min(self._uses[at] + 1, _MOST_USES)
         return _read(held)
 
     def __iter__(self) -> Iterator[Any]:
         return map(_read, list(self._items))
 
-    @overload
-    def __setitem__(self, index: int, value: Any) -> None: ...
-    @overload
-    def __setitem__(self, index: slice, value: Iterable[Any]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         _refuse_slice(index)
-        self._items[cast(int, index)] = _copied(value)
+        self._items[index] = _copied(value)
 
     def __delitem__(self, index: int | slice) -> None:
         with self._lock:
@@ -190,14 +183,12 @@ class ListStorage(MutableSequence[Any]):
     def __repr__(self) -> str:
         return f"ListStorage({len(self)} items)"
 
-    # For strategies
-
     def uses(self) -> list[int]:
         """How often each item was read by its index."""
         return list(self._uses)
 
     def share(self, places: Mapping[int, int]) -> int:
-        """Let each place hold the object of another place, which must be equal; returns how many did not yet."""
+        """Store in each place the object of another place, which must be equal; returns how many places changed."""
         with self._lock:
             apart = {place: first for place, first in places.items() if self._items[place] is not self._items[first]}
             for place, first in apart.items():
@@ -205,15 +196,15 @@ class ListStorage(MutableSequence[Any]):
             return len(apart)
 
     def drop(self, places: Collection[int]) -> None:
-        """Remove items; those behind move up."""
+        """Delete items; later items move up."""
         with self._lock:
             self._items = [item for place, item in enumerate(self._items) if place not in places]
             self._uses = array("I", [uses for place, uses in enumerate(self._uses) if place not in places])
 
     def compress(self, level: int) -> int:
-        """Hold compressed every text and all bytes that become smaller, and return how many items those are."""
+        """Compress every text and all bytes that become smaller, and return how many items those are."""
         with self._lock:
-            # An object that several places hold is compressed once, and stays one.
+            # An object in several places is compressed once.
             smaller = {id(item): small for item in self._items if (small := _compressed(item, level)) is not None}
             before, self._items = self._items, [smaller.get(id(item), item) for item in self._items]
             return sum(id(item) in smaller for item in before)
@@ -250,7 +241,7 @@ def _refuse_slice(index: object) -> None:
 
 
 class _Bounds(msgspec.Struct, frozen=True):
-    """The numbers of the rows that are there: from ``first`` to ``next``, which is excluded."""
+    """The numbers of the stored rows: from ``first`` to before ``next``."""
 
     first: int = 0
     next: int = 0
@@ -295,8 +286,6 @@ class DurableStorage(MutableSequence[Any]):
     def _entries(self, where: Any = None) -> list[Entry]:
         return list(paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_BLOCK, cursor=cursor)))
 
-    # Reading
-
     def _bounds(self) -> _Bounds:
         entry = self._kv.get(self._space, _BOUNDS)
         return _Bounds() if entry is None else msgspec.convert(entry.value, _Bounds)
@@ -309,11 +298,7 @@ class DurableStorage(MutableSequence[Any]):
         # An empty storage is still a storage.
         return True
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         bounds = self._bounds()
         if isinstance(index, slice):
             places = range(bounds.first, bounds.next)[index]
@@ -322,7 +307,7 @@ class DurableStorage(MutableSequence[Any]):
             read = dict(self._numbered(min(places[0], places[-1]), max(places[0], places[-1]) + 1))
             return [read[number] for number in places]
         entry = self._kv.get(self._space, _row_key(_number(bounds, index)))
-        # Without an entry it was dropped since the bounds were read: another item may have this place now.
+        # Without an entry it was deleted after the bounds were read: another item may have this position now.
         return self[index] if entry is None else decode_item(cast(bytes, entry.value))
 
     def __iter__(self) -> Iterator[Any]:
@@ -336,14 +321,11 @@ class DurableStorage(MutableSequence[Any]):
             for entry in self._kv.scan(self._space, where=where, limit=_BLOCK).items:
                 yield int(entry.key[1:]), decode_item(cast(bytes, entry.value))
 
-    # Writing
-
     def append(self, value: Any) -> None:
-        """Put an item at the end."""
         self.extend([value])
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Put items at the end, all or none."""
+        """Add items at the end, all or none."""
         encoded = [encode_item(value) for value in values]
         with self._backend.transaction():
             bounds = self._bounds()
@@ -354,15 +336,11 @@ class DurableStorage(MutableSequence[Any]):
     def _set_bounds(self, first: int, after_last: int) -> None:
         self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last, _ROWS_ONLY: True})
 
-    @overload
-    def __setitem__(self, index: int, value: Any) -> None: ...
-    @overload
-    def __setitem__(self, index: slice, value: Iterable[Any]) -> None: ...
-    def __setitem__(self, index: int | slice, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:
         _refuse_slice(index)
         encoded = encode_item(value)
         with self._backend.transaction():
-            self._kv.put(self._space, _row_key(_number(self._bounds(), cast(int, index))), encoded)
+            self._kv.put(self._space, _row_key(_number(self._bounds(), index)), encoded)
 
     def __delitem__(self, index: int | slice) -> None:
         with self._backend.transaction():
@@ -383,11 +361,11 @@ class DurableStorage(MutableSequence[Any]):
         self.extend(items)
 
     def drop(self, places: Collection[int]) -> None:
-        """Remove items for good; those behind move up."""
+        """Delete items; later items move up."""
         with self._backend.transaction():
             bounds = self._bounds()
             if set(places) == set(range(len(places))):
-                # The oldest go most often, and then nothing has to move.
+                # Mostly the oldest are dropped, and then no item moves.
                 self._erase(bounds.first, bounds.first + len(places))
                 self._set_bounds(bounds.first + len(places), bounds.next)
             else:
@@ -464,7 +442,7 @@ def has_method(thing: object, name: str) -> bool:
 
 
 class GivenList(list[Any]):
-    """A list that we made for a storage that lacked one, so strategies may change it."""
+    """A list that ``with_attribute`` made for a storage; strategies may change it."""
 
 
 def check_storage(storage: object, name: str) -> Storage:
@@ -477,7 +455,7 @@ def check_storage(storage: object, name: str) -> Storage:
     return cast(Storage, storage)
 
 
-def furnished(storage: Storage, name: str) -> Storage:
+def with_attribute(storage: Storage, name: str) -> Storage:
     """The storage, with an empty list (a dict for ``state``) in the attribute that its ``__len__`` reads and lacks.
 
     Only a class without ``__init__`` gets one: a class with one has made what it needs there.
@@ -493,7 +471,7 @@ def furnished(storage: Storage, name: str) -> Storage:
     return storage
 
 
-def each(storage: Any) -> Iterator[Any]:
+def items_of(storage: Any) -> Iterator[Any]:
     """The items of any storage, one after the other; of a mapping its values."""
     if isinstance(storage, Mapping):
         return iter(cast("Mapping[Any, Any]", storage).values())

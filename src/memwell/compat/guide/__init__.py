@@ -36,17 +36,7 @@ _LATER = {
 __getattr__, __dir__ = loaded_later(globals(), _LATER)
 
 __all__ = [
-    "ConversationMemory",
-    "IntelligentMemorySystem",
-    "MemoryAugmentedLLM",
-    "MultimodalMemory",
-    "NeuralMemoryNetwork",
-    "ProductionDeployment",
-    "RAGOptimizer",
-    "SimpleLLMChat",
-    "SimpleRAGSystem",
-    "TechnologyRoadmap",
-    "VectorDatabaseComparison",
-    "demonstrate_attention_complexity",
-    "plot_context_length_evolution",
-]
+    "ConversationMemory", "IntelligentMemorySystem", "MemoryAugmentedLLM", "MultimodalMemory", "NeuralMemoryNetwork",
+    "ProductionDeployment", "RAGOptimizer", "SimpleLLMChat", "SimpleRAGSystem", "TechnologyRoadmap",
+    "VectorDatabaseComparison", "demonstrate_attention_complexity", "plot_context_length_evolution",
+]  # fmt: skip

@@ -41,7 +41,7 @@ class SimpleLLMChat(Closing):
     @property
     def conversation(self) -> list[dict[str, str]]:
         """The messages in the context, oldest first, as ``{"role": …, "content": …}``."""
-        return [_shape(message) for message, _ in self._context]
+        return [_as_dict(message) for message, _ in self._context]
 
     @property
     def tokens(self) -> int:
@@ -84,12 +84,12 @@ class SimpleLLMChat(Closing):
         """What was said about something, in the context or not, best first, each with its ``score``."""
         hits = self.history.search(query, limit=limit)
         within = {message.id for message, _ in self._context}
-        return [{**_shape(message), "score": score, "in_context": message.id in within} for message, score in hits]
+        return [{**_as_dict(message), "score": score, "in_context": message.id in within} for message, score in hits]
 
     def close(self) -> None:
         """Close the store."""
         self.history.close()
 
 
-def _shape(message: Message) -> dict[str, str]:
+def _as_dict(message: Message) -> dict[str, str]:
     return {"role": _ROLES.get(message.role.value, message.role.value), "content": message.text}

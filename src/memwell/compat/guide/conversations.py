@@ -1,4 +1,4 @@
-"""Conversations of many users with their profiles, and what was written, shown and heard in sessions."""
+"""Conversations of many users with their profiles, and texts, images, audio and videos by session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PLURAL = {"image": "images", "audio": "audios", "video": "videos"}
 _KNOWN = frozenset({"description", "features", "transcript", "sentiment", "data", "path", "name", "metadata"})
 _TEXT = "text"
 _LEAST = {"coverage": 0.2, "dense": 0.35}
-"""The least signals of a medium that answers a query: a recall returns the nearest, however far it is."""
+"""The lowest signals of a medium that answers a query; a recall also returns media below them."""
 
 
 class ConversationMemory(Closing):
@@ -77,10 +77,10 @@ class ConversationMemory(Closing):
         *,
         timestamp: datetime | None = None,
     ) -> str:
-        """Keep a question and its answer, and return their id. Without keywords those of both texts are found.
+        """Store a question and its answer, and return their id. Without keywords those of both texts are found.
 
         ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
-        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
+        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is stored.
         """
         check_text(message, "a message")
         check_text(response, "a response")
@@ -89,7 +89,7 @@ class ConversationMemory(Closing):
         if topic:
             about["topic"] = check_text(topic, "a topic")
         when: dict[str, Any] = {} if timestamp is None else {"time": as_utc(timestamp, "a timestamp")}
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         history = engine.thread(check_id(session_id, "a session"))
         # Both or neither: what is in the conversation can be recalled.
         with engine.backend.transaction():
@@ -108,29 +108,29 @@ class ConversationMemory(Closing):
 
         Each has ``message``, ``response``, ``timestamp`` (in UTC) and ``topic``.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         newest: list[Round] = []
         if check_count(limit, "limit") == 0:
             return []
-        for info in sorted(self._threads(engine), key=_looked_at_first):
-            if len(newest) == limit and not _is_imported(info) and _time(newest[-1]) > info.updated + _SLACK:
+        for info in sorted(_threads(engine), key=_read_first):
+            if len(newest) == limit and not _is_imported(info) and _time_of(newest[-1]) > info.updated + _SLACK:
                 break
             latest = engine.thread(info.thread.id).rounds(last=None if _is_imported(info) else limit)
             newest = nlargest(
-                limit, [*newest, *filter(_asked, latest)], key=lambda one: (_time(one), one.messages[0].id)
+                limit, [*newest, *filter(_has_question, latest)], key=lambda one: (_time_of(one), one.messages[0].id)
             )
-        return [_shape(one) for one in newest]
+        return [_round_as_dict(one) for one in newest]
 
     def get_conversation(self, user_id: str, conversation_id: str) -> dict[str, Any]:
         """One conversation by the id that ``store_conversation`` returned and a profile's evidence names.
 
         Raises ``NotFound`` when the user has none of that id.
         """
-        engine = self._of(user_id)
-        for info in self._threads(engine):
+        engine = self._engine_of(user_id)
+        for info in _threads(engine):
             found = engine.backend.log.read(info.thread, ids=[conversation_id])
             if found:
-                return _whole_shape(engine.thread(info.thread.id), found[0])
+                return _conversation_as_dict(engine.thread(info.thread.id), found[0])
         raise NotFound(f"{user_id!r} has no conversation {shown(conversation_id)}")
 
     def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ class ConversationMemory(Closing):
 
         Each has what the history has, and ``id``, ``session_id``, ``score`` and ``why``.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         check_count(limit, "limit")
         answers: dict[str, dict[str, Any]] = {}
         # A question and its answer may both be found, and are one conversation.
@@ -149,19 +149,19 @@ class ConversationMemory(Closing):
         return list(answers.values())[:limit]
 
     def build_user_profile(self, user_id: str) -> dict[str, Any]:
-        """What a user talks about, how often and in what mood, with the conversations as evidence; ``{}`` without any.
+        """A user's topics, keywords and moods, with the conversations as evidence; ``{}`` without any.
 
-        It is kept in the file too; ``get_user_profile`` reads it without counting again.
+        It is stored too; ``get_user_profile`` reads it without counting again.
         """
-        engine = self._of(user_id)
+        engine = self._engine_of(user_id)
         made = _profile_of(user_id, engine, self._questions(engine))
         if made:
             engine.backend.kv.put(engine.space, _PROFILE, made)
         return made
 
     def get_user_profile(self, user_id: str) -> dict[str, Any]:
-        """The profile as it was last built; ``{}`` when it never was."""
-        engine = self._of(user_id)
+        """The profile that was built last; ``{}`` when none was built."""
+        engine = self._engine_of(user_id)
         entry = engine.backend.kv.get(engine.space, _PROFILE)
         return {} if entry is None else cast("dict[str, Any]", entry.value)
 
@@ -171,16 +171,12 @@ class ConversationMemory(Closing):
             self._engine.close()
             self._engine = None
 
-    def _of(self, user_id: str) -> Engine:
+    def _engine_of(self, user_id: str) -> Engine:
         return self.engine.at(Space("users", check_id(user_id, "a user")))
 
-    def _threads(self, engine: Engine) -> Iterator[ThreadInfo]:
-        log = engine.backend.log
-        return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
-
     def _questions(self, engine: Engine) -> Iterator[tuple[str, Message]]:
-        """What the user said, each with its session."""
-        for info in self._threads(engine):
+        """The messages of the user, each with its session."""
+        for info in _threads(engine):
             for message in engine.thread(info.thread.id):
                 if message.role is Role.HUMAN:
                     yield info.thread.id, message
@@ -201,23 +197,28 @@ def _words(given: Sequence[str] | None) -> list[str]:
     return [check_text(word, "a keyword") for word in given]
 
 
+def _threads(engine: Engine) -> Iterator[ThreadInfo]:
+    log = engine.backend.log
+    return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
+
+
 def _is_imported(info: ThreadInfo) -> bool:
     return bool(info.metadata.get(_IMPORTED))
 
 
-def _looked_at_first(info: ThreadInfo) -> tuple[bool, float]:
+def _read_first(info: ThreadInfo) -> tuple[bool, float]:
     return (not _is_imported(info), -info.updated.timestamp())
 
 
-def _asked(one: Round) -> bool:
+def _has_question(one: Round) -> bool:
     return one.messages[0].role is Role.HUMAN
 
 
-def _time(one: Round) -> datetime:
+def _time_of(one: Round) -> datetime:
     return one.messages[0].time
 
 
-def _shape(one: Round) -> dict[str, Any]:
+def _round_as_dict(one: Round) -> dict[str, Any]:
     asked = one.messages[0]
     return {
         "message": asked.text,
@@ -227,21 +228,21 @@ def _shape(one: Round) -> dict[str, Any]:
     }
 
 
-def _whole_shape(history: History, message: Message) -> dict[str, Any]:
+def _conversation_as_dict(history: History, message: Message) -> dict[str, Any]:
     one = history.round(message.round or 0)
     asked = one.messages[0]
     own = {name: asked.metadata.get(name) for name in ("keywords", "sentiment")}
-    return {"id": asked.id, "session_id": history.thread.id, **_shape(one), **own}
+    return {"id": asked.id, "session_id": history.thread.id, **_round_as_dict(one), **own}
 
 
 def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
-    """The conversation a memory was part of; None when it was part of none, or it is gone."""
+    """The conversation that a memory belongs to; None when it belongs to none, or was deleted."""
     said = next((one for one in found.evidence if one.thread and one.message), None)
     if said is None:
         return None
     history = engine.thread(said.thread)
     try:
-        return _whole_shape(history, history.get(said.message))
+        return _conversation_as_dict(history, history.get(said.message))
     except NotFound:
         return None
 
@@ -257,10 +258,10 @@ def _profile_of(user_id: str, engine: Engine, questions: Iterable[tuple[str, Mes
         metadata = with_traits(own, Traits(session=session))
         records.append(Record(text=message.text, id=message.id, time=message.time, metadata=metadata))
     found = profile(engine.facts, records)
-    return _profile_shape(user_id, found, language_of(beginning)) if found.records else {}
+    return _profile_as_dict(user_id, found, language_of(beginning)) if found.records else {}
 
 
-def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any]:
+def _profile_as_dict(user_id: str, found: Profile, language: str) -> dict[str, Any]:
     topics, words = found.topics[:_TOPICS], found.keywords[:_KEYWORDS]
     return {
         "user_id": user_id,
@@ -278,10 +279,10 @@ def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any
 
 
 class MultimodalMemory(Closing):
-    """Texts, images, recordings and videos by session. Several of each, and nothing takes another's place.
+    """Texts, images, recordings and videos by session, any number of each.
 
-    Bytes of media are kept when they are given (``data`` or ``path``), and checked to be what they are said to be.
-    ``store`` is ``memory:`` until the process ends, or a file for good.
+    Bytes of media are stored when they are given (``data`` or ``path``), and checked against their declared type.
+    ``store`` is ``memory:`` until the process ends, or a file.
     """
 
     def __init__(self, *, store: str | Path = "memory:") -> None:
@@ -289,25 +290,25 @@ class MultimodalMemory(Closing):
 
     @property
     def memories(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        """All there is: by modality, by session, oldest first."""
+        """All items by modality and session, oldest first."""
         held: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in MODALITIES}
         for one in self.engine.memories():
             if one.kind in held:
-                held[one.kind].setdefault(one.session, []).append(self._shape(one))
+                held[one.kind].setdefault(one.session, []).append(self._item_as_dict(one))
         return held
 
     def store_multimodal_memory(self, session_id: str, memories: Mapping[str, Any]) -> list[str]:
-        """Store what belongs together, and return the ids. A modality may come as one thing or as a list of them.
+        """Store items together, and return their ids. Each modality has one item or a list of them.
 
-        Raises ``InvalidInput`` for an unknown modality or key, and for bytes that are not what they are said to be; then
-        nothing of the call is stored.
+        Raises ``InvalidInput`` for an unknown modality or key, and for bytes of another type than declared; then nothing of
+        the call is stored.
         """
         check_id(session_id, "a session")
         if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
-        things = [(modality, one) for modality, given in memories.items() for one in _things(modality, given)]
+        items = [(modality, one) for modality, given in memories.items() for one in _items(modality, given)]
         with self.engine.backend.transaction():
-            return [self._stored(session_id, modality, one) for modality, one in things]
+            return [self._stored(session_id, modality, one) for modality, one in items]
 
     def _stored(self, session: str, modality: str, thing: Any) -> str:
         if modality == _TEXT:
@@ -327,7 +328,7 @@ class MultimodalMemory(Closing):
         ).id
 
     def retrieve_context(self, session_id: str, query: str | None = None, limit: int = 5) -> dict[str, Any]:
-        """What a session holds: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
+        """The items of a session: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
 
         With a query the media are those of all sessions that answer it, best first, each with its score and the reason.
         """
@@ -335,16 +336,16 @@ class MultimodalMemory(Closing):
         texts = [one for one in self.engine.memories() if one.session == session_id and one.kind == _TEXT]
         context: dict[str, Any] = {}
         if texts:
-            context = {"text": self._shape(texts[-1]), "texts": [self._shape(one) for one in texts]}
+            context = {"text": self._item_as_dict(texts[-1]), "texts": [self._item_as_dict(one) for one in texts]}
         media = self.engine.media
         for kind, plural in _PLURAL.items():
             items = (
                 media.items(session=session_id, kinds=kind)
                 if query is None
-                else _answering(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
+                else _relevant(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
             )
             if items or query is not None:
-                context[plural] = [_medium(one) for one in items]
+                context[plural] = [_media_as_dict(one) for one in items]
         return context
 
     def close(self) -> None:
@@ -354,14 +355,14 @@ class MultimodalMemory(Closing):
     astore_multimodal_memory = asyncify(store_multimodal_memory)
     aretrieve_context = asyncify(retrieve_context)
 
-    def _shape(self, one: Recalled) -> dict[str, Any]:
+    def _item_as_dict(self, one: Recalled) -> dict[str, Any]:
         if one.kind == _TEXT:
             return {"content": one.text, "timestamp": one.time.isoformat(), "type": _TEXT}
-        return _medium(self.engine.media.get(one.id))
+        return _media_as_dict(self.engine.media.get(one.id))
 
 
-def _things(modality: str, given: Any) -> list[Any]:
-    """One thing or several, checked. Raises ``InvalidInput``."""
+def _items(modality: str, given: Any) -> list[Any]:
+    """One item or several, checked. Raises ``InvalidInput``."""
     if modality not in MODALITIES:
         raise InvalidInput(f"unknown modality {shown(modality)}; known: {', '.join(MODALITIES)}")
     is_several = isinstance(given, Sequence) and not isinstance(given, str | bytes)
@@ -376,7 +377,7 @@ def _things(modality: str, given: Any) -> list[Any]:
     return several
 
 
-def _answering(items: list[MediaItem]) -> list[MediaItem]:
+def _relevant(items: list[MediaItem]) -> list[MediaItem]:
     """The items that share a word with the query or are near to it in meaning."""
     return [
         one
@@ -385,7 +386,7 @@ def _answering(items: list[MediaItem]) -> list[MediaItem]:
     ]
 
 
-def _medium(item: MediaItem) -> dict[str, Any]:
+def _media_as_dict(item: MediaItem) -> dict[str, Any]:
     return {
         "id": item.id,
         "description": item.description,

@@ -1,4 +1,4 @@
-"""Production with the guide's names: a compose file, a page with the figures of a store, and which database to choose."""
+"""Deployment with the guide's names: a compose file, a page with the metrics of a store, and a choice of databases."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _page(engine: Engine, language: str) -> str:
 
 
 class ProductionDeployment:
-    """Files for production. The compose file never replaces a file of another program."""
+    """Writes files for production. The compose file does not replace a file of another program."""
 
     @staticmethod
     def create_docker_compose(path: str | Path = "docker-compose.yml") -> str:
@@ -146,56 +146,25 @@ def _write(path: Path, text: str) -> None:
         raise FileError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
 
 
-_DATABASES: dict[str, dict[str, Any]] = {
-    "Chroma": {
-        "type": "本地 / 客户端-服务器",
-        "scalability": "中等",
-        "features": ["开箱即用", "进程内运行", "本地持久化", "元数据过滤"],
-        "best_for": "原型开发、小型应用",
-    },
-    "FAISS": {
-        "type": "本地索引库（没有存储和服务）",
-        "scalability": "高",
-        "features": ["多种索引", "量化压缩", "GPU 加速", "增删、过滤与持久化需自行实现"],
-        "best_for": "大规模离线相似度搜索",
-    },
-    "Pinecone": {
-        "type": "云服务",
-        "scalability": "极高",
-        "features": ["全托管", "自动扩缩容", "实时更新", "按量计费，数据在云端"],
-        "best_for": "不想自行运维的生产环境",
-    },
-    "Weaviate": {
-        "type": "开源 / 云",
-        "scalability": "高",
-        "features": ["GraphQL 与 gRPC 接口", "混合检索", "多租户", "模块化向量化"],
-        "best_for": "复杂查询、企业知识库",
-    },
-    "Qdrant": {
-        "type": "开源 / 云",
-        "scalability": "高",
-        "features": ["Rust 实现", "带过滤的检索", "分布式部署", "标量与二值量化"],
-        "best_for": "高性能、实时应用",
-    },
-    "memwell (SQLite)": {
-        "type": "本地 / 单个文件",
-        "scalability": "中等",
-        "features": ["无需服务器、密钥和下载", "向量与中文全文混合检索", "写入即落盘", "给出召回理由"],
-        "best_for": "单机应用、智能体记忆、边缘设备",
-    },
-    "pgvector": {
-        "type": "PostgreSQL 扩展",
-        "scalability": "高",
-        "features": ["与业务数据同库同事务", "SQL 过滤与连接", "HNSW 索引", "沿用现有备份与权限"],
-        "best_for": "已有 PostgreSQL 的生产环境",
-    },
-    "Milvus": {
-        "type": "开源 / 云",
-        "scalability": "极高",
-        "features": ["存储与计算分离", "多种索引", "水平扩展", "十亿级向量"],
-        "best_for": "超大规模集群",
-    },
-}
+_FIELDS = ("type", "scalability", "best_for", "features")
+_DATABASES = {
+    "Chroma": ("本地 / 客户端-服务器", "中等", "原型开发、小型应用",
+        ["开箱即用", "进程内运行", "本地持久化", "元数据过滤"]),
+    "FAISS": ("本地索引库（没有存储和服务）", "高", "大规模离线相似度搜索",
+        ["多种索引", "量化压缩", "GPU 加速", "增删、过滤与持久化需自行实现"]),
+    "Pinecone": ("云服务", "极高", "不想自行运维的生产环境",
+        ["全托管", "自动扩缩容", "实时更新", "按量计费，数据在云端"]),
+    "Weaviate": ("开源 / 云", "高", "复杂查询、企业知识库",
+        ["GraphQL 与 gRPC 接口", "混合检索", "多租户", "模块化向量化"]),
+    "Qdrant": ("开源 / 云", "高", "高性能、实时应用",
+        ["Rust 实现", "带过滤的检索", "分布式部署", "标量与二值量化"]),
+    "memwell (SQLite)": ("本地 / 单个文件", "中等", "单机应用、智能体记忆、边缘设备",
+        ["无需服务器、密钥和下载", "向量与中文全文混合检索", "写入即落盘", "给出召回理由"]),
+    "pgvector": ("PostgreSQL 扩展", "高", "已有 PostgreSQL 的生产环境",
+        ["与业务数据同库同事务", "SQL 过滤与连接", "HNSW 索引", "沿用现有备份与权限"]),
+    "Milvus": ("开源 / 云", "极高", "超大规模集群",
+        ["存储与计算分离", "多种索引", "水平扩展", "十亿级向量"]),
+}  # fmt: skip
 
 _USES = {
     "原型开发": ("原型", "原型开发", "学习", "prototype", "prototyping", "demo"),
@@ -300,7 +269,9 @@ class VectorDatabaseComparison:
     """Describes vector databases, recommends one and shows how to set it up. ``databases`` may be added to."""
 
     def __init__(self) -> None:
-        self.databases = deepcopy(_DATABASES)
+        self.databases: dict[str, dict[str, Any]] = {
+            name: dict(zip(_FIELDS, deepcopy(row), strict=True)) for name, row in _DATABASES.items()
+        }
 
     def get_recommendation(self, use_case: str, scale: str) -> dict[str, Any]:
         """The database for a use (生产环境, production, …) and a scale (小 中 大, small medium large), with the reason.

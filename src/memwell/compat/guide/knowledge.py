@@ -43,12 +43,14 @@ _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
 
 
-def _added(knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:
-    """Add texts, each with its metadata; a text that is there with the same metadata is not added twice.
+def _add_texts(
+    knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None
+) -> list[Document]:
+    """Add texts, each with its metadata; a text that is stored with the same metadata is not added again.
 
     Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
     """
-    checked = [check_text(text, "a document").strip() for text in _listed(texts, "documents")]
+    checked = [check_text(text, "a document").strip() for text in _as_list(texts, "documents")]
     nothing: dict[str, Any] = {}
     listed = [nothing] * len(checked) if metadatas is None else metadatas
     given = [check_metadata(dict(one or nothing)) for one in listed]
@@ -60,7 +62,7 @@ def _added(knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mappi
     ]
 
 
-def _listed(texts: Sequence[str], what: str) -> list[str]:
+def _as_list(texts: Sequence[str], what: str) -> list[str]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"{what} must be a list of texts, not {shown(texts)}")
     return list(texts)
@@ -107,24 +109,20 @@ class SimpleRAGSystem(Closing):
     def add_documents(
         self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None
     ) -> list[str]:
-        """Add texts, each with its metadata, and return their ids. The same text with the same metadata is there once.
+        """Add texts, each with its metadata, and return their ids. The same text with the same metadata is stored once.
 
         Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
         """
-        ids = [document.id for document in _added(self.knowledge, documents, metadatas)]
+        ids = [document.id for document in _add_texts(self.knowledge, documents, metadatas)]
         print(f"成功添加 {len(ids)} 个文档到知识库")  # noqa: T201 - the guide's examples show it
         return ids
 
     def search(self, query: str, top_k: int = 3) -> list[dict[str, Any]]:
-        """The passages that fit best, best first: ``document``, ``metadata``, ``score`` and ``distance``, where they stand
-        and why they were found. A score is from 0 to 1; the distance is what is missing to 1.
-        """
-        return [_result(one) for one in self.knowledge.recall(query, limit=check_count(top_k, "top_k", least=1))]
+        """The best passages, best first: ``document``, ``metadata``, ``score``, ``distance``, ``citation`` and ``why``.
 
-    def create_prompt(self, query: str, top_k: int = 3) -> str:
-        """The question with what was found for it, as it would go to a model; what was found is fenced as data."""
-        found = self.knowledge.recall(query, limit=top_k)
-        return self.engine.context(query, documents=found, language="zh" if language_of(query) == "zh" else "en").text()
+        A score is from 0 to 1; the distance is 1 minus the score.
+        """
+        return [_as_dict(one) for one in self.knowledge.recall(query, limit=check_count(top_k, "top_k", least=1))]
 
     def answer(self, query: str, top_k: int = 3) -> Answer:
         """The answer with its sources; a model that cannot be reached is named in its note."""
@@ -145,7 +143,7 @@ class SimpleRAGSystem(Closing):
     agenerate_answer = asyncify(generate_answer)
 
 
-def _result(one: Found) -> dict[str, Any]:
+def _as_dict(one: Found) -> dict[str, Any]:
     score = min(max(one.score / _HIGHEST, 0.0), 1.0)
     return {
         "document": one.text,
@@ -158,7 +156,7 @@ def _result(one: Found) -> dict[str, Any]:
 
 
 class RAGOptimizer:
-    """Measures on your own text; nothing is assumed."""
+    """Measures chunk sizes, query expansion and reranking on your own texts."""
 
     @staticmethod
     def optimize_chunk_size(
@@ -169,7 +167,7 @@ class RAGOptimizer:
         Where the sizes differ by no more than chance, it is the one nearest to what is usual. Raises ``InvalidInput`` for
         no text and for sizes that are none.
         """
-        sizes = _checked(chunk_sizes)
+        sizes = _checked_sizes(chunk_sizes)
         best = RAGOptimizer.compare_chunk_sizes(text, sizes, embedder=embedder).best.tokens
         return min(sizes, key=lambda size: (abs(size - best), size))
 
@@ -183,7 +181,7 @@ class RAGOptimizer:
         return tune(
             [text],
             embedder=embedder or LocalEmbedder(),
-            sizes=_checked(chunk_sizes),
+            sizes=_checked_sizes(chunk_sizes),
             length="characters",
             expand=(False,),
         )
@@ -203,18 +201,19 @@ class RAGOptimizer:
         ``synonyms`` adds to the table that comes along. Raises ``InvalidInput`` for queries or documents that are no lists.
         """
         table = Synonyms.bundled() if synonyms is None else Synonyms.bundled().extended(synonyms)
-        asked = [check_text(query, "a query") for query in _listed(queries, "queries")]
+        asked = [check_text(query, "a query") for query in _as_list(queries, "queries")]
         rerank = _reranking(FeatureReranker())
         with open_backend("memory:") as backend:
             knowledge = Knowledge(backend, DEFAULT_SPACE, embedder=embedder or LocalEmbedder(), synonyms=table)
-            _added(knowledge, _listed(documents, "documents"), None)
+            _add_texts(knowledge, _as_list(documents, "documents"), None)
             results = {
-                query: _compared(knowledge, query, check_count(top_k, "top_k", least=1), rerank) for query in asked
+                query: _before_and_after(knowledge, query, check_count(top_k, "top_k", least=1), rerank)
+                for query in asked
             }
         return {"query_expansion": table.expand, "reranking": rerank, "results": results}
 
 
-def _compared(knowledge: Knowledge, query: str, top_k: int, rerank: Callable[..., Any]) -> dict[str, list[str]]:
+def _before_and_after(knowledge: Knowledge, query: str, top_k: int, rerank: Callable[..., Any]) -> dict[str, list[str]]:
     plain = knowledge.recall(query, limit=top_k, expand=False)
     wider = [{"document": one.text, "score": one.score} for one in knowledge.recall(query, limit=2 * top_k)]
     return {
@@ -237,7 +236,7 @@ def _reranking(judge: FeatureReranker) -> Callable[[str, Sequence[Mapping[str, A
     return rerank
 
 
-def _checked(sizes: Sequence[int]) -> tuple[int, ...]:
+def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()  # pyright: ignore[reportUnnecessaryIsInstance]
     if not given:
         raise InvalidInput(f"chunk_sizes must be a list of sizes, not {shown(sizes)}")
@@ -252,7 +251,7 @@ class SourceDocument(msgspec.Struct, frozen=True):
 
 
 class IntelligentMemorySystem(Closing):
-    """Knowledge in pieces of 1,000 characters that overlap by 200, a conversation that survives, and a model or none.
+    """Knowledge in chunks of 1,000 characters that overlap by 200, a stored conversation, and an optional model.
 
     ``openai_api_key`` opens OpenAI's API or, with ``base_url``, any that speaks it (Ollama, vLLM); None, and an example's
     placeholder, mean no model. ``llm`` is a model of your own. Nothing is asked before ``chat`` is called.
@@ -269,7 +268,7 @@ class IntelligentMemorySystem(Closing):
         session_id: str = "default",
     ) -> None:
         self._server: Closing | None = None
-        self.llm = as_chat_model(llm) if llm is not None else self._served(openai_api_key, base_url, model)
+        self.llm = as_chat_model(llm) if llm is not None else self._model_of_key(openai_api_key, base_url, model)
         self.engine = open_memory(db_path, chat=self.llm)
         self.text_splitter = Chunking(tokens=1000, overlap=200, length="characters")
         self.vectorstore = Knowledge(
@@ -281,7 +280,7 @@ class IntelligentMemorySystem(Closing):
         )
         self.memory: History = self.engine.thread(session_id)
 
-    def _served(self, key: str | None, base_url: str, model: str) -> ChatModel | None:
+    def _model_of_key(self, key: str | None, base_url: str, model: str) -> ChatModel | None:
         """The model behind a key; None without one."""
         if base_url == _OPENAI and (not key or key.strip().lower().startswith(_PLACEHOLDERS)):
             return None
@@ -292,11 +291,11 @@ class IntelligentMemorySystem(Closing):
         return server.chat(model)
 
     def add_knowledge(self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None) -> int:
-        """Add texts, each with its metadata; how many pieces they were cut into. A text that is there is not added twice.
+        """Add texts, each with its metadata, and return the number of their chunks. A stored text is not added again.
 
         Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
         """
-        pieces = sum(document.chunks for document in _added(self.vectorstore, documents, metadatas))
+        pieces = sum(document.chunks for document in _add_texts(self.vectorstore, documents, metadatas))
         print(f"成功添加 {pieces} 个知识片段")  # noqa: T201 - the guide's examples show it
         return pieces
 
@@ -305,15 +304,13 @@ class IntelligentMemorySystem(Closing):
         return ConversationChain(self)
 
     def chat(self, query: str) -> dict[str, Any]:
-        """The answer, its sources, and a ``note`` when no model or a failing one was behind it. The turn is kept, whatever
-        becomes of the model.
-        """
+        """The answer, its sources, and a ``note`` when there is no model or it failed. The turn is stored in any case."""
         response = self.create_conversation_chain()({"question": query})
         sources = [{"content": one.page_content, "metadata": one.metadata} for one in response["source_documents"]]
         return {"answer": response["answer"], "source_documents": sources, "note": response["note"]}
 
     def get_conversation_summary(self) -> str:
-        """The last ten messages in short: by the model, and by their own sentences when there is none or it fails."""
+        """A summary of the last ten messages: by the model, or of their own sentences without one or when it fails."""
         messages = [one.changed(content=_CITED.sub("", one.text)) for one in self.memory.last(_SUMMED_UP)]
         if not messages:
             return "暂无对话历史"
@@ -338,7 +335,7 @@ class IntelligentMemorySystem(Closing):
 
 
 class ConversationChain:
-    """Answers questions about the knowledge of a system, and keeps what was said."""
+    """Answers questions about the knowledge of a system, and stores the conversation."""
 
     def __init__(self, system: IntelligentMemorySystem) -> None:
         self._system = system
@@ -356,7 +353,7 @@ class ConversationChain:
         return {
             "question": question,
             "answer": answer.text,
-            "source_documents": [_source(one) for one in answer.sources],
+            "source_documents": [_source_document(one) for one in answer.sources],
             "note": answer.note,
         }
 
@@ -370,5 +367,5 @@ def _in_chinese(summary: str) -> str:
     return summary
 
 
-def _source(one: Found) -> SourceDocument:
+def _source_document(one: Found) -> SourceDocument:
     return SourceDocument(one.text, {**one.metadata, "source": one.citation.in_words("zh"), "score": one.score})

@@ -41,17 +41,31 @@ _MOST = 5
 _TEMPERATURE = 0.1
 _NAMES = {kind: f"{kind}_memory" for kind in (WORKING, EPISODIC, SEMANTIC, PROCEDURAL)}
 _KINDS = {name: kind for kind, name in _NAMES.items()}
-_SOMEBODY = "conversation"
-_NOBODY = "(nobody)"
-"""The user of what is said without a user; named users do not see it."""
+_ANONYMOUS_SOURCE = "conversation"
+_ANONYMOUS = "(nobody)"
+"""The user of a turn without a user; named users do not see it."""
 
 
 class _FromMemory(str):
-    """An answer that was taken from memory: nothing may be learnt from it as if it were new."""
+    """An answer taken from memory, from which nothing is learnt."""
+
+
+class _System:
+    """One stored memory of a network; without a network it has a store in memory. ``core`` is cognition's own."""
+
+    kind = ""
+
+    def __init__(self, *, cognition: Cognition | None = None) -> None:
+        self._cognition = cognition or _cognition("memory:", "local", 7)
+        self.core: Any = getattr(self._cognition, self.kind)
+
+    def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
+        """What matches a query, best first: items of this user, and items for everyone."""
+        return [_as_dict(one) for one in self._cognition.recall(query, _MOST, user=user_id or "", kinds=self.kind)]
 
 
 class NeuralMemoryNetwork(Closing):
-    """Working, episodic, semantic and procedural memory. All but the working memory is kept in ``store``.
+    """Working, episodic, semantic and procedural memory. All but the working memory is stored in ``store``.
 
     ``store`` is ``memory:`` until the process ends, the path of a file, or an open memory of memwell; ``embedder`` is as
     for ``memwell.open``. Raises what opening a store raises.
@@ -73,7 +87,7 @@ class NeuralMemoryNetwork(Closing):
             self.cognition.memory.close()
 
     class WorkingMemory:
-        """What is in mind: at most ``capacity`` items. A new item replaces the least active one."""
+        """At most ``capacity`` current items. A new item replaces the least active one."""
 
         def __init__(self, capacity: int = 7, *, cognition: Cognition | None = None) -> None:
             self.core = HeldInMind(capacity) if cognition is None else cognition.working
@@ -81,7 +95,6 @@ class NeuralMemoryNetwork(Closing):
 
         @property
         def capacity(self) -> int:
-            """How many items are held at most."""
             return self.core.capacity
 
         @property
@@ -90,7 +103,7 @@ class NeuralMemoryNetwork(Closing):
             return self.core.items()
 
         def add_item(self, item: Any, attention: float = 1.0) -> Any | None:
-            """Hold an item in mind, and return the one that it replaced, or None."""
+            """Add an item, and return the one that it replaced, or None."""
             return self.core.add(item, attention)
 
         def get_active_items(self) -> list[Any]:
@@ -98,18 +111,16 @@ class NeuralMemoryNetwork(Closing):
             return self.core.items()
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """What is in mind, and what was said in the talk with this user, by how well it suits a query."""
+            """The items, and this user's recent turns, that match a query, best first."""
             found = thoughts(self.core, query, language_for(query))
             if self._cognition is not None:
-                found += self._cognition.recall(query, _MOST, user=user_id or _NOBODY, kinds=WORKING)
-            return [_shape(one) for one in answers_first(found)[:_MOST]]
+                found += self._cognition.recall(query, _MOST, user=user_id or _ANONYMOUS, kinds=WORKING)
+            return [_as_dict(one) for one in answers_first(found)[:_MOST]]
 
-    class EpisodicMemory:
+    class EpisodicMemory(_System):
         """Events with their context, emotion and time."""
 
-        def __init__(self, *, cognition: Cognition | None = None) -> None:
-            self._cognition = cognition or _cognition("memory:", "local", 7)
-            self.core = self._cognition.episodic
+        kind = EPISODIC
 
         @property
         def episodes(self) -> dict[str, dict[str, Any]]:
@@ -137,16 +148,10 @@ class NeuralMemoryNetwork(Closing):
             said = "" if context is None else str(context)
             return self.core.store(event, context=said, emotion=felt, user=user_id)
 
-        def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The episodes of a user, and those without a user, that suit a query."""
-            return _retrieved(self._cognition, EPISODIC, query, user_id)
-
-    class SemanticMemory:
+    class SemanticMemory(_System):
         """Concepts, their definitions and what they are related to."""
 
-        def __init__(self, *, cognition: Cognition | None = None) -> None:
-            self._cognition = cognition or _cognition("memory:", "local", 7)
-            self.core = self._cognition.semantic
+        kind = SEMANTIC
 
         @property
         def concepts(self) -> dict[str, dict[str, Any]]:
@@ -160,16 +165,10 @@ class NeuralMemoryNetwork(Closing):
             """Store a concept for everyone. Its confidence begins at 0.8, and ``core`` moves it with evidence."""
             self.core.store(concept, definition, related_concepts or ())
 
-        def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The concepts that suit a query: those for everyone, and those this user's own turns taught."""
-            return _retrieved(self._cognition, SEMANTIC, query, user_id)
-
-    class ProceduralMemory:
+    class ProceduralMemory(_System):
         """Procedures, and how often they succeeded."""
 
-        def __init__(self, *, cognition: Cognition | None = None) -> None:
-            self._cognition = cognition or _cognition("memory:", "local", 7)
-            self.core = self._cognition.procedural
+        kind = PROCEDURAL
 
         @property
         def procedures(self) -> dict[str, dict[str, Any]]:
@@ -196,17 +195,13 @@ class NeuralMemoryNetwork(Closing):
             """What to do in a situation, the best first."""
             return self.core.suggest(situation, goal)
 
-        def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The procedures that suit a query; they are for everyone."""
-            return _retrieved(self._cognition, PROCEDURAL, query, user_id)
-
 
 class MemoryAugmentedLLM:
     """A model that recalls from all four memories, weighs by attention, answers, and learns from the turn.
 
     ``base_model`` has a method ``generate``, is a function of a prompt, a ``ChatModel`` of memwell, or None for answers
-    from memory alone. When it fails, the turn is kept, and the answer is taken from memory and says so. Every step is a
-    method that a class of yours may override. Raises ``InvalidInput`` for any other model or network.
+    from memory alone. When it fails, the turn is stored, and the answer is taken from memory and says so. Every step is a
+    method that a subclass may override. Raises ``InvalidInput`` for any other model or network.
     """
 
     def __init__(self, base_model: Any, memory_network: NeuralMemoryNetwork) -> None:
@@ -226,7 +221,7 @@ class MemoryAugmentedLLM:
         try:
             answer, note = self._answered(input_text, memories)
         except BaseException:
-            # A call that is interrupted keeps what was said.
+            # An interrupted call stores what was said.
             self.update_memories(input_text, "", user_id)
             raise
         self.update_memories(input_text, answer, user_id)
@@ -238,13 +233,13 @@ class MemoryAugmentedLLM:
         """The answer, and why it is not the model's, or an empty text."""
         language = language_for(text)
         if self._generate is None:
-            return _FromMemory(extract(text, _weighted(memories), language)), ""
+            return _FromMemory(extract(text, _as_weighted(memories), language)), ""
         prompt = self.create_enhanced_prompt(text, memories)
         try:
-            return _spoken(answer_of(type(self.base_model).__name__, self._generate, prompt)), ""
+            return _answer_text(answer_of(type(self.base_model).__name__, self._generate, prompt)), ""
         except MemwellError as error:
             note = WORDS[language]["failed"].format(error=trouble_of(error, language))
-            return _FromMemory(extract(text, _weighted(memories), language)), note
+            return _FromMemory(extract(text, _as_weighted(memories), language)), note
 
     def retrieve_memories(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
         """The best memories of every system, each with its ``weight``; the weights add up to 1."""
@@ -261,11 +256,11 @@ class MemoryAugmentedLLM:
             given = dict(cast("Mapping[str, Any]", one)) if isinstance(one, Mapping) else {"content": one}
             text = str(given.get("content", ""))
             given.setdefault("score", _TEMPERATURE * coverage(query, text))
-            # An item in mind may be an episode too.
+            # An item of working memory may be an episode too.
             if text not in scored or scored[text]["score"] < given["score"]:
                 scored[text] = given
         # Answers come before questions.
-        best = answers_first(_weighted(scored.values()))[:_MOST]
+        best = answers_first(_as_weighted(scored.values()))[:_MOST]
         weights = softmax([one.score for one in best], _TEMPERATURE)
         return [
             {**scored[one.text], "score": one.score, "weight": weight}
@@ -276,10 +271,10 @@ class MemoryAugmentedLLM:
         """The prompt: the memories, marked as data, and then the text."""
         language = language_for(input_text)
         speaker = "用户：" if language == "zh" else "User: "
-        return f"{remembered(_weighted(memories), language)}\n\n{speaker}{input_text}"
+        return f"{remembered(_as_weighted(memories), language)}\n\n{speaker}{input_text}"
 
     def update_memories(self, input_text: str, response: str, user_id: str | None = None) -> None:
-        """Learn from a turn: the concepts it defines, and with a user the episode. The turn is in mind from now on."""
+        """Learn from a turn: the concepts it defines, and with a user the episode. The turn is in working memory then."""
         try:
             source = self._kept_turn(input_text, response, user_id)
         except InvalidInput:
@@ -301,17 +296,17 @@ class MemoryAugmentedLLM:
             self.memory.cognition.semantic.learn(
                 concept,
                 definition,
-                by=user_id or _SOMEBODY,
+                by=user_id or _ANONYMOUS_SOURCE,
                 related=key_info["related"],
                 source=source,
                 user=user_id or "",
             )
 
     def _kept_turn(self, input_text: str, response: str, user_id: str | None) -> str:
-        """The id of the episode of a turn with a user; a turn without one is only in mind."""
+        """Store a turn and return the id of its episode; a turn without a user is only in working memory."""
         cognition = self.memory.cognition
         if not user_id:
-            cognition.working_of(_NOBODY).add(without_secrets(input_text.strip()))
+            cognition.working_of(_ANONYMOUS).add(without_secrets(input_text.strip()))
             return ""
         episodic, emotion = cognition.episodic, self.analyze_sentiment(input_text)
         id_ = episodic.store(input_text, emotion=emotion, user=user_id, turn=True)
@@ -348,15 +343,11 @@ def _cognition(store: str | Path | Backend | MemoryLike, embedder: Any, capacity
     return Cognition(memory, capacity=capacity)
 
 
-def _retrieved(cognition: Cognition, kind: str, query: str, user_id: str | None) -> list[dict[str, Any]]:
-    return [_shape(one) for one in cognition.recall(query, _MOST, user=user_id or "", kinds=kind)]
-
-
-def _shape(one: Weighted) -> dict[str, Any]:
+def _as_dict(one: Weighted) -> dict[str, Any]:
     return {"type": _NAMES[one.kind], "content": one.text, "score": one.score, "why": one.why, "id": one.id}
 
 
-def _weighted(memories: Iterable[Mapping[str, Any]]) -> list[Weighted]:
+def _as_weighted(memories: Iterable[Mapping[str, Any]]) -> list[Weighted]:
     """Memories in the guide's shape as those of cognition."""
     found: list[Weighted] = []
     for one in memories:
@@ -380,7 +371,7 @@ def _generator(model: Any) -> Callable[[str], Any] | None:
     return generate
 
 
-def _spoken(answer: object) -> str:
+def _answer_text(answer: object) -> str:
     """The text of an answer. Raises ``BadModelOutput`` when there is none."""
     text = answer if isinstance(answer, str) else getattr(answer, "text", None) or getattr(answer, "content", None)
     if not isinstance(text, str) or not text.strip():

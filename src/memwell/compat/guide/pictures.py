@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -41,7 +40,7 @@ CONTEXT_LENGTHS = (
     ContextLength("Kimi", "2024-03", 2_000_000),
     ContextLength("Llama 3.1", "2024-07", 128_000),
 )
-"""As their makers announced them."""
+"""As their vendors announced them."""
 
 _PHRASES = {
     "en": {
@@ -79,9 +78,7 @@ def attention_figure(lengths: Sequence[int], language: str = "zh") -> Figure:
     words = _words(language)
     fig: Any = current_figure(10, 4.5)
     costs = [attention_cost(length) for length in lengths]
-    fig.suptitle(
-        f"{words['attention']}：{words['grows']}" if language == "zh" else f"{words['attention']}: {words['grows']}"
-    )
+    fig.suptitle(f"{words['attention']}{'：' if language == 'zh' else ': '}{words['grows']}")
     for place, (name, colour) in enumerate((("pairs", _ACCENT), ("memory", _OTHER)), 1):
         axes: Any = fig.add_subplot(1, 2, place)  # matplotlib leaves its options untyped
         values = [cost[place - 1] for cost in costs]
@@ -191,32 +188,24 @@ def plot_context_length_evolution(
     return fig
 
 
-_ROADMAPS: dict[str, dict[str, dict[str, Any]]] = {
+_ROADMAPS: dict[str, dict[str, tuple[str, list[str]]]] = {
     "zh": {
-        "2024": {"focus": "RAG优化", "milestones": ["混合检索（向量+关键词）", "多模态RAG", "实时知识更新"]},
-        "2025": {"focus": "记忆架构创新", "milestones": ["神经记忆网络", "个性化记忆系统", "跨会话记忆"]},
-        "2026": {"focus": "无限上下文", "milestones": ["新架构普及", "百万级上下文", "实时记忆压缩"]},
-        "2027": {"focus": "通用人工智能", "milestones": ["类脑记忆系统", "持续学习能力", "多智能体记忆共享"]},
+        "2024": ("RAG优化", ["混合检索（向量+关键词）", "多模态RAG", "实时知识更新"]),
+        "2025": ("记忆架构创新", ["神经记忆网络", "个性化记忆系统", "跨会话记忆"]),
+        "2026": ("无限上下文", ["新架构普及", "百万级上下文", "实时记忆压缩"]),
+        "2027": ("通用人工智能", ["类脑记忆系统", "持续学习能力", "多智能体记忆共享"]),
     },
     "en": {
-        "2024": {
-            "focus": "Better RAG",
-            "milestones": ["hybrid search: vectors and words", "RAG over several media", "knowledge updated at once"],
-        },
-        "2025": {
-            "focus": "New memory architectures",
-            "milestones": ["neural memory networks", "personal memory", "memory across sessions"],
-        },
-        "2026": {
-            "focus": "Endless context",
-            "milestones": ["new architectures spread", "contexts of a million", "memory compressed at once"],
-        },
-        "2027": {
-            "focus": "General intelligence",
-            "milestones": ["brain-like memory", "continual learning", "memory shared by agents"],
-        },
+        "2024": ("Better RAG",
+            ["hybrid search: vectors and words", "RAG over several media", "knowledge updated at once"]),
+        "2025": ("New memory architectures",
+            ["neural memory networks", "personal memory", "memory across sessions"]),
+        "2026": ("Endless context",
+            ["new architectures spread", "contexts of a million", "memory compressed at once"]),
+        "2027": ("General intelligence",
+            ["brain-like memory", "continual learning", "memory shared by agents"]),
     },
-}
+}  # fmt: skip
 
 
 class TechnologyRoadmap:
@@ -226,7 +215,10 @@ class TechnologyRoadmap:
         if language not in _ROADMAPS:
             raise InvalidInput(f"the roadmap is written in {' or '.join(_ROADMAPS)}, not {shown(language)}")
         self.language = language
-        self.roadmap = deepcopy(_ROADMAPS[language])
+        self.roadmap: dict[str, dict[str, Any]] = {
+            year: {"focus": focus, "milestones": list(milestones)}
+            for year, (focus, milestones) in _ROADMAPS[language].items()
+        }
 
     def generate_roadmap_chart(self) -> Figure:
         """The milestones on a time line, and what each year is about. Raises ``MissingDependency`` without matplotlib."""

@@ -1,7 +1,7 @@
-"""The base of all memories: fields given by keyword, the four verbs, and the conversation that a chat memory is a view of.
+"""The base classes of all memories: fields given by keyword, the four methods, and the conversation of a chat memory.
 
-A turn is stored before anything is made of it. A model that fails later in the same call loses nothing: the turn stays, the
-memory's own state is unchanged, and the error is raised.
+A turn is stored before a model is called. When the model fails, the turn stays stored, the memory's own state is unchanged,
+and the error is raised.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 from memwell._asyncify import asyncify
@@ -58,16 +59,9 @@ def check_keys(values: object, what: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", values)
 
 
-class _Made:
-    """The mark of a default that is made for every object by itself."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
-
-
 def made_by(make: Callable[[], T]) -> T:
     """A default that every object makes for itself by calling ``make``."""
-    return cast(T, _Made(make))
+    return cast(T, partial(make))
 
 
 class WithFields:
@@ -83,19 +77,15 @@ class WithFields:
     def __init__(self, *args: Any, **given: Any) -> None:
         given = self._named(args, given)
         known = self._fields()
-        for name in given:
-            if name not in known:
-                raise InvalidInput(
-                    f"{type(self).__name__} has no field {shown(name)}; its fields are {', '.join(known)}"
-                )
+        if unknown := next((name for name in given if name not in known), None):
+            raise InvalidInput(f"{type(self).__name__} has no field {unknown!r}; its fields are {', '.join(known)}")
         for name in known:
             setattr(self, name, given[name] if name in given else self._default(name))
 
     def _named(self, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
-        if len(args) > len(self._positional):
-            raise InvalidInput(
-                f"{type(self).__name__} takes {len(self._positional)} values without a name, not {len(args)}"
-            )
+        most = len(self._positional)
+        if len(args) > most:
+            raise InvalidInput(f"{type(self).__name__} takes {most} values without a name, not {len(args)}")
         named = dict(zip(self._positional, args, strict=False))
         if twice := named.keys() & given.keys():
             raise InvalidInput(f"{type(self).__name__} got {', '.join(sorted(twice))} twice")
@@ -116,8 +106,8 @@ class WithFields:
         default = getattr(type(self), name, _MISSING)
         if default is _MISSING:
             raise InvalidInput(f"{type(self).__name__} needs {name!r}: Field required")
-        if isinstance(default, _Made):
-            return default.make()
+        if isinstance(default, partial):
+            return default()  # pyright: ignore[reportUnknownVariableType]
         # A list in the class would be shared by all objects.
         return copy(default) if isinstance(default, list | dict | set) else default  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
@@ -127,7 +117,7 @@ class WithFields:
 
 
 class BaseMemory(WithFields, ABC):
-    """What a chain remembers: variables before a run, the run itself afterwards. Async and sync do the same."""
+    """The memory of a chain: it gives variables before a run and stores the run afterwards."""
 
     @property
     @abstractmethod
@@ -136,20 +126,20 @@ class BaseMemory(WithFields, ABC):
 
     @abstractmethod
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What is remembered, by variable, for a run with these inputs."""
+        """The values of the memory's variables for a run with these inputs."""
 
     @abstractmethod
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Remember a run: its inputs and outputs."""
+        """Store the inputs and outputs of a run."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything stored."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A memory with a copy of a conversation that is in memory, or over the same conversation in a store.
+        """Copy a conversation that is in memory; share one that is in a store, and the model.
 
-        The model is shared. Raises ``Unsupported`` when something in the memory cannot be copied.
+        Raises ``Unsupported`` when something in the memory cannot be copied.
         """
         made = memo[id(self)] = type(self).__new__(type(self))
         fields = vars(self)
@@ -164,6 +154,12 @@ class BaseMemory(WithFields, ABC):
             ) from error
         return made
 
+    def _input(self, inputs: Mapping[str, Any]) -> Any:
+        """The value of ``input_key``; without that field, of the one key that can be meant."""
+        key: str | None = getattr(self, "input_key", None)
+        key = get_prompt_input_key(inputs, self.memory_variables) if key is None else key
+        return value_of(inputs, key, "inputs")
+
     aload_memory_variables = asyncify(load_memory_variables)
     asave_context = asyncify(save_context)
     aclear = asyncify(clear)
@@ -176,14 +172,13 @@ class OneVariable(BaseMemory, ABC):
 
     @property
     def memory_variables(self) -> list[str]:
-        """The one variable."""
         return [self.memory_key]
 
 
 class BaseChatMemory(BaseMemory, ABC):
-    """A memory over a chat history, which may be any object of that shape.
+    """A memory over a chat history: any object with ``messages``, ``add_messages`` and ``clear``.
 
-    ``input_key`` and ``output_key`` name the values that are stored; without them there must be no doubt which. With
+    ``input_key`` and ``output_key`` name the values that are stored; without them the values must be unambiguous. With
     ``return_messages`` ``load_memory_variables`` gives messages instead of text.
     """
 
@@ -202,7 +197,7 @@ class BaseChatMemory(BaseMemory, ABC):
         Raises ``InvalidInput`` when it is not clear which they are, and for content that is neither text nor blocks.
         """
         said, answered = self._get_input_output(inputs, outputs)
-        self.chat_memory.add_messages(self._theirs([HumanMessage(said), AIMessage(answered)]))
+        self.chat_memory.add_messages(self._for_history([HumanMessage(said), AIMessage(answered)]))
 
     def clear(self) -> None:
         """Delete the conversation."""
@@ -211,10 +206,6 @@ class BaseChatMemory(BaseMemory, ABC):
     def _get_input_output(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[Any, Any]:
         said = self._input(inputs)
         return said, value_of(outputs, self._chosen_output_key(outputs), "outputs")
-
-    def _input(self, inputs: Mapping[str, Any]) -> Any:
-        key = get_prompt_input_key(inputs, self.memory_variables) if self.input_key is None else self.input_key
-        return value_of(inputs, key, "inputs")
 
     def _chosen_output_key(self, outputs: Mapping[str, Any]) -> str:
         if self.output_key is not None:
@@ -242,18 +233,18 @@ class BaseChatMemory(BaseMemory, ABC):
         return HistoryReader(found.backend or found.log, found.thread.id, space=found.thread.space, counter=counter)
 
     def _state(self, name: str) -> StrategyState:
-        """What this memory made of the conversation, in the conversation's store; without a store, in this object."""
+        """The stored state of this memory, in the conversation's store; without a store, in this object."""
         kept = self._states.get(name)
         if kept is None or kept[0] is not self.chat_memory:
             kept = self._states[name] = (self.chat_memory, StrategyState(self._conversation(), name))
         return kept[1]
 
-    def _shown(self, messages: Iterable[Message]) -> list[BaseMessage]:
+    def _from_core(self, messages: Iterable[Message]) -> list[BaseMessage]:
         """Core messages as the classes that the history holds."""
-        return self._theirs([from_core(message) for message in messages])
+        return self._for_history([from_core(message) for message in messages])
 
-    def _theirs(self, messages: list[BaseMessage]) -> list[BaseMessage]:
-        """The messages as LangChain's own when the history is one of LangChain's, whose models take no others."""
+    def _for_history(self, messages: list[BaseMessage]) -> list[BaseMessage]:
+        """The messages, converted to LangChain's own classes when the history is one of LangChain's."""
         classes = type(self.chat_memory).__mro__
         is_langchains = any(one.__module__.startswith("langchain_core.") for one in classes)
         return to_langchain_messages(messages) if is_langchains else messages

@@ -1,9 +1,9 @@
 """Memories that show a conversation: all of it, its last rounds, as much as fits, or a summary of what is not shown.
 
-The history keeps everything that was said. A window is what is shown of it, cut between rounds: it never begins with an
-answer whose question is missing, and a tool call stays with its result. A summary is stored with the conversation, together
-with the place up to which it goes: it survives a restart, memories over one conversation share it, and nothing is summed up
-twice. A model that fails or answers nothing leaves the summary unchanged, and the next turn takes in both turns.
+The history keeps all messages. A window has whole rounds: it never begins with an answer without its question, and a tool
+call stays with its result. A summary is stored with the conversation, together with the index up to which it goes: it
+survives a restart, memories over one conversation share it, and nothing is summarised twice. When a model fails or answers
+nothing, the summary is unchanged, and the next turn summarises both turns.
 """
 
 from __future__ import annotations
@@ -14,17 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memwell._asyncify import asyncify, run_blocking
-from memwell.compat.langchain.base import (
-    BaseChatMemory,
-    OneVariable,
-    WithFields,
-    check_keys,
-    get_prompt_input_key,
-    value_of,
-)
+from memwell.compat.langchain.base import BaseChatMemory, OneVariable, WithFields, check_keys, value_of
 from memwell.compat.langchain.histories import BaseChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, SystemMessage, as_text, get_buffer_string, to_core
-from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModelLike, LineCounter, Prompt, as_llm, filled
+from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModel, LanguageModelLike, Prompt, as_llm, filled
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
@@ -52,7 +45,7 @@ class ShownConversation(OneVariable, BaseChatMemory, ABC):
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
         """What is shown, as a new list of messages."""
-        return self._shown(self._window())
+        return self._from_core(self._window())
 
     @property
     def buffer_as_str(self) -> str:
@@ -69,15 +62,12 @@ class ShownConversation(OneVariable, BaseChatMemory, ABC):
         return {self.memory_key: self.buffer}
 
     async def abuffer(self) -> Any:
-        """The async twin of ``buffer``."""
         return await run_blocking(lambda: self.buffer)
 
     async def abuffer_as_str(self) -> str:
-        """The async twin of ``buffer_as_str``."""
         return await run_blocking(lambda: self.buffer_as_str)
 
     async def abuffer_as_messages(self) -> list[BaseMessage]:
-        """The async twin of ``buffer_as_messages``."""
         return await run_blocking(lambda: self.buffer_as_messages)
 
 
@@ -85,13 +75,8 @@ class ConversationBufferMemory(ShownConversation):
     """The whole conversation. Its cost grows with the conversation, as its prompt does."""
 
     _positional = (
-        "chat_memory",
-        "output_key",
-        "input_key",
-        "return_messages",
-        "human_prefix",
-        "ai_prefix",
-        "memory_key",
+        *("chat_memory", "output_key", "input_key", "return_messages"),
+        *("human_prefix", "ai_prefix", "memory_key"),
     )
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -104,12 +89,10 @@ class ConversationBufferMemory(ShownConversation):
 
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
-        """All messages, as a new list."""
         # A history of another library gives its own objects, which may be more than ours can hold.
         return super().buffer_as_messages if self._conversation().backend else list(self.chat_memory.messages)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The whole conversation, under ``memory_key``."""
         self._last_accessed = time.time()
         return super().load_memory_variables(inputs)
 
@@ -140,13 +123,11 @@ class ConversationStringBufferMemory(OneVariable):
             raise InvalidInput("Value error, return_messages must be False for ConversationStringBufferMemory")
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The text, under ``memory_key``."""
         return {self.memory_key: self.buffer}
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Add two lines. Raises ``InvalidInput`` when it is not clear which values they are, or when one is no text."""
-        key = get_prompt_input_key(inputs, self.memory_variables) if self.input_key is None else self.input_key
-        said = check_text(value_of(inputs, key, "inputs"), "the input")
+        said = check_text(self._input(inputs), "the input")
         given = check_keys(outputs, "outputs")
         if self.output_key is None and len(given) != 1:
             raise InvalidInput(f"One output key expected, got {given.keys()}")
@@ -154,7 +135,6 @@ class ConversationStringBufferMemory(OneVariable):
         self.buffer += f"\n{self.human_prefix}: {said}\n{self.ai_prefix}: {check_text(answered, 'the output')}"
 
     def clear(self) -> None:
-        """Forget the text."""
         self.buffer = ""
 
 
@@ -198,16 +178,16 @@ class _Counting(BaseChatMemory, ABC):
         super().__init__(*args, **given)
         check_count(self.max_token_limit, "max_token_limit")
         as_llm(self.llm)
-        self._counter: tuple[object, LineCounter] | None = None
+        self._counter: tuple[object, LanguageModel] | None = None
 
-    def _line_counter(self) -> LineCounter:
+    def _line_counter(self) -> LanguageModel:
         if self._counter is None or self._counter[0] is not self.llm:
-            self._counter = (self.llm, LineCounter(as_llm(self.llm)))
+            self._counter = (self.llm, as_llm(self.llm))
         return self._counter[1]
 
 
 class ConversationTokenBufferMemory(_Counting, ShownConversation):
-    """As many of the last rounds as fit ``max_token_limit``, counted as ``llm`` counts; each line counts with its prefix.
+    """As many of the last rounds as fit ``max_token_limit``.
 
     A round is shown whole or not at all, so a single round over the limit leaves nothing to show; of a long round of tool
     calls its question and its last steps are shown. Raises ``InvalidInput`` for a limit below 0.
@@ -225,7 +205,7 @@ def check_rounds(k: object) -> int:
 
 
 def last_rounds(history: HistoryReader, k: int) -> list[Message]:
-    """The last ``k`` rounds and the instructions before them; with all rounds also whatever was said before the first."""
+    """The last ``k`` rounds and the instructions before them; with the first round also all messages before it."""
     rounds = check_rounds(k)
     return _with_opening(history, history.window(rounds=rounds)) if rounds else []
 
@@ -247,7 +227,7 @@ def fitting_rounds(history: HistoryReader, limit: int) -> list[Message]:
 
 
 def _ends_like(history: HistoryReader, window: list[Message]) -> bool:
-    """Whether a window ends with the last message for a model, or there is none in a round."""
+    """Whether a window ends with the last message for a model, or no round has such a message."""
     last = history.last(1)
     if last and not last[0].for_model:
         latest = history.latest_round()
@@ -272,7 +252,7 @@ def _with_opening(history: HistoryReader, window: list[Message]) -> list[Message
 
 
 class SummarizerMixin(WithFields):
-    """Writes summaries with ``llm``; without one, of the sentences that say most, each as it was said."""
+    """Writes summaries with ``llm``; without one it selects the most important sentences, unchanged."""
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
@@ -330,7 +310,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
 
     @abstractmethod
     def _step(self) -> bool:
-        """Fold the next messages into the summary; whether there may be more."""
+        """Fold the next messages into the summary; returns whether there may be more."""
 
     def _own_state(self) -> StrategyState:
         return self._state(self._state_name)
@@ -338,11 +318,22 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
     def _summary(self) -> str:
         return str(self._own_state().read().fields.get("summary", ""))
 
+    def _set_summary(self, summary: str, *, covers_all: bool) -> None:
+        text, state = check_text(summary, self._summary_field), self._own_state()
+
+        def replace() -> bool:
+            held = state.read()
+            upto, number = (held.next, held.last_round) if covers_all else (held.upto, held.round)
+            state.move(held, upto=upto, round=number, fields={**held.fields, "summary": text})
+            return False
+
+        until_done(replace)
+
     def _as_message(self, summary: str) -> list[BaseMessage]:
-        return self._theirs([self.summary_message_cls(content=summary)])
+        return self._for_history([self.summary_message_cls(content=summary)])
 
     def _fold(self, held: StoredState, messages: list[Message]) -> None:
-        """Move the state behind these messages, with them in its summary. Raises ``ModelError``, ``Conflict``."""
+        """Fold these messages into the summary and store it. Raises ``ModelError``, ``Conflict``."""
         fields = self._folded(held, [one for one in messages if one.for_model and not is_preamble(one)])
         self._own_state().move(held, upto=next_index(messages), round=messages[-1].round or 0, fields=fields)
 
@@ -351,12 +342,12 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         is_silent = not any(one.text.strip() for one in spoken)
         if not spoken or (is_silent and not llm.answers):
             return held.fields
-        given = self._shown(spoken)
+        given = self._from_core(spoken)
         tokens = llm.count(self._lines(given))
         begun = time.perf_counter()
         new = self.predict_new_summary(given, str(held.fields.get("summary", "")))
         if not str(new).strip() and (is_silent or not llm.answers):
-            # There was nothing worth keeping, so an empty summary is no failure.
+            # An empty summary of a turn without words is no failure.
             return held.fields
         checked_summary(new, llm.name)
         self._last_summary_time = time.perf_counter() - begun
@@ -392,8 +383,8 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
 class ConversationSummaryMemory(_SummarisingMemory):
     """A running summary of the whole conversation, updated after every turn.
 
-    ``buffer`` is the summary. One that is given counts when the conversation has none yet, and is taken to cover all that
-    was said so far; assigning to it always counts.
+    ``buffer`` is the summary, of all messages so far. One given to the constructor is used when the conversation has none;
+    assigning always replaces it.
     """
 
     _state_name = "summary"
@@ -402,16 +393,11 @@ class ConversationSummaryMemory(_SummarisingMemory):
 
     @classmethod
     def from_messages(
-        cls,
-        llm: LanguageModelLike,
-        chat_memory: BaseChatMessageHistory,
-        *,
-        summarize_step: int = 2,
-        **kwargs: Any,
+        cls, llm: LanguageModelLike, chat_memory: BaseChatMessageHistory, *, summarize_step: int = 2, **kwargs: Any
     ) -> ConversationSummaryMemory:
-        """The memory of a conversation that exists, summed up ``summarize_step`` messages at a time.
+        """The memory of an existing conversation, summarised ``summarize_step`` messages at a time.
 
-        What a stored summary covers already is not summed up again.
+        Messages that a stored summary covers are not summarised again.
         """
         check_count(summarize_step, "summarize_step", least=1)
         memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
@@ -425,15 +411,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
 
     @buffer.setter
     def buffer(self, summary: str) -> None:
-        text = check_text(summary, "buffer")
-        until_done(lambda: self._replaced(text))
-
-    def _replaced(self, summary: str) -> bool:
-        state, info = self._own_state(), self._conversation().info()
-        held = state.read()
-        upto, number = (info.next, info.rounds) if info else (0, 0)
-        state.move(held, upto=upto, round=number, fields={**held.fields, "summary": summary})
-        return False
+        self._set_summary(summary, covers_all=True)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, as text or as one message of ``summary_message_cls``."""
@@ -450,10 +428,11 @@ class ConversationSummaryMemory(_SummarisingMemory):
 
 
 class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
-    """The last rounds as they were said, within ``max_token_limit``, and a summary of all before them.
+    """The last rounds, unchanged, within ``max_token_limit``, and a summary of all earlier ones.
 
-    Rounds leave whole. The limit is for the rounds; the summary does not count. ``moving_summary_buffer`` is the summary;
-    one that is given counts when the conversation has none yet. Raises ``InvalidInput`` for a limit below 0.
+    Whole rounds are summarised. The limit is for the rounds; the summary does not count. ``moving_summary_buffer`` is the
+    summary; one given to the constructor is used when the conversation has none. Raises ``InvalidInput`` for a negative
+    limit.
     """
 
     _state_name = "summary-buffer"
@@ -461,19 +440,12 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     @property
     def moving_summary_buffer(self) -> str:
-        """The summary of what is no longer shown as it was said."""
+        """The summary of the rounds that are not shown."""
         return self._summary()
 
     @moving_summary_buffer.setter
     def moving_summary_buffer(self, summary: str) -> None:
-        text = check_text(summary, "moving_summary_buffer")
-        until_done(lambda: self._replaced(text))
-
-    def _replaced(self, summary: str) -> bool:
-        state = self._own_state()
-        held = state.read()
-        state.move(held, upto=held.upto, round=held.round, fields={**held.fields, "summary": summary})
-        return False
+        self._set_summary(summary, covers_all=False)
 
     @property
     def buffer(self) -> Any:
@@ -481,7 +453,6 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         return self.load_memory_variables({})[self.memory_key]
 
     async def abuffer(self) -> Any:
-        """The async twin of ``buffer``."""
         return await run_blocking(lambda: self.buffer)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -491,7 +462,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         instructions, messages = self._unfolded(held)
         between = self._as_message(summary) if summary else []
         if self.return_messages:
-            return {self.memory_key: [*self._shown(instructions), *between, *self._shown(messages)]}
+            return {self.memory_key: [*self._from_core(instructions), *between, *self._from_core(messages)]}
         before, after = (as_text(one, self.human_prefix, self.ai_prefix) for one in (instructions, messages))
         return {self.memory_key: "\n".join(part for part in (before, self._lines(between), after) if part)}
 
@@ -514,7 +485,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         held = self._own_state().read()
         leaving = self._leaving(*self._unfolded(held))
         if leaving:
-            # One question to the model for all that leaves, unless it is too much for one prompt.
+            # All messages that leave go into one prompt, unless they are too many for one.
             self._fold(held, leaving[:AT_ONCE])
         return len(leaving) > AT_ONCE
 

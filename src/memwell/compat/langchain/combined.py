@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import warnings
+from abc import ABC
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -61,7 +62,6 @@ class CombinedMemory(BaseMemory):
 
     @property
     def memory_variables(self) -> list[str]:
-        """Those of all members, in order."""
         return [name for memory in self.memories for name in memory.memory_variables]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -79,17 +79,15 @@ class CombinedMemory(BaseMemory):
         return merged
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Save in every member."""
         self._each(lambda memory: memory.save_context(inputs, outputs), self._save_times)
         self._raise_failures("save")
 
     def clear(self) -> None:
-        """Clear every member."""
         self._each(lambda memory: memory.clear())
         self._raise_failures("be cleared")
 
     def _each(self, call: Callable[[BaseMemory], T], times: deque[float] | None = None) -> list[T]:
-        """What a call of each member gives; the failures go to ``failures``."""
+        """Call every member and return the results; the failures go to ``failures``."""
         begun = time.perf_counter()
         found: list[T] = []
         self.failures = []
@@ -149,20 +147,19 @@ def _check_members(memories: Sequence[BaseMemory]) -> None:
             )
 
 
-class ReadOnlySharedMemory(BaseMemory):
-    """Another memory, to be read and not changed: saving and clearing do nothing."""
+class _Around(BaseMemory, ABC):
+    """A memory around another one."""
 
     memory: BaseMemory
     _positional = ("memory",)
 
     @property
     def memory_variables(self) -> list[str]:
-        """Those of the memory inside."""
         return self.memory.memory_variables
 
-    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What the memory inside gives."""
-        return self.memory.load_memory_variables(inputs)
+
+class _Unchanging(BaseMemory, ABC):
+    """A memory that saving and clearing do not change."""
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Do nothing."""
@@ -171,7 +168,14 @@ class ReadOnlySharedMemory(BaseMemory):
         """Do nothing."""
 
 
-class SimpleMemory(BaseMemory):
+class ReadOnlySharedMemory(_Unchanging, _Around):
+    """Another memory, read-only: saving and clearing do nothing."""
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return self.memory.load_memory_variables(inputs)
+
+
+class SimpleMemory(_Unchanging):
     """Values that are the same in every prompt: saving and clearing do nothing."""
 
     memories: dict[str, Any] = made_by(dict[str, Any])
@@ -179,56 +183,33 @@ class SimpleMemory(BaseMemory):
 
     @property
     def memory_variables(self) -> list[str]:
-        """The names of the values."""
         return list(self.memories)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The values: the same dict that the memory holds."""
         return self.memories
 
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Do nothing."""
 
-    def clear(self) -> None:
-        """Do nothing."""
-
-
-class MemoryMetrics(BaseMemory):
+class MemoryMetrics(_Around):
     """A memory that counts and times every load, save and clear of the memory it wraps.
 
     Times and sizes are those of the last 100 operations. A program that measures by itself may instead call
     ``record_load_operation``, ``record_save_operation`` and ``record_error``. An error is recorded and raised again.
     """
 
-    memory: BaseMemory
-    _positional = ("memory",)
-
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self.memory_type = type(self.memory).__name__
         self._lock = threading.Lock()
-        self.metrics: dict[str, Any] = {
-            "load_count": 0,
-            "save_count": 0,
-            "clear_count": 0,
-            "total_load_time": 0.0,
-            "total_save_time": 0.0,
-            "load_times": deque[float](maxlen=_LAST),
-            "save_times": deque[float](maxlen=_LAST),
-            "memory_sizes": deque[int](maxlen=_LAST),
-            "error_count": 0,
-            "last_error": None,
-        }
+        counts = dict.fromkeys(("load_count", "save_count", "clear_count", "error_count"), 0)
+        times = dict.fromkeys(("total_load_time", "total_save_time"), 0.0)
+        lasting = {name: deque[float](maxlen=_LAST) for name in ("load_times", "save_times", "memory_sizes")}
+        self.metrics: dict[str, Any] = {**counts, **times, **lasting, "last_error": None}
         self.memory_usage = {"peak_memory_mb": 0.0, "current_memory_mb": 0.0, "memory_growth_rate": 0.0}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         memo[id(self._lock)] = threading.Lock()
         return super().__deepcopy__(memo)
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """Those of the memory inside."""
-        return self.memory.memory_variables
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """What the memory inside gives. Its size is that of its JSON in UTF-8."""
@@ -238,7 +219,6 @@ class MemoryMetrics(BaseMemory):
         return loaded
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Save in the memory inside."""
         _, seconds = self._timed("save", lambda: self.memory.save_context(inputs, outputs))
         self.record_save_operation(seconds)
 
@@ -285,11 +265,8 @@ class MemoryMetrics(BaseMemory):
         """Count a failure."""
         with self._lock:
             self.metrics["error_count"] += 1
-            self.metrics["last_error"] = {
-                "type": type(error).__name__,
-                "message": str(error),
-                "timestamp": time.time(),
-            }
+            name, text = type(error).__name__, str(error)
+            self.metrics["last_error"] = {"type": name, "message": text, "timestamp": time.time()}
 
     def get_performance_summary(self) -> dict[str, Any]:
         """Counts, average and 95th percentile of the last 100 times in seconds, sizes, growth in bytes a load, errors.
@@ -298,17 +275,15 @@ class MemoryMetrics(BaseMemory):
         share of failures among all operations.
         """
         with self._lock:
-            loads, saves = list(self.metrics["load_times"]), list(self.metrics["save_times"])
+            timed = [(verb, list(self.metrics[f"{verb}_times"])) for verb in ("load", "save")]
             counts = {f"{verb}s": self.metrics[f"{verb}_count"] for verb in ("load", "save", "clear", "error")}
             usage, last_error = dict(self.memory_usage), self.metrics["last_error"]
         return {
             "memory_type": self.memory_type,
             "operation_counts": counts,
             "timing_stats": {
-                "avg_load_time": _average(loads),
-                "avg_save_time": _average(saves),
-                "p95_load_time": _p95(loads),
-                "p95_save_time": _p95(saves),
+                **{f"avg_{verb}_time": _average(times) for verb, times in timed},
+                **{f"p95_{verb}_time": _p95(times) for verb, times in timed},
             },
             "memory_usage": usage,
             "error_rate": counts["errors"] / max(sum(counts.values()) - counts["errors"], counts["errors"], 1),

@@ -1,4 +1,4 @@
-"""Memories of what a conversation speaks of: notes on names, and facts as subject, relation and object.
+"""Memories of what a conversation mentions: notes on names, and facts as subject, relation and object.
 
 By default notes and facts are stored with the conversation: they survive a restart, and ``memwell.strategies.Entities`` and
 ``Graph`` over the same conversation read them.
@@ -6,11 +6,11 @@ By default notes and facts are stored with the conversation: they survive a rest
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -33,7 +33,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.records import Space
-from memwell.storage.sharing import shared_backend
+from memwell.storage.sharing import Store, shared_backend
 from memwell.strategies.entities import (
     MOST_ABOUT_ONE,
     USER,
@@ -118,10 +118,7 @@ class SQLiteEntityStore(BaseEntityStore):
     """
 
     def __init__(
-        self,
-        session_id: str = "default",
-        db_file: str | os.PathLike[str] = "entities.db",
-        table_name: str = "memory_store",
+        self, session_id: str = "default", db_file: Store = "entities.db", table_name: str = "memory_store"
     ) -> None:
         if not table_name.isidentifier() or not session_id.isidentifier():
             raise InvalidInput("Table name and session ID must be valid Python identifiers.")
@@ -177,25 +174,21 @@ class ThreadEntityStore(BaseEntityStore):
 
     def note(self, name: str, notes: str, *contexts: str) -> None:
         """Replace the notes on a name; ``contexts`` are the texts they were made of."""
-        until_done(lambda: self._put(check_text(name, "a name"), notes, contexts))
+        key, moment = entity_key(check_text(name, "a name")), now()
 
-    def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
-        entry, moment = self._state.get(entity_key(name)), now()
-        blank = EntityNotes(name, "", 0, moment, moment, 0)
-        old = blank if entry is None else msgspec.convert(entry.value, EntityNotes)
-        new = msgspec.structs.replace(
-            old,
-            notes=text,
-            contexts=old.contexts + len(contexts),
-            updated=moment,
-            updates=old.updates + (entry is None or text != old.notes),
-            texts=old.named_in(*contexts),
-        )
-        self._state.put(entity_key(name), msgspec.to_builtins(new), expect=entry.version if entry else 0)
-        return False
+        def put() -> bool:
+            entry = self._state.get(key)
+            blank = EntityNotes(name, "", 0, moment, moment, 0)
+            old = blank if entry is None else msgspec.convert(entry.value, EntityNotes)
+            count, updates = old.contexts + len(contexts), old.updates + (entry is None or notes != old.notes)
+            new = EntityNotes(old.name, notes, count, old.created, moment, updates, old.named_in(*contexts))
+            self._state.put(key, msgspec.to_builtins(new), expect=entry.version if entry else 0)
+            return False
+
+        until_done(put)
 
     def delete(self, key: str) -> None:
-        """Drop a name. Raises ``KeyError`` when there are no notes on it, as a dict does."""
+        """Delete the notes on a name. Raises ``KeyError`` when there are none, as a dict does."""
         if not self._state.drop(entity_key(check_text(key, "a name"))):
             raise KeyError(key)
 
@@ -206,7 +199,7 @@ class ThreadEntityStore(BaseEntityStore):
         self._state.clear()
 
     def named_in(self, text: str) -> list[str]:
-        """The names in a text that there are notes on, in any case."""
+        """The names in a text, in upper or lower case, that have notes."""
         return [one.name for one in self._strategy.named_in(text)]
 
     @property
@@ -243,27 +236,29 @@ class ThreadEntityStore(BaseEntityStore):
         return True
 
 
+@dataclass(eq=False, repr=False)
 class EntityInfo:
-    """What is known of one name: the notes, in how many turns it was named, since when, and how often they changed."""
+    """The notes on one name, with when they were made, how often they changed, and the last 10 texts that named it.
 
-    def __init__(self, name: str) -> None:
-        self.name = check_text(name, "a name")
-        self.info = ""
-        self.contexts: list[str] = []
-        """The last 10 texts that named it; ``context_count`` says how many there were."""
-        self.context_count = 0
-        self.created_at = time.time()
-        self.last_updated = self.created_at
-        self.update_count = 0
+    ``context_count`` is the number of all texts that named it.
+    """
+
+    name: str
+    info: str = ""
+    contexts: list[str] = field(default_factory=list[str])
+    context_count: int = 0
+    created_at: float = field(default_factory=time.time)
+    last_updated: float = field(default_factory=time.time)
+    update_count: int = 0
+
+    def __post_init__(self) -> None:
+        check_text(self.name, "a name")
 
     @classmethod
     def of(cls, notes: EntityNotes) -> EntityInfo:
         """The notes of the core in this form."""
-        info = cls(notes.name)
-        info.info, info.context_count, info.update_count = notes.notes, notes.contexts, notes.updates
-        info.contexts = list(notes.texts)
-        info.created_at, info.last_updated = notes.created.timestamp(), notes.updated.timestamp()
-        return info
+        created, updated = notes.created.timestamp(), notes.updated.timestamp()
+        return cls(notes.name, notes.notes, list(notes.texts), notes.contexts, created, updated, notes.updates)
 
     def initialize_info(self, context: str, llm: LanguageModelLike = None) -> None:
         """Write the first notes. Raises ``ModelError`` when the model fails, and changes nothing then."""
@@ -281,7 +276,7 @@ class EntityInfo:
         self.noted(notes, new_context)
 
     def noted(self, info: str, context: str) -> None:
-        """Take over notes that were made of a text."""
+        """Replace the notes with those made of a text."""
         self.info = info
         self.contexts = [*self.contexts, context][-_MOST_CONTEXTS:]
         self.context_count += 1
@@ -290,14 +285,7 @@ class EntityInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the texts, as plain values; times are seconds since 1970."""
-        return {
-            "name": self.name,
-            "info": self.info,
-            "context_count": self.context_count,
-            "created_at": self.created_at,
-            "last_updated": self.last_updated,
-            "update_count": self.update_count,
-        }
+        return {name: value for name, value in vars(self).items() if name != "contexts"}
 
     def __repr__(self) -> str:
         return f"EntityInfo({self.name!r}, info={shown(self.info)})"
@@ -329,7 +317,7 @@ def _words(content: Any) -> str:
 
 
 class _Naming(BaseChatMemory, ABC):
-    """A memory that asks a model about the last ``k`` rounds."""
+    """A memory that asks a model about the names in the last ``k`` rounds."""
 
     k: int = 2
     human_prefix: str = "Human"
@@ -343,18 +331,23 @@ class _Naming(BaseChatMemory, ABC):
         as_llm(self.llm)
 
     def _recent(self) -> list[BaseMessage]:
-        return self._shown(last_rounds(self._conversation(), self.k))
+        return self._from_core(last_rounds(self._conversation(), self.k))
 
     def _as_text(self, messages: list[BaseMessage]) -> str:
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
 
+    def _asked_names(self, said: str, history: str, text: str) -> list[str]:
+        """The names that the model finds in an input."""
+        asked = filled(self.entity_extraction_prompt, history=history, input=said, text=text)
+        return get_entities(as_llm(self.llm).predict(asked))
+
 
 class ConversationEntityMemory(_Naming):
-    """Notes on the names that the input speaks of, and the last ``k`` rounds.
+    """Notes on the names that the input mentions, and the last ``k`` rounds.
 
     Loading finds the names of the input and keeps them in ``entity_cache``; saving the turn that follows writes the notes
     on those. A turn that is saved without a load before it is searched for its own names. Without an ``llm`` names are
-    found by how they are written, and the notes are the sentences that name them, as they were said.
+    found by how they are written, and the notes are the sentences that name them, unchanged.
     """
 
     entity_summarization_prompt: Prompt = ENTITY_SUMMARIZATION_PROMPT
@@ -376,16 +369,14 @@ class ConversationEntityMemory(_Naming):
 
     @property
     def buffer(self) -> list[BaseMessage]:
-        """All messages of the conversation."""
         return list(self.chat_memory.messages)
 
     @property
     def memory_variables(self) -> list[str]:
-        """``entities`` and the name of the history."""
         return ["entities", self.chat_history_key]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The last rounds, and the notes on each name that the input speaks of; empty for a name that is new.
+        """The last rounds, and the notes on each name that the input mentions; empty for a new name.
 
         Raises ``InvalidInput`` when it is not clear which the input is, ``ModelError`` when the model fails.
         """
@@ -418,7 +409,7 @@ class ConversationEntityMemory(_Naming):
         for name in self.entity_cache:
             old = store.get(name, "") or ""
             written[name] = _described(llm, self.entity_summarization_prompt, name, old, turn, blanks)
-        # Only now: a model that fails half-way must not leave half of the notes of a turn.
+        # Stored only when all notes are written: a model that fails half-way must not leave half of a turn's notes.
         for name, notes in written.items():
             if isinstance(store, ThreadEntityStore):
                 store.note(name, notes, turn)
@@ -427,11 +418,10 @@ class ConversationEntityMemory(_Naming):
             self._infos.setdefault(name, EntityInfo(name)).noted(notes, turn)
 
     def _extract(self, text: str, history: str, turn: str | None = None) -> list[str]:
-        llm, store = as_llm(self.llm), self.entity_store
+        store = self.entity_store
         self._extraction_calls += 1
-        if llm.answers:
-            asked = filled(self.entity_extraction_prompt, history=history, input=text, text=turn or text)
-            return get_entities(llm.predict(asked))
+        if as_llm(self.llm).answers:
+            return self._asked_names(text, history, turn or text)
         known = store.named_in(text) if isinstance(store, ThreadEntityStore) else []
         return list({entity_key(name): name for name in (*known, *named(turn or text))}.values())
 
@@ -448,7 +438,7 @@ class ConversationEntityMemory(_Naming):
         return store.info(name) if isinstance(store, ThreadEntityStore) else self._infos.get(name)
 
     def get_entity_stats(self) -> dict[str, Any]:
-        """How many names there are notes on, how often they were written, and how often names were searched.
+        """How many names have notes, how often the notes were written, and how often names were searched.
 
         With an entity store of your own only what this object wrote is counted.
         """
@@ -509,11 +499,11 @@ class NetworkxEntityGraph:
         self._known.setdefault(knowledge_triple)
 
     def delete_triple(self, knowledge_triple: KnowledgeTriple) -> None:
-        """Drop a fact, if the graph has it."""
+        """Delete a fact, if the graph has it."""
         self._known.pop(knowledge_triple, None)
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Delete all facts."""
         self._known.clear()
 
     def get_triples(self) -> list[tuple[str, str, str]]:
@@ -535,7 +525,6 @@ class NetworkxEntityGraph:
                 self._walk(object_, depth - 1, seen, found)
 
     def _facts(self, subject: str) -> list[tuple[str, str]]:
-        """The predicates and objects of a subject."""
         return [(predicate, object_) for one, predicate, object_ in self._known if one == subject]
 
 
@@ -566,15 +555,16 @@ class ThreadEntityGraph(NetworkxEntityGraph):
         return [(_in_words(one.predicate), one.object) for one in self.strategy.about(subject)]
 
     def _change(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> None:
-        until_done(lambda: self._changed(subject, change))
-
-    def _changed(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> bool:
         # The same state as the strategy's: over a history without a store, it lives in the strategy.
         state, key = self.strategy.state, entity_key(subject)
-        entry = state.get(key)
-        known = change(self.strategy.about(subject))[-MOST_ABOUT_ONE:]
-        state.put(key, {"triples": msgspec.to_builtins(known)}, expect=entry.version if entry else 0)
-        return False
+
+        def put() -> bool:
+            entry = state.get(key)
+            known = change(self.strategy.about(subject))[-MOST_ABOUT_ONE:]
+            state.put(key, {"triples": msgspec.to_builtins(known)}, expect=entry.version if entry else 0)
+            return False
+
+        until_done(put)
 
 
 def _in_words(predicate: str) -> str:
@@ -586,7 +576,7 @@ def _same(one: Triple, other: Triple) -> bool:
 
 
 class ConversationKGMemory(OneVariable, _Naming):
-    """Facts on the names that the input speaks of.
+    """Facts on the names that the input mentions.
 
     Without an ``llm`` facts are read by rule from what people say, and "I" is ``user``. ``k`` is the number of rounds that
     a model is shown before the input.
@@ -602,12 +592,12 @@ class ConversationKGMemory(OneVariable, _Naming):
             self.kg = ThreadEntityGraph(self._conversation())
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """A line, or a message of ``summary_message_cls``, for every name of the input that there are facts on."""
+        """A line, or a message of ``summary_message_cls``, for every name of the input that has facts."""
         names = self.get_current_entities(_words(self._input(inputs)))
         known = {name: self.kg.get_entity_knowledge(name) for name in names}
         lines = [f"On {name}: {'. '.join(facts)}." for name, facts in known.items() if facts]
         if self.return_messages:
-            return {self.memory_key: self._theirs([self.summary_message_cls(content=line) for line in lines])}
+            return {self.memory_key: self._for_history([self.summary_message_cls(content=line) for line in lines])}
         return {self.memory_key: "\n".join(lines)}
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
@@ -625,13 +615,10 @@ class ConversationKGMemory(OneVariable, _Naming):
             self.kg.add_triple(triple)
 
     def get_current_entities(self, input_string: str) -> list[str]:
-        """The names that an input speaks of."""
-        llm = as_llm(self.llm)
-        if not llm.answers:
+        """The names that an input mentions."""
+        if not as_llm(self.llm).answers:
             return [*named(input_string), *([USER] if _SPEAKER_IN(input_string) else [])]
-        history = self._as_text(self._recent())
-        asked = filled(self.entity_extraction_prompt, history=history, input=input_string, text=input_string)
-        return get_entities(llm.predict(asked))
+        return self._asked_names(input_string, self._as_text(self._recent()), input_string)
 
     def get_knowledge_triplets(self, input_string: str) -> list[KnowledgeTriple]:
         """The facts that an input states."""

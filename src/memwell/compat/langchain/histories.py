@@ -1,4 +1,4 @@
-"""Chat histories: where a memory stores a conversation, in this process, in a store of ours, or in a JSON file.
+"""Chat histories, in which a memory stores a conversation: in this process, in a memwell store, or in a JSON file.
 
 ``conversation`` reads any chat history, also one of LangChain's, as a conversation of the core.
 """
@@ -11,8 +11,8 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast, runtime_checkable
@@ -32,11 +32,14 @@ from memwell.compat.langchain.messages import (
     to_core,
 )
 from memwell.errors import Conflict, InvalidInput, Unsupported
+from memwell.filters import id_begins_with
 from memwell.history import History, HistoryReader
+from memwell.history.reading import thread_keys
+from memwell.history.writing import transaction_of
 from memwell.messages import Message
-from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread
+from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread, paged
 from memwell.storage.files import locked, replace_file
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
 from memwell.strategies.state import copy_states
@@ -80,7 +83,6 @@ class BaseChatMessageHistory(ABC):
         """Remove all messages."""
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """The async twin of ``messages``."""
         return await run_blocking(lambda: self.messages)
 
     aadd_messages = asyncify(add_messages)
@@ -95,7 +97,7 @@ class BaseChatMessageHistory(ABC):
 
 
 class ThreadChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a conversation of ours, in any store.
+    """The messages of a memwell conversation, in any store.
 
     ``messages`` is a new list each time; assigning to it replaces the conversation. Raises what the store raises.
     """
@@ -111,9 +113,22 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
     @messages.setter
     def messages(self, messages: Iterable[Any]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         made = [to_core(one) for one in messages]
-        with self._together():
-            self.history.delete()
-            self._add(made)
+        with transaction_of(self.history):
+            backend = self.history.backend
+            if made and backend is not None and "transactions" not in backend.abilities:
+                self._replace(backend, made)
+            else:
+                self.history.delete()
+                self._add(made)
+
+    def _replace(self, backend: Backend, messages: Sequence[Message]) -> None:
+        """Replace the conversation in a store without transactions: a crash leaves too much and loses nothing."""
+        info, (space, prefix) = self.history.info(), thread_keys(self.history.thread)
+        self._add(messages)
+        self.history.log.trim(self.history.thread, info.next if info else 0)
+        scan = partial(backend.kv.scan, space, where=id_begins_with(prefix))
+        for entry in list(paged(lambda cursor: scan(cursor=cursor))):
+            backend.kv.delete(space, entry.key)
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, all or none."""
@@ -136,10 +151,6 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
     def _history_of_a_copy(self) -> History:
         return self.history
 
-    def _together(self) -> AbstractContextManager[None]:
-        backend = self.history.backend
-        return nullcontext() if backend is None else backend.together()
-
     def _add(self, messages: Sequence[Message]) -> None:
         if not messages:
             return
@@ -154,7 +165,7 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
 
 class InMemoryChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation that lasts as long as the object. A deep copy is a conversation of its own."""
+    """A conversation in memory, which lasts as long as the object. A deep copy is a separate conversation."""
 
     def __init__(self, messages: Iterable[Any] | None = None) -> None:
         super().__init__(History(open_backend("memory:"), _THREAD))
@@ -212,7 +223,6 @@ class FileChatMessageHistory(BaseChatMessageHistory):
         return len(self._read()[1])
 
     def between(self, start: int, stop: int) -> list[BaseMessage]:
-        """The messages from place ``start`` up to, but not with, place ``stop``."""
         try:
             return [message_from_dict(one) for one in deepcopy(self._read()[1][start:stop])]
         except InvalidInput as error:
@@ -230,7 +240,7 @@ class FileChatMessageHistory(BaseChatMessageHistory):
 
     def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
         with locked(self._path.with_name(f"{self._path.name}.lock")):
-            # Read again whatever the file's times say: what is missed here would be overwritten.
+            # Read the file again, whatever its times say: a change that is missed here would be overwritten.
             self._read_last = None
             new = change(*self._read())
             try:
@@ -288,7 +298,7 @@ def _journal(path: Path) -> Path:
 
 
 def _finished(path: Path, data: bytes) -> bytes | None:
-    """The file with the append completed that an earlier version was killed in; None when there is none."""
+    """The file with an append completed that an earlier version began; None when there is no such append."""
     journal = _journal(path)
     written = journal.read_bytes()[256:] if journal.exists() else b""
     if sha256(written[32:]).digest() != written[:32]:
@@ -304,19 +314,17 @@ def _finished(path: Path, data: bytes) -> bytes | None:
 class Partial(Protocol):
     """A history that can be read in part: ours over files, Redis and SQL are."""
 
-    def __len__(self) -> int:
-        """How many messages there are."""
-        ...
+    def __len__(self) -> int: ...
 
     def between(self, start: int, stop: int) -> Sequence[Any]:
-        """The messages from place ``start`` up to, but not with, place ``stop``."""
+        """The messages at the positions from ``start`` to before ``stop``; only these are fetched."""
         ...
 
 
 def conversation(chat_memory: Any, *, counter: TokenCounter | None = None) -> HistoryReader:
-    """The conversation of a chat history: its own, or a live view of its messages.
+    """The conversation of a chat history: its own, or a read-only view of its messages, which is always current.
 
-    In a view a message's place is its index, and a round has the number of its human message's place, counted from 1.
+    In a view the number of a round is the index of its human message plus 1.
     Raises ``InvalidInput`` for an object that is no chat history.
     """
     history = getattr(chat_memory, "history", None)
@@ -328,7 +336,7 @@ def conversation(chat_memory: Any, *, counter: TokenCounter | None = None) -> Hi
 
 
 class _ChatReader(HistoryReader):
-    """A view of a chat history."""
+    """A read-only view of a chat history."""
 
     @property
     def tokens(self) -> int:
@@ -356,14 +364,13 @@ class ChatLog(MessageLog):
         source = self._source()
         start = 0 if after is None else max(0, after + 1)
         stop = len(source) if before is None else min(before, len(source))
-        if ids is not None:
-            wanted = set(ids)
-            return [one for one in self._messages(source, start, stop) if one.id in wanted]
         if last is not None:
             start = max(start, stop - check_count(last, "last"))
         if first is not None:
             stop = min(stop, start + check_count(first, "first"))
-        return self._messages(source, start, stop)
+        found = self._numbered(source, start, stop) if start < stop else ()
+        wanted = None if ids is None else set(ids)
+        return [one for one in found if wanted is None or one.id in wanted]
 
     def threads(
         self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
@@ -371,14 +378,13 @@ class ChatLog(MessageLog):
         """The one thread, once it has a message; its ``tokens`` are not counted."""
         source = self._source()
         length = len(source)
-        if not length or cursor is not None or (ids is not None and _THREAD not in set(ids)):
+        if not length or cursor is not None or (ids is not None and _THREAD not in ids):
             return Page([], None)
         rounds = _round_at(source, length - 1)
         info = ThreadInfo(Thread(space, _THREAD), 0, length, length, 0, rounds, self._made, self._made, {})
         return Page([info], None)
 
     def versions(self, thread: Thread, index: int) -> list[Version]:
-        """Nothing: a chat history keeps no versions."""
         return []
 
     def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
@@ -387,9 +393,6 @@ class ChatLog(MessageLog):
 
     def _source(self) -> Partial:
         return self._memory if isinstance(self._memory, Partial) else _Whole(self._memory.messages)
-
-    def _messages(self, source: Partial, start: int, stop: int) -> list[Message]:
-        return list(self._numbered(source, start, stop)) if start < stop else []
 
     def _numbered(self, source: Partial, start: int, stop: int) -> Iterator[Message]:
         found = source.between(start, stop)
@@ -407,7 +410,7 @@ class ChatLog(MessageLog):
 
 
 def _round_at(source: Partial, index: int) -> int:
-    """The round of a place: one above the place of the last human message up to it, 0 when there is none."""
+    """The round of a position: one more than that of the last human message up to it, 0 when there is none."""
     stop, size = index + 1, _LOOK_BACK
     while stop > 0:
         start = max(0, stop - size)

@@ -1,7 +1,7 @@
-"""Import: the conversations of LangChain's own classes in tables and in Redis become conversations of ours.
+"""Import of conversations that LangChain's own classes stored in SQL tables and in Redis.
 
-The source is only read. A conversation has its session's name, with a mark of its origin behind it where another has that
-name already; importing again takes only what is new. ``memwell import`` and ``bring`` import files.
+The source is not changed. A conversation has its session's name, followed by a mark of its origin when that name is taken;
+importing again adds only new messages. ``memwell import`` and ``bring`` import files.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from memwell.compat.langchain.redis import stored_messages
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
 from memwell.runtime.transfer.files import Imported, Piece, Progress, decoded
@@ -37,11 +38,11 @@ def import_sql(
     A message that cannot be read is reported and the others are imported, unless ``strict``. Raises ``NotFound`` when there
     is no such table and ``BackendUnavailable`` when the database cannot be reached.
     """
+    target = as_memory(memory)
     # Only an import from a database needs SQLAlchemy.
-    memory = as_memory(memory)
     tables = import_module("memwell.compat.langchain.sql")
     found = tables.stored_messages(connection, table_name, session_id_field_name)
-    return _imported(memory, *found, remember=remember, strict=strict, progress=progress)
+    return _imported(target, found, remember, strict, progress)
 
 
 def import_redis(
@@ -59,23 +60,17 @@ def import_redis(
     A message that cannot be read is reported and the others are imported, unless ``strict``. Raises ``BackendUnavailable``
     when the server cannot be reached.
     """
-    memory = as_memory(memory)
-    lists = import_module("memwell.compat.langchain.redis")
-    return _imported(
-        memory, *lists.stored_messages(url, key_prefix), remember=remember, strict=strict, progress=progress
-    )
+    return _imported(as_memory(memory), stored_messages(url, key_prefix), remember, strict, progress)
 
 
 def _imported(
     memory: Rememberer,
-    origin: str,
-    total: int,
-    messages: Iterator[tuple[str, int, str]],
-    *,
+    found: tuple[str, int, Iterator[tuple[str, int, str]]],
     remember: bool,
     strict: bool,
     progress: Progress | None,
 ) -> Imported:
+    origin, total, messages = found
     names = OwnNames(memory, origin)
 
     def pieces() -> Iterator[Piece]:

@@ -153,9 +153,11 @@ class AIMessage(BaseMessage):
         extra: Any = fields.get("additional_kwargs")
         if not fields.get("tool_calls") and not fields.get("invalid_tool_calls") and isinstance(extra, Mapping):
             fields |= _provider_calls(cast("Mapping[str, Any]", extra).get("tool_calls"))
-        for field, form in (("tool_calls", _tool_call), ("invalid_tool_calls", _invalid_tool_call)):
-            if field in fields:
-                fields[field] = [form(one) for one in _list(fields[field], field)]
+        if "tool_calls" in fields:
+            fields["tool_calls"] = [_tool_call(one) for one in _list(fields["tool_calls"], "tool_calls")]
+        if "invalid_tool_calls" in fields:
+            given = _list(fields["invalid_tool_calls"], "invalid_tool_calls")
+            fields["invalid_tool_calls"] = [_piece("invalid_tool_call", one, "error") for one in given]
         return fields
 
     def pretty_repr(self, html: bool = False) -> str:
@@ -225,61 +227,52 @@ class RemoveMessage(BaseMessage):
 
 
 class BaseMessageChunk(BaseMessage):
-    """A piece of a message that is still being streamed."""
+    """A piece of a message that is still being streamed. The type of each class below is its name."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.type = cls.__name__
 
 
 class HumanMessageChunk(HumanMessage, BaseMessageChunk):
     """A piece of a human message."""
 
-    type = "HumanMessageChunk"
-
 
 class SystemMessageChunk(SystemMessage, BaseMessageChunk):
     """A piece of an instruction."""
-
-    type = "SystemMessageChunk"
 
 
 class AIMessageChunk(AIMessage, BaseMessageChunk):
     """A piece of a model's message."""
 
-    type = "AIMessageChunk"
     _own: ClassVar[_Defaults] = {**AIMessage._own, "tool_call_chunks": list, "chunk_position": lambda: None}
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = super()._prepared(fields)
         chunks = _list(fields.get("tool_call_chunks", []), "tool_call_chunks")
-        return {**fields, "tool_call_chunks": [_tool_call_chunk(one) for one in chunks]}
+        return {**fields, "tool_call_chunks": [_piece("tool_call_chunk", one, "index") for one in chunks]}
 
 
 class ToolMessageChunk(ToolMessage, BaseMessageChunk):
     """A piece of a tool's answer."""
 
-    type = "ToolMessageChunk"
-
 
 class FunctionMessageChunk(FunctionMessage, BaseMessageChunk):
     """A piece of a function's answer."""
-
-    type = "FunctionMessageChunk"
 
 
 class ChatMessageChunk(ChatMessage, BaseMessageChunk):
     """A piece of a message of a speaker with a role of its own."""
 
-    type = "ChatMessageChunk"
 
-
-_WHOLE = (HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage)
-_PIECES = (
-    HumanMessageChunk,
-    AIMessageChunk,
-    SystemMessageChunk,
-    ToolMessageChunk,
-    FunctionMessageChunk,
-    ChatMessageChunk,
-)
-_CLASSES: dict[str, type[BaseMessage]] = {one.type: one for one in (*_WHOLE, *_PIECES)}
+_CLASSES: dict[str, type[BaseMessage]] = {
+    one.type: one
+    for one in (
+        *(HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage),
+        *(HumanMessageChunk, AIMessageChunk, SystemMessageChunk, ToolMessageChunk, FunctionMessageChunk),
+        ChatMessageChunk,
+    )
+}
 _PLAIN: dict[Role, type[BaseMessage]] = {Role.HUMAN: HumanMessage, Role.SYSTEM: SystemMessage, Role.AI: AIMessage}
 
 
@@ -325,14 +318,10 @@ def _tool_call(call: Any) -> dict[str, Any]:
             raise InvalidInput(f"a tool call has a name, args and an id, not {shown(call)}")
 
 
-def _invalid_tool_call(call: Any) -> dict[str, Any]:
+def _piece(kind: str, call: Any, last: str) -> dict[str, Any]:
+    """A call that is incomplete or cannot be read; ``last`` is the field that only its kind has."""
     given = _mapping(call, "a tool call")
-    return {"type": "invalid_tool_call", **{field: given.get(field) for field in ("id", "name", "args", "error")}}
-
-
-def _tool_call_chunk(call: Any) -> dict[str, Any]:
-    given = _mapping(call, "a tool call")
-    return {**{field: given.get(field) for field in ("name", "args", "id", "index")}, "type": "tool_call_chunk"}
+    return {**{field: given.get(field) for field in ("name", "args", "id", last)}, "type": kind}
 
 
 def _provider_calls(raw: Any) -> dict[str, Any]:
@@ -364,15 +353,11 @@ def kind_of(message: Any) -> str | None:
 
 
 def text_of(content: Content) -> str:
-    """The words of a content."""
-    return content if isinstance(content, str) else "".join(map(_block_text, content))
-
-
-def _block_text(block: str | dict[str, Any]) -> str:
-    if isinstance(block, str):
-        return block
-    text = block.get("text") if block.get("type") == "text" else None
-    return text if isinstance(text, str) else ""
+    """The text of a message's content: its texts and text blocks joined."""
+    if isinstance(content, str):
+        return content
+    texts = (one if isinstance(one, str) else one.get("type") == "text" and one.get("text") for one in content)
+    return "".join(one for one in texts if isinstance(one, str))
 
 
 def _fields_of(message: Any) -> dict[str, Any]:
@@ -388,8 +373,7 @@ _EMPTY = {made: (role, vars(made(""))) for role, made in _PLAIN.items()}
 
 def message_to_dict(message: Any) -> dict[str, Any]:
     """The message in LangChain's layout: its type and its data."""
-    data = _fields_of(message)
-    return {"type": message.type, "data": data}
+    return {"type": getattr(message, "type", None), "data": _fields_of(message)}
 
 
 def messages_to_dict(messages: Iterable[Any]) -> list[dict[str, Any]]:
@@ -446,16 +430,19 @@ def to_core(message: Any) -> Message:
 
 def from_core(message: Message) -> BaseMessage:
     """The core message as one of LangChain's classes; what ``to_core`` made comes back equal."""
-    made = _PLAIN.get(message.role)
-    if made is not None and message.name is None and MARK not in message.metadata:
-        match message.parts:
-            case (Text(text),):
-                return made(text)
-            case ():
-                return made("")
-            case _:
-                pass
-    return message_from_dict(to_langchain(message))
+    text = _plain_text(message)
+    return message_from_dict(to_langchain(message)) if text is None else _PLAIN[message.role](text)
+
+
+def _plain_text(message: Message) -> str | None:
+    """The text of a core message that is nothing but text of a person, a model or the system; None for another."""
+    if message.role not in _PLAIN or message.name is not None or MARK in message.metadata:
+        return None
+    match message.parts:
+        case (Text(text),):
+            return text
+        case _:
+            return None if message.parts else ""
 
 
 def langchain_messages() -> Any:
@@ -491,13 +478,8 @@ def get_buffer_string(
     Raises ``InvalidInput`` (a ``ValueError``) for another format and for a message of unknown type, and
     ``MissingDependency`` for XML without the package langchain-core.
     """
-    names = {
-        "human": human_prefix,
-        "ai": ai_prefix,
-        "system": system_prefix,
-        "function": function_prefix,
-        "tool": tool_prefix,
-    }
+    names = {"human": human_prefix, "ai": ai_prefix, "system": system_prefix}
+    names |= {"function": function_prefix, "tool": tool_prefix}
     if format == "xml":
         prefixes = {f"{kind}_prefix": prefix for kind, prefix in names.items()}
         write = langchain_messages().get_buffer_string
@@ -522,12 +504,13 @@ def _line(message: Any, names: Mapping[str, str]) -> str:
 
 def as_text(messages: Iterable[Message], human_prefix: str = "Human", ai_prefix: str = "AI") -> str:
     """Core messages as ``get_buffer_string`` shows them."""
-    return "\n".join(_core_line(message, human_prefix, ai_prefix) for message in messages)
+    speakers = {Role.HUMAN: human_prefix, Role.AI: ai_prefix, Role.SYSTEM: "System"}
 
+    def line(message: Message) -> str:
+        # Plain text needs no message of LangChain's, which would cost three times as much.
+        text = _plain_text(message)
+        if text is None:
+            return get_buffer_string([from_core(message)], human_prefix, ai_prefix)
+        return f"{speakers[message.role]}: {text}"
 
-def _core_line(message: Message, human_prefix: str, ai_prefix: str) -> str:
-    # Plain text needs no message of LangChain's, which would cost ten times as much.
-    if message.role in _PLAIN and not message.metadata and len(message.parts) == 1 and type(message.parts[0]) is Text:
-        speaker = {Role.HUMAN: human_prefix, Role.AI: ai_prefix}.get(message.role, "System")
-        return f"{speaker}: {message.parts[0].text}"
-    return get_buffer_string([from_core(message)], human_prefix=human_prefix, ai_prefix=ai_prefix)
+    return "\n".join(map(line, messages))

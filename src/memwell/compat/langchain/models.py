@@ -32,8 +32,11 @@ _COUNTS_MESSAGES = "get_num_tokens_from_messages"
 _MOST_COUNTED = 4096
 
 
-class LanguageModel:
-    """A model as the memories see it. ``answers`` is False when no model was given and only tokens can be counted."""
+class LanguageModel(TokenCounter):
+    """A model as the memories use it. ``answers`` is False when no model was given and only tokens can be counted.
+
+    It counts core messages in the model's own tokens, each message once.
+    """
 
     def __init__(self, thing: Any, answer: Callable[[str], Any] | None, name: str) -> None:
         self.name = name
@@ -41,6 +44,11 @@ class LanguageModel:
         self._answer = answer
         self._count_text = _text_counter(thing)
         self._count_messages = _message_counter(thing)
+        self._counted: dict[str, tuple[object, int]] = {}
+
+    @property
+    def encoding(self) -> str:
+        return f"lines of {self.name}"
 
     def predict(self, prompt: str) -> str:
         """The model's answer. Raises ``ModelError`` when it fails, ``BadModelOutput`` when it does not answer in text."""
@@ -60,41 +68,22 @@ class LanguageModel:
 
     def count_message(self, message: Message) -> int:
         """The tokens of one core message: as the model counts messages if it can, else of the message's buffer line."""
-        found = None
-        if self._count_messages is not None:
-            found = answer_of(self.name, self._count_messages, from_core(message))
-        return self.count(as_text([message])) if found is None else self._checked(found)
-
-    def _checked(self, count: Any) -> int:
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise BadModelOutput(f"{self.name} counted {shown(count)} tokens")
-        return count
-
-
-class LineCounter(TokenCounter):
-    """Counts core messages in the model's own tokens, each message once."""
-
-    def __init__(self, llm: LanguageModel) -> None:
-        self._llm = llm
-        self._counted: dict[str, tuple[object, int]] = {}
-
-    @property
-    def encoding(self) -> str:
-        return f"lines of {self._llm.name}"
-
-    def count(self, text: str) -> int:
-        return self._llm.count(text)
-
-    def count_message(self, message: Message) -> int:
         # An edited message keeps its id, so the id alone does not identify what was counted.
         said = (message.role, message.parts, message.name, message.chat_role, message.metadata)
         held = self._counted.get(message.id)
         if held is not None and held[0] == said:
             return held[1]
+        own = self._count_messages
+        found = None if own is None else answer_of(self.name, own, from_core(message))
+        count = self.count(as_text([message])) if found is None else self._checked(found)
         if len(self._counted) >= _MOST_COUNTED:
             self._counted.clear()
-        count = self._llm.count_message(message)
         self._counted[message.id] = (said, count)
+        return count
+
+    def _checked(self, count: Any) -> int:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise BadModelOutput(f"{self.name} counted {shown(count)} tokens")
         return count
 
 
@@ -153,16 +142,12 @@ def _home(thing: Any, name: str) -> str:
 
 
 class Prompt(Protocol):
-    """What a memory needs of a template."""
+    """A template: the names of its blanks, and a method that fills them in."""
 
     @property
-    def input_variables(self) -> Sequence[str]:
-        """The names of its blanks."""
-        ...
+    def input_variables(self) -> Sequence[str]: ...
 
-    def format(self, **values: Any) -> str:
-        """The text with the blanks filled in."""
-        ...
+    def format(self, **values: Any) -> str: ...
 
 
 class PromptTemplate:
@@ -209,7 +194,7 @@ def _pieces(template: str) -> list[tuple[str, str | None]]:
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{shown(template)} is no template: {error}") from None
     for _, blank, _, _ in found:
-        # "{user.password}" would read an attribute, and a template may come from a person who must not.
+        # "{user.password}" would read an attribute, and a template may come from an untrusted person.
         if blank is not None and not blank.isidentifier():
             raise InvalidInput(f"a blank of a template must be a plain name, not {shown(blank)}")
     return [(text, blank) for text, blank, _, _ in found]
@@ -328,7 +313,7 @@ class _RunnableHistory(BaseChatMessageHistory):
         self.inner.clear()
 
 
-def _theirs(value: Any) -> Any:
+def _with_langchains_messages(value: Any) -> Any:
     """A variable's value; a list of our messages as LangChain's."""
     if not isinstance(value, list):
         return value
@@ -352,7 +337,10 @@ def _adapter() -> Any:
             return self.inner.memory_variables
 
         def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-            return {name: _theirs(value) for name, value in self.inner.load_memory_variables(inputs).items()}
+            return {
+                name: _with_langchains_messages(value)
+                for name, value in self.inner.load_memory_variables(inputs).items()
+            }
 
         def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
             self.inner.save_context(inputs, outputs)

@@ -78,8 +78,7 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
             return int(self.redis_client.llen(self.key))
 
     def between(self, start: int, stop: int) -> list[BaseMessage]:
-        """The messages from place ``start`` up to, but not with, place ``stop``; only these are fetched."""
-        # Counted from the end of the list, a place stays the same whatever is added.
+        # Counted from the end of the list, a position stays the same whatever is added.
         return self._range(-stop, -(start + 1)) if start < stop else []
 
     def add_messages(self, messages: Sequence[Any]) -> None:
@@ -105,9 +104,9 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
 
 
 def stored_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages under a prefix, which are only read: their origin, their number, and each as session, place, JSON.
+    """The messages under a prefix: their origin, their number, and each as session, position, JSON.
 
-    They come session by session, with places from 1.
+    They come session by session, with positions from 1. Nothing is written.
     """
     client = _client(url)
     with _translated():
@@ -137,7 +136,7 @@ def _literally(text: str) -> str:
 
 
 class RedisEntityStore(BaseEntityStore):
-    """The notes on each entity of a session, in Redis, for ``ttl`` seconds; reading one keeps it ``recall_ttl`` more.
+    """The notes on each entity of a session, in Redis, for ``ttl`` seconds; a read prolongs that to ``recall_ttl``.
 
     Raises ``BackendUnavailable`` when the server cannot be reached.
     """
@@ -167,7 +166,7 @@ class RedisEntityStore(BaseEntityStore):
             return self.redis_client.getex(self._key(key), ex=self.recall_ttl or None) or default or ""
 
     def set(self, key: str, value: str | None) -> None:
-        """Store the notes on an entity; nothing deletes it."""
+        """Store the notes on an entity; empty notes delete it."""
         if not value:
             self.delete(key)
             return

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.base import OneVariable, check_keys, get_prompt_input_key, value_of
+from memwell.compat.langchain.base import OneVariable, check_keys
 from memwell.compat.langchain.buffers import ConversationTokenBufferMemory
 from memwell.compat.langchain.messages import SystemMessage
 from memwell.compat.langchain.models import PromptTemplate
@@ -24,11 +24,10 @@ from memwell.messages import Message, Role
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space
-from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.storage.sharing import shared_backend
+from memwell.storage.sharing import Store, shared_backend
 from memwell.strategies.state import StrategyState, next_index, until_done
-from memwell.values import check_count, check_text, new_id, shown
+from memwell.values import check_count, check_metadata, check_text, new_id, shown
 from memwell.windows import Round, rounds_of
 
 _MOST_CACHED = 100
@@ -65,7 +64,7 @@ class Document:
 
 
 class VectorStoreRetrieverMemory(OneVariable):
-    """Every turn is a document, and loading finds those that matter for the input.
+    """Stores every turn as a document; loading finds those that are relevant to the input.
 
     Answers of the retriever are cached for the last ``cache_size`` queries, 0 for none, until this memory writes or the
     ``version`` of its vector store, where it has one, changes. A document's metadata has its time, the input, the output
@@ -85,7 +84,7 @@ class VectorStoreRetrieverMemory(OneVariable):
         check_count(self.cache_size, "cache_size")
         self.exclude_input_keys = tuple(self.exclude_input_keys or ())
         self._cached_version: object = None
-        self._query_cache: OrderedDict[str, list[Any]] = OrderedDict()
+        self._query_cache = OrderedDict[str, list[Any]]()
         self._begin()
 
     def _begin(self) -> None:
@@ -95,12 +94,11 @@ class VectorStoreRetrieverMemory(OneVariable):
         self._retrieval_time = 0.0
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The turns that matter for the input: their texts, or the documents with ``return_docs``.
+        """The turns that are relevant to the input: their texts, or the documents with ``return_docs``.
 
         Raises ``InvalidInput`` when it is not clear which the input is, or when it is no text.
         """
-        key = get_prompt_input_key(inputs, self.memory_variables) if self.input_key is None else self.input_key
-        documents = self._retrieved(check_text(value_of(inputs, key, "inputs"), "the input"))
+        documents = self._retrieved(check_text(self._input(inputs), "the input"))
         return {self.memory_key: documents if self.return_docs else "\n".join(one.page_content for one in documents)}
 
     def _retrieved(self, query: str) -> list[Any]:
@@ -134,13 +132,13 @@ class VectorStoreRetrieverMemory(OneVariable):
             # The same inputs have the same id.
             "conversation_id": hashlib.blake2b(str(asked).encode(errors="replace"), digest_size=4).hexdigest(),
         }
-        self._saved += _added(self.retriever, Document(text, metadata))
+        self._saved += _add_document(self.retriever, Document(text, metadata))
         self._contexts_saved += 1
         self._documents_stored += 1
         self._query_cache.clear()
 
     def clear(self) -> None:
-        """Delete the documents that this object has stored, if the store can, and forget cache and figures.
+        """Delete the documents that this object stored, if the store can delete, and reset the cache and the counts.
 
         Documents of others, and of this memory in an earlier process, stay.
         """
@@ -150,7 +148,7 @@ class VectorStoreRetrieverMemory(OneVariable):
         self._begin()
 
     def get_retrieval_stats(self) -> dict[str, Any]:
-        """How many turns were stored, how often and how long the retriever was asked, and what the cache saved."""
+        """How many turns were stored, how often and how long the retriever was asked, and how often the cache answered."""
         loads = self._retrievals + self._cache_hits
         return {
             "total_contexts_saved": self._contexts_saved,
@@ -172,7 +170,7 @@ def _asked(retriever: Any, query: str) -> Sequence[Any]:
     raise InvalidInput(f"a retriever has 'invoke', which {shown(retriever)} has not")
 
 
-def _added(retriever: Any, document: Document) -> list[str]:
+def _add_document(retriever: Any, document: Document) -> list[str]:
     """Store a document by the method that the retriever or its store has, and return the ids that the store gave."""
     store: Any = getattr(retriever, "vectorstore", retriever)
     for owner in (retriever, store):
@@ -184,9 +182,9 @@ def _added(retriever: Any, document: Document) -> list[str]:
 
 
 class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
-    """The last rounds within ``max_token_limit``, and those earlier rounds that matter for the input.
+    """The last rounds within ``max_token_limit``, and earlier rounds that are relevant to the input.
 
-    A round that leaves is stored, with its time, in the retriever; ``save_remainder`` stores those that are still shown.
+    A round that no longer fits is stored, with its time, in the retriever; ``save_remainder`` stores the other rounds too.
     Loading always gives messages: first one with what was found, then the last rounds.
     """
 
@@ -202,7 +200,6 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
 
     @property
     def memory_retriever(self) -> VectorStoreRetrieverMemory:
-        """The memory over the retriever."""
         if self._memory_retriever is None or self._memory_retriever.retriever is not self.retriever:
             self._memory_retriever = VectorStoreRetrieverMemory(retriever=self.retriever)
         return self._memory_retriever
@@ -213,7 +210,7 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         text = PromptTemplate.from_template(self.previous_history_template).format(
             previous_history=found, current_time=datetime.now().astimezone().strftime(_TIMESTAMP)
         )
-        return {self.memory_key: [*self._theirs([SystemMessage(text)]), *self.buffer_as_messages]}
+        return {self.memory_key: [*self._for_history([SystemMessage(text)]), *self.buffer_as_messages]}
 
     def _window(self) -> list[Message]:
         upto = self._stored().read().upto
@@ -226,7 +223,7 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         until_done(lambda: self._store_before(shown_))
 
     def save_remainder(self) -> None:
-        """Store in the retriever also what is still shown, at the end of a session; it is shown no longer."""
+        """Store in the retriever also the rounds that are still shown, at the end of a session; then none is shown."""
         until_done(lambda: self._store_before(None))
 
     asave_remainder = asyncify(save_remainder)
@@ -241,9 +238,9 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         return self._state("langchain-vectors")
 
     def _store_before(self, index: int | None) -> bool:
-        """Store the next rounds below an index in the retriever; whether there may be more.
+        """Store the next rounds below an index in the retriever; returns whether there may be more.
 
-        The state moves only behind what is stored, so rounds whose storing failed are stored again.
+        The state advances after the rounds are stored, so rounds whose storing failed are stored again.
         """
         state = self._stored()
         held = state.read()
@@ -277,13 +274,11 @@ def pieces(text: str, size: int) -> list[str]:
     return [piece for piece in (*found, text.strip()) if piece]
 
 
-# A vector store without LangChain: documents in long-term memory, found by their words and their meaning.
-
-
+_Metadatas: TypeAlias = Sequence[Mapping[str, Any]]
 _WRITTEN = "vectorstore/written"
 
 
-class _TakesAll(Gate):
+class _AdmitsAll(Gate):
     """Admits every text: a document that is stored must be found again."""
 
     def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
@@ -297,25 +292,15 @@ class MemwellVectorStore:
     or LangChain's embeddings.
     """
 
-    def __init__(
-        self,
-        url: str | os.PathLike[str] | Backend = "memory:",
-        *,
-        space: SpaceLike = "vectorstore",
-        embedder: Any = "local",
-    ) -> None:
-        # Each store in memory is one of its own.
+    def __init__(self, url: Store = "memory:", *, space: SpaceLike = "vectorstore", embedder: Any = "local") -> None:
+        # Each store in memory is separate.
         self.backend = open_backend("memory:") if url == "memory:" else shared_backend(url)
         self.space = as_space(space)
-        self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_TakesAll())
+        self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_AdmitsAll())
 
     @classmethod
     def from_texts(
-        cls,
-        texts: Iterable[str],
-        embedding: Any = "local",
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
-        **how: Any,
+        cls, texts: Iterable[str], embedding: Any = "local", metadatas: _Metadatas | None = None, **how: Any
     ) -> MemwellVectorStore:
         """A store with these texts in it."""
         store = cls(embedder=embedding, **how)
@@ -323,24 +308,21 @@ class MemwellVectorStore:
         return store
 
     def add_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        ids: Sequence[str] | None = None,
+        self, texts: Iterable[str], metadatas: _Metadatas | None = None, *, ids: Sequence[str] | None = None
     ) -> list[str]:
         """Store texts, on disk when it returns, and return their ids; a text replaces the stored one of its id.
 
-        Raises ``InvalidInput`` when there are not as many metadata or ids as texts.
+        Raises ``InvalidInput`` when there are not as many metadata or ids as texts, or metadata is not plain JSON data.
         """
         given = [check_text(text, "a document's text") for text in texts]
         for what, values in (("metadatas", metadatas), ("ids", ids)):
             if values is not None and len(values) != len(given):
                 raise InvalidInput(f"there are {len(given)} texts and {len(values)} {what}")
         names = [new_id() for _ in given] if ids is None else list(ids)
+        # Checked before the stored documents of these ids are erased.
+        fields = [check_metadata(one) for one in metadatas or [dict[str, Any]()] * len(given)]
         self._drop(ids or ())
-        for place, (id_, text) in enumerate(zip(names, given, strict=True)):
-            metadata = None if metadatas is None else metadatas[place]
+        for id_, text, metadata in zip(names, given, fields, strict=True):
             self.memory.remember(text, id=id_, metadata=metadata, kind="document", trust="document")
         self._written()
         return names
@@ -369,13 +351,13 @@ class MemwellVectorStore:
         return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
-        """Erase documents for good; a missing one is no error. Without ids nothing is erased."""
+        """Erase documents; a missing one is no error. Without ids nothing is erased."""
         self._drop(ids or ())
         self._written()
         return True
 
     def delete_collection(self) -> None:
-        """Erase all documents for good."""
+        """Erase all documents."""
         self.memory.erase_all()
         self._written()
 
@@ -396,10 +378,8 @@ class MemwellVectorStore:
             self.memory.erase(found)
 
     def _found(self, id_: str) -> Recalled | None:
-        try:
+        with suppress(NotFound):
             return self.memory.get(id_)
-        except NotFound:
-            return None
 
     aadd_texts = asyncify(add_texts)
     aadd_documents = asyncify(add_documents)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from memwell.compat.langchain.histories import BaseChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, message_from_json, message_to_json
@@ -30,8 +30,9 @@ except ImportError as missing:
     raise MissingDependency('histories in SQL need SQLAlchemy: pip install "memwell[sql]"') from missing
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
+T = TypeVar("T")
 DBConnection: TypeAlias = "AsyncEngine | sa.Engine | str"
 """A database: its URL, or an open engine."""
 
@@ -145,76 +146,65 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, oldest first."""
-        return self._read(self._rows())
+        return self._run(self._read)
 
     def get_messages(self) -> list[BaseMessage]:
         """All messages, oldest first."""
         return self.messages
 
     def __len__(self) -> int:
-        with self._session() as session:
-            return session.execute(
-                sa.select(sa.func.count()).select_from(self.sql_model_class).where(self._mine())
-            ).scalar_one()
+        counted = sa.select(sa.func.count()).select_from(self.sql_model_class).where(self._mine())
+        return self._run(lambda session: session.execute(counted).scalar_one())
 
     def between(self, start: int, stop: int) -> list[BaseMessage]:
-        """The messages from place ``start`` up to, but not with, place ``stop``; only these are fetched."""
-        return self._read(self._rows().offset(start).limit(stop - start)) if start < stop else []
+        return self._run(lambda session: self._read(session, start, stop - start)) if start < stop else []
 
     async def aget_messages(self) -> list[BaseMessage]:
         """All messages, oldest first, with an async engine."""
-        async with self._async_session() as session:
-            return [self.converter.from_sql_model(row) for row in (await session.execute(self._rows())).scalars()]
+        return await self._arun(self._read)
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction."""
-        rows = [self.converter.to_sql_model(one, self.session_id) for one in messages]
-        with self._session() as session:
-            session.add_all(rows)
-            session.commit()
+        self._run(self._adding(messages))
 
     async def aadd_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction, with an async engine."""
-        rows = [self.converter.to_sql_model(one, self.session_id) for one in messages]
-        async with self._async_session() as session:
-            session.add_all(rows)
-            await session.commit()
+        await self._arun(self._adding(messages))
 
     async def aadd_message(self, message: Any) -> None:
         """Add one message, with an async engine."""
         await self.aadd_messages([message])
 
     def clear(self) -> None:
-        """Remove all messages of the session."""
-        with self._session() as session:
-            session.execute(sa.delete(self.sql_model_class).where(self._mine()))
-            session.commit()
+        """Delete all messages of the session."""
+        self._run(self._delete)
 
     async def aclear(self) -> None:
-        """Remove all messages of the session, with an async engine."""
-        async with self._async_session() as session:
-            await session.execute(sa.delete(self.sql_model_class).where(self._mine()))
-            await session.commit()
+        """Delete all messages of the session, with an async engine."""
+        await self._arun(self._delete)
 
     def _mine(self) -> Any:
         return getattr(self.sql_model_class, self.session_id_field_name) == self.session_id
 
-    def _rows(self) -> sa.Select[Any]:
-        return sa.select(self.sql_model_class).where(self._mine()).order_by(self.sql_model_class.id.asc())
+    def _read(self, session: orm.Session, offset: int = 0, limit: int | None = None) -> list[BaseMessage]:
+        rows = sa.select(self.sql_model_class).where(self._mine()).order_by(self.sql_model_class.id.asc())
+        found = session.execute(rows.offset(offset or None).limit(limit)).scalars()
+        return [self.converter.from_sql_model(row) for row in found]
 
-    def _read(self, statement: sa.Select[Any]) -> list[BaseMessage]:
-        with self._session() as session:
-            return [self.converter.from_sql_model(row) for row in session.execute(statement).scalars()]
+    def _adding(self, messages: Sequence[Any]) -> Callable[[orm.Session], None]:
+        rows = [self.converter.to_sql_model(one, self.session_id) for one in messages]
+        return lambda session: session.add_all(rows)
 
-    @contextmanager
-    def _session(self) -> Generator[orm.Session]:
+    def _delete(self, session: orm.Session) -> None:
+        session.execute(sa.delete(self.sql_model_class).where(self._mine()))
+
+    def _run(self, work: Callable[[orm.Session], T]) -> T:
         if self.async_mode:
             raise InvalidInput(_WRONG_MODE.format("a sync", "async"))
-        with _translated(), self.session_maker() as session:
-            yield session
+        with _translated(), self.session_maker.begin() as session:
+            return work(session)
 
-    @asynccontextmanager
-    async def _async_session(self) -> AsyncGenerator[AsyncSession]:
+    async def _arun(self, work: Callable[[orm.Session], T]) -> T:
         if not self.async_mode:
             raise InvalidInput(_WRONG_MODE.format("an async", "sync"))
         with _translated():
@@ -222,16 +212,16 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
                 async with self.async_engine.begin() as connection:
                     await connection.run_sync(self.sql_model_class.metadata.create_all)
                 self._table_created = True
-            async with self.session_maker() as session:
-                yield session
+            async with self.session_maker.begin() as session:
+                return await session.run_sync(work)
 
 
 def stored_messages(
     connection: Any, table_name: str, session_id_field_name: str
 ) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
-    """The messages of a table, which is only read: their origin, their number, and each as session, place (from 1), JSON.
+    """The messages of a table: their origin, their number, and each as session, position (from 1), JSON.
 
-    They come session by session. Raises ``NotFound`` when there is no such table or it lacks a column.
+    They come session by session. Nothing is written. Raises ``NotFound`` when there is no such table or it lacks a column.
     """
     if not isinstance(connection, str | sa.Engine):
         raise InvalidInput(f"an import reads through a URL or an Engine, not {shown(connection)}")

@@ -41,7 +41,7 @@ def inner_space(space: SpaceLike, kind: str) -> Space:
 class _KeyValueStore(BaseStore[str, V]):
     """Values by key, in the order of the keys' code points. A batch is stored whole or not at all.
 
-    Stores of different spaces see nothing of each other. Raises ``InvalidInput`` for a key that is empty or too long.
+    A store sees the keys of its own space only. Raises ``InvalidInput`` for a key that is empty or too long.
     """
 
     def __init__(self, url_or_backend: Store = DEFAULT_URL, *, space: SpaceLike = DEFAULT_SPACE) -> None:
@@ -61,7 +61,7 @@ class _KeyValueStore(BaseStore[str, V]):
                 self.backend.kv.put(self.space, key, value)
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Drop keys; a missing key is no error."""
+        """Delete keys; a missing key is no error."""
         with self.backend.together():
             for key in keys:
                 self.backend.kv.delete(self.space, key)
@@ -76,7 +76,6 @@ class _KeyValueStore(BaseStore[str, V]):
                 return
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The async twin of ``yield_keys``."""
         cursor: str | None = None
         while True:
             keys, cursor = await run_blocking(partial(self._keys, prefix, cursor))
@@ -102,10 +101,7 @@ class _KeyValueStore(BaseStore[str, V]):
 
 
 class MemwellStore(_KeyValueStore[Any]):
-    """Values by key: plain JSON data or bytes, which come back as they went in. A batch is stored whole or not at all.
-
-    Stores of different spaces see nothing of each other.
-    """
+    """Values by key: plain JSON data or bytes, which come back as they went in. A batch is stored whole or not at all."""
 
 
 class MemwellByteStore(_KeyValueStore[bytes]):
@@ -120,8 +116,8 @@ class MemwellByteStore(_KeyValueStore[bytes]):
 class MemwellCache(BaseCache):
     """Answers by their whole question: the prompt and the model's settings. Several processes may share it.
 
-    ``ttl`` is for how many seconds an answer is kept; None is until ``clear``. Caches of different spaces see nothing of
-    each other. What is read back is built of langchain-core's own generations and messages and nothing else.
+    ``ttl`` is for how many seconds an answer is kept; None is until ``clear``. A cache sees the answers of its own space
+    only. Reading creates langchain-core's own generations and messages and no other objects.
     """
 
     def __init__(
@@ -147,11 +143,11 @@ class MemwellCache(BaseCache):
         try:
             self.backend.kv.put(self.space, _key(prompt, llm_string), [_kept(one) for one in return_val], ttl=self.ttl)
         except InvalidInput:
-            # The caller has its answer; that it cannot be cached must not take it away.
+            # The caller has its answer already: failing to cache it must not fail the call.
             return
 
     def clear(self, **kwargs: Any) -> None:
-        """Drop every answer of this cache, all or none."""
+        """Delete every answer of this cache, all or none."""
         with self.backend.together():
             while entries := self.backend.kv.scan(self.space, limit=_BLOCK).items:
                 for entry in entries:
@@ -183,9 +179,6 @@ def _generation(kept: dict[str, Any]) -> Generation:
     if issubclass(kind, ChatGeneration):
         return kind(message=messages_from_dict([kept["message"]])[0], generation_info=kept["info"])
     return kind(text=kept["text"], generation_info=kept["info"])
-
-
-# Conversations: langchain-core's ``BaseChatMessageHistory``.
 
 
 class MemwellChatMessageHistory(BaseChatMessageHistory):
@@ -220,11 +213,10 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
             self.history.add(*[one.changed(id=new_id()) for one in made])
 
     def clear(self) -> None:
-        """Drop the conversation with all it holds, for good."""
+        """Delete the conversation."""
         self.history.delete()
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """The async twin of ``messages``."""
         return await run_blocking(lambda: self.messages)
 
     aadd_messages = asyncify(add_messages)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared

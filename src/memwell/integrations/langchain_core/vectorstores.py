@@ -69,12 +69,12 @@ def _local(mode: Mode) -> Embedder:
 
 
 class MemwellVectorStore(VectorStore):
-    """Documents with their vectors in a store of memwell's. Those of different spaces see nothing of each other.
+    """Documents with their vectors in a memwell store. A store sees the documents of its own space only.
 
-    ``embedding`` is any of LangChain's; without one the models that run here are used. A document with the id of a stored
-    one takes its place, and a call stores all of its documents or none. A score is a cosine: the higher the better. A
-    search takes ``filter``, memwell's (``{"city": "Paris", "year": {"$ge": 2020}}``), and raises ``InvalidInput`` for an
-    argument that it does not know, rather than search without it.
+    ``embedding`` is any of LangChain's; by default the local models are used. A document with the id of a stored one
+    replaces it, and a call stores all of its documents or none. A score is a cosine: the higher the better. A search takes
+    ``filter``, memwell's (``{"city": "Paris", "year": {"$ge": 2020}}``), and raises ``InvalidInput`` for an unknown
+    argument.
     """
 
     def __init__(
@@ -114,11 +114,9 @@ class MemwellVectorStore(VectorStore):
         texts: list[str],
         embedding: Embeddings,
         metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
         **kwargs: Any,
     ) -> S:
-        """The async twin of ``from_texts``."""
+        ids = kwargs.pop("ids", None)
         store = await run_blocking(partial(cls, embedding, **kwargs))
         await store.aadd_texts(texts, metadatas, ids=ids)
         return store
@@ -139,29 +137,18 @@ class MemwellVectorStore(VectorStore):
         return self._stored(self._documents(given, metadatas, ids), self.embedding.embed_documents(given))
 
     async def aadd_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: Sequence[str | None] | None = None,
-        **kwargs: Any,
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> list[str]:
-        """The async twin of ``add_texts``."""
         given = list(texts)
-        documents = self._documents(given, metadatas, ids)
+        documents = self._documents(given, metadatas, kwargs.get("ids"))
         vectors = await self.embedding.aembed_documents(given)
         return await run_blocking(partial(self._stored, documents, vectors))
 
     def _documents(
-        self,
-        texts: Sequence[str],
-        metadatas: Sequence[Mapping[str, Any]] | None,
-        ids: Sequence[str | None] | None,
+        self, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
     ) -> list[Record]:
-        """The records to be, checked before an embedder is paid for them."""
-        count = len(texts)
-        metadatas = _as_many("metadatas", metadatas, count)
-        ids = _as_many("ids", ids, count)
+        """The texts as records, checked before an embedder is paid for them."""
+        given = zip(texts, _as_many("metadatas", metadatas, len(texts)), _as_many("ids", ids, len(texts)), strict=True)
         return [
             Record(
                 text=text,
@@ -170,7 +157,7 @@ class MemwellVectorStore(VectorStore):
                 kind="document",
                 metadata=dict(metadata or {}),
             )
-            for text, metadata, id_ in zip(texts, metadatas, ids, strict=True)
+            for text, metadata, id_ in given
         ]
 
     def _stored(self, records: Sequence[Record], vectors: Sequence[Sequence[float]]) -> list[str]:
@@ -182,7 +169,7 @@ class MemwellVectorStore(VectorStore):
         return [record.id for record in records]
 
     def delete(self, ids: list[str] | None = None, *, filter: FilterLike | None = None, **kwargs: Any) -> bool:
-        """Drop the documents of these ids, or those that satisfy ``filter``, or, without either, all of them."""
+        """Delete the documents of these ids, or those that satisfy ``filter``, or, without either, all of them."""
         _refuse(kwargs)
         if ids is not None and filter is not None:
             raise InvalidInput("delete takes 'ids' or 'filter', not both")
@@ -197,113 +184,53 @@ class MemwellVectorStore(VectorStore):
     adelete = asyncify(delete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids that are there, in the order asked."""
+        """The stored documents of these ids, in the order of the ids."""
         return [_document(record) for record in self.backend.index.get(self.space, ids)]
 
     aget_by_ids = asyncify(get_by_ids)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
-    def similarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         """The ``k`` documents nearest in meaning, best first."""
-        return self.similarity_search_by_vector(self.embedding.embed_query(query), k, filter=filter, **kwargs)
+        return self.similarity_search_by_vector(self.embedding.embed_query(query), k, **kwargs)
 
-    def similarity_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
         """The ``k`` documents nearest to a vector, best first."""
-        return [document for document, _ in self._near(embedding, k, filter, kwargs)]
+        return [document for document, _ in self._near(embedding, k, **kwargs)]
 
-    def similarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
-    ) -> list[tuple[Document, float]]:
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
         """The ``k`` documents nearest in meaning, best first, each with its cosine from −1 to 1."""
-        return self._near(self.embedding.embed_query(query), k, filter, kwargs)
+        return self._near(self.embedding.embed_query(query), k, **kwargs)
 
-    async def asimilarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """The async twin of ``similarity_search``."""
-        vector = await self.embedding.aembed_query(query)
-        return await self.asimilarity_search_by_vector(vector, k, filter=filter, **kwargs)
+    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return await self.asimilarity_search_by_vector(await self.embedding.aembed_query(query), k, **kwargs)
 
     async def asimilarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
+        self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """The async twin of ``similarity_search_with_score``."""
         vector = await self.embedding.aembed_query(query)
-        return await run_blocking(partial(self._near, vector, k, filter, kwargs))
+        return await run_blocking(partial(self._near, vector, k, **kwargs))
 
     def max_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
         """Of the ``fetch_k`` nearest documents, ``k`` that differ: ``lambda_mult`` 1 looks at nearness alone, 0 at
         difference alone."""
         vector = self.embedding.embed_query(query)
-        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter, **kwargs)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
 
     async def amax_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
-        """The async twin of ``max_marginal_relevance_search``."""
         vector = await self.embedding.aembed_query(query)
-        return await self.amax_marginal_relevance_search_by_vector(
-            vector, k, fetch_k, lambda_mult, filter=filter, **kwargs
-        )
+        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
 
     def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
+        self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
         """The same for a vector. Raises ``InvalidInput`` for a ``lambda_mult`` that is not from 0 to 1."""
         if not 0 <= lambda_mult <= 1:
             raise InvalidInput(f"lambda_mult must be from 0 to 1, not {shown(lambda_mult)}")
-        hits = self._hits(embedding, max(check_count(k, "k"), check_count(fetch_k, "fetch_k")), filter, kwargs)
+        hits = self._hits(embedding, max(check_count(k, "k"), check_count(fetch_k, "fetch_k")), **kwargs)
         # Hits come without their vectors. One that was deleted in between is left out.
         held = {one.id: one for one in self.backend.index.get(self.space, [hit.record.id for hit in hits])}
         scored = [(held[hit.record.id], hit.score) for hit in hits if hit.record.id in held]
@@ -312,18 +239,16 @@ class MemwellVectorStore(VectorStore):
     asimilarity_search_by_vector = asyncify(similarity_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
     amax_marginal_relevance_search_by_vector = asyncify(max_marginal_relevance_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
-    def _near(
-        self, vector: Sequence[float], k: int, where: FilterLike | None, unknown: Mapping[str, Any]
-    ) -> list[tuple[Document, float]]:
-        return [(_document(hit.record), hit.score) for hit in self._hits(vector, k, where, unknown)]
+    def _near(self, vector: Sequence[float], k: int, **how: Any) -> list[tuple[Document, float]]:
+        return [(_document(hit.record), hit.score) for hit in self._hits(vector, k, **how)]
 
     def _hits(
-        self, vector: Sequence[float], count: int, where: FilterLike | None, unknown: Mapping[str, Any]
+        self, vector: Sequence[float], count: int, *, filter: FilterLike | None = None, **unknown: Any
     ) -> list[Hit]:
         _refuse(unknown)
         if not check_count(count, "k") or not any(vector):
             return []
-        return self.backend.index.near(self.space, vector, limit=count, where=where)
+        return self.backend.index.near(self.space, vector, limit=count, where=filter)
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         # Opposite meanings are not less relevant than unrelated ones, and a stored vector's rounding may go over 1.
@@ -339,7 +264,7 @@ def _as_many(what: str, values: Sequence[Any] | None, count: int) -> Sequence[An
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
-    # A misspelt filter that is passed over would find what it was to keep away.
+    # A search that ignored a misspelt filter would return documents that the caller meant to exclude.
     if unknown:
         raise InvalidInput(f"unknown arguments {', '.join(map(repr, unknown))}; a search narrows by 'filter' alone")
 
@@ -387,8 +312,7 @@ class MemwellRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        found = as_memory(self.memory).recall(query, **self._asked(options))
-        return [_recalled(hit, query) for hit in found]
+        return [_recalled(hit, query) for hit in as_memory(self.memory).recall(query, **self._asked(options))]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memwell.knowledge import Knowledge, read_document
 from memwell.knowledge.choosing import MOST_QUOTED_TOKENS as MOST_TOKENS
-from memwell.knowledge.choosing import Line, Run, announces, lines_of, listing
+from memwell.knowledge.choosing import LineRun, PassageLine, announces, lines_of, listing
 from memwell.knowledge.chunking import Chunking, chunks, plain
 from memwell.knowledge.documents import Parsed
 from memwell.storage import open_backend
@@ -44,7 +44,7 @@ def _markdown(text: str) -> Parsed:
     return read_document(text.encode(), name="x.md")
 
 
-def _all(text: str) -> tuple[Parsed, list[Line]]:
+def _all(text: str) -> tuple[Parsed, list[PassageLine]]:
     parsed = _markdown(text)
     return parsed, lines_of(parsed, 0, len(parsed.text))
 
@@ -149,7 +149,7 @@ def test_a_list_goes_with_the_line_that_opens_it(marked: bool):
     first = next(at for at, line in enumerate(lines) if line.text == "To make it:")
     last = next(at for at, line in enumerate(lines) if line.text == "3. Drink.")
     for at in range(first, last + 1):
-        assert listing(parsed.text, lines, at) == (Run(first, last), True)
+        assert listing(parsed.text, lines, at) == (LineRun(first, last), True)
     assert listing(parsed.text, lines, 0) is None
     assert listing(parsed.text, lines, len(lines) - 1) is None
 
@@ -366,7 +366,7 @@ def test_a_row_of_a_table_is_quoted_alone_with_its_columns(embedded: bool, table
 
 
 @pytest.mark.parametrize("embedded", [True, False])
-def test_what_is_named_exactly_may_stand_above_or_beside(embedded: bool):
+def test_what_is_named_exactly_may_stand_above_or_with_neighbours(embedded: bool):
     heading = _knowing("# 2023\n\nThe shop sold 900 lamps.\n\n# 2024\n\nThe shop sold 700 lamps.", embedded=embedded)
     assert heading.answer("How many lamps did the shop sell in 2023?").text == "The shop sold 900 lamps. [1]"
     assert heading.answer("How many lamps did the shop sell in 2022?").supported is False

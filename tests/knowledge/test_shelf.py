@@ -17,7 +17,7 @@ from memwell.filters import id_begins_with
 from memwell.knowledge import Chunking, Knowledge
 from memwell.knowledge import shelf as vectors
 from memwell.knowledge.chunking import chunks, plain
-from memwell.knowledge.shelf import Manifest, Shelf, text_key
+from memwell.knowledge.shelf import DocumentStore, Manifest, text_key
 from memwell.longterm import embedding
 from memwell.longterm.embedding import MARK
 from memwell.longterm.indexing import DEAD
@@ -29,7 +29,7 @@ from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
 from tests.senses import Sense
 
-# Vectors of chunks: made, owed, and made later.
+# ChunkVectors of chunks: made, owed, and made later.
 
 
 def test_a_text_that_the_embedder_cannot_take_does_not_hold_up_the_others(backend: Backend):
@@ -240,7 +240,7 @@ def test_caches_are_told_of_what_is_removed(backend: Backend):
 
 def test_a_manifest_comes_back_as_it_was(backend: Backend):
     knowledge = filled(knowledge_over(backend))
-    shelf = Shelf(backend, knowledge.space, embedder=None, clock=lambda: knowledge.get("router").time)
+    shelf = DocumentStore(backend, knowledge.space, embedder=None, clock=lambda: knowledge.get("router").time)
     found = {one.document.id: one for one in shelf.manifests()}
     assert [found[one.id].document for one in knowledge.documents()] == knowledge.documents()
     assert isinstance(shelf.required("router"), Manifest)
@@ -254,8 +254,8 @@ def test_a_manifest_comes_back_as_it_was(backend: Backend):
     assert shelf.required("router").stamp == (1, 2, 3), "somebody else was faster"
 
 
-def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> Shelf:
-    return Shelf(
+def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> DocumentStore:
+    return DocumentStore(
         knowledge._shelf.backend,
         knowledge.space,
         embedder=knowledge.embedder,

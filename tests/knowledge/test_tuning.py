@@ -23,12 +23,12 @@ from memwell.knowledge.tuning import (
     OUTCOMES,
     SHARES,
     Bench,
-    Figures,
-    Outcome,
+    QuestionScore,
     QuestionSet,
     RememberingEmbedder,
     SyntheticQuestion,
     Trial,
+    TrialFigures,
     Tried,
     Tuned,
     Verdict,
@@ -155,7 +155,7 @@ def test_any_text_at_all_gives_questions_or_none(texts: list[str], count: int):
         assert 0 <= one.start < one.end <= len(documents[one.document].text)
 
 
-# Figures, against sums done by hand and against a slow oracle that looks at every character
+# TrialFigures, against sums done by hand and against a slow oracle that looks at every character
 
 PLACES = st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(1, 40))
 
@@ -164,29 +164,29 @@ def found(document: str, start: int, length: int) -> Found:
     return Found("id", "x" * length, 1.0, Citation(document, "", "", start, start + length), {}, {}, "asked")
 
 
-def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget: int = 100) -> Outcome:
+def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget: int = 100) -> QuestionScore:
     return outcome(answer, [found(*one) for one in passages], document="a", size=len, budget=budget)
 
 
 @pytest.mark.parametrize(
     ("answer", "passages", "expected"),
     [
-        ((10, 20), [("a", 8, 12)], Outcome(1.0, 1.0)),
-        ((90, 100), [("a", 0, 100)], Outcome(1.0, 0.25)),
-        ((0, 100), [("a", 0, 10)], Outcome(0.0, 0.1)),
-        ((0, 10), [("b", 0, 10)], Outcome(0.0, 0.0)),
-        ((0, 20), [("a", 0, 12), ("a", 5, 10)], Outcome(1.0, (12 / 20 + 3 * 15 / 20) / 4)),
-        ((0, 10), [], Outcome(0.0, 0.0)),
+        ((10, 20), [("a", 8, 12)], QuestionScore(1.0, 1.0)),
+        ((90, 100), [("a", 0, 100)], QuestionScore(1.0, 0.25)),
+        ((0, 100), [("a", 0, 10)], QuestionScore(0.0, 0.1)),
+        ((0, 10), [("b", 0, 10)], QuestionScore(0.0, 0.0)),
+        ((0, 20), [("a", 0, 12), ("a", 5, 10)], QuestionScore(1.0, (12 / 20 + 3 * 15 / 20) / 4)),
+        ((0, 10), [], QuestionScore(0.0, 0.0)),
     ],
 )
 def test_a_score_falls_with_late_and_partial_answers(
-    answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: Outcome
+    answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: QuestionScore
 ):
     assert judged(answer, passages) == pytest.approx(expected, abs=0.03)
 
 
 def test_passages_of_other_documents_take_room():
-    assert judged((0, 10), [("b", 0, 10), ("a", 0, 10)], budget=80) == Outcome(1.0, 0.75)
+    assert judged((0, 10), [("b", 0, 10), ("a", 0, 10)], budget=80) == QuestionScore(1.0, 0.75)
     late = judged((0, 10), [("b", 0, 10)] * 5 + [("a", 0, 10)])
     assert late.found == 0.0 < late.score
 
@@ -203,7 +203,7 @@ def test_the_score_is_that_of_an_oracle_that_reads_on_till_the_budget_ends(
 
 
 def test_figures_are_means_with_an_interval():
-    made = figures([Outcome(1.0, 0.4), Outcome(0.0, 0.2)] * 20, seed=3)
+    made = figures([QuestionScore(1.0, 0.4), QuestionScore(0.0, 0.2)] * 20, seed=3)
     assert (made.recall, made.questions) == (0.5, 40)
     assert made.score == pytest.approx(0.3)
     assert made.low < made.score < made.high
@@ -239,7 +239,7 @@ def bench(embedder: HashEmbedder | None = None) -> Bench:
 
 
 def tried(way: Way, choosing: Sequence[float], held_out: Sequence[float]) -> Tried:
-    halves = ([Outcome(score, score) for score in scores] for scores in (choosing, held_out))
+    halves = ([QuestionScore(score, score) for score in scores] for scores in (choosing, held_out))
     return Tried(way, 1, *halves)
 
 
@@ -404,8 +404,8 @@ def test_the_headings_of_documents_count():
 
 
 def trial(tokens: int, overlap: int, score: float, *, expand: bool = True, rerank: bool = False) -> Trial:
-    held_out = Figures(0.9, score, score - 0.05, min(1.0, score + 0.05), 50)
-    return Trial(Chunking(tokens, overlap), expand, rerank, 120, Figures(0.9, score), held_out)
+    held_out = TrialFigures(0.9, score, score - 0.05, min(1.0, score + 0.05), 50)
+    return Trial(Chunking(tokens, overlap), expand, rerank, 120, TrialFigures(0.9, score), held_out)
 
 
 TUNED = Tuned(

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge.asking import Needs, figures, held, is_code, is_year, leans, named, wanted, without_named
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, in_words
-from memwell.knowledge.documents import Citation, Found, language_code
+from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh, language_code, language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.tokens import default_counter
@@ -139,9 +139,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 def answer_language(language: str | None, question: str) -> str:
     """The language of an answer: the given one, else the question's. Raises ``InvalidInput`` for other languages."""
-    if language is None:
-        return "zh" if language_of(question) == "zh" else "en"
-    return language_code(language, "answers")
+    return en_or_zh(question) if language is None else language_code(language, "answers")
 
 
 class Answerer:

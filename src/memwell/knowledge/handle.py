@@ -17,9 +17,9 @@ from memwell.knowledge.answers import Answer, Answerer, answer_language, checked
 from memwell.knowledge.asking import points
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Document, Found, Parsed, described
-from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
-from memwell.knowledge.recall import Asked, Search
-from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
+from memwell.knowledge.ingest import Ingested, Ingestion, IngestOptions, Progress
+from memwell.knowledge.recall import Search, SearchRequest
+from memwell.knowledge.shelf import DocumentStore, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.journal import PendingWork, knowledge_space
@@ -79,7 +79,7 @@ class Knowledge:
         self.space = knowledge_space(space)
         self.chat = chat
         self._chunking = chunking
-        self._shelf = Shelf(
+        self._shelf = DocumentStore(
             backend, self.space, embedder=embedder, clock=clock, notify=notify, wanted_embedder=wanted_embedder
         )
         self._search = Search(self._shelf, snapshots=snapshots, reranker=reranker, synonyms=synonyms)
@@ -151,7 +151,7 @@ class Knowledge:
         is false. A source that cannot be read is named in the report. ``progress`` is called with the number of finished
         sources and their total. Raises ``InvalidInput`` for an argument that breaks a rule.
         """
-        rules = Rules(
+        options = IngestOptions(
             self.chunking,
             checked_metadata(metadata),
             (patterns,) if isinstance(patterns, str) else tuple(patterns),
@@ -160,7 +160,7 @@ class Knowledge:
             allow_private,
             progress,
         )
-        return Ingestion(self._shelf, rules).run(sources)
+        return Ingestion(self._shelf, options).run(sources)
 
     # Reading
 
@@ -256,7 +256,7 @@ class Knowledge:
         for one in named or ():
             check_id(one, "a document's id")
         return self._search.find(
-            Asked(query, check_count(limit, "limit"), as_filter(where), named, bool(expand), weights)
+            SearchRequest(query, check_count(limit, "limit"), as_filter(where), named, bool(expand), weights)
         )
 
     def answer(

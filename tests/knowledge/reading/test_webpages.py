@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.reading.webpages import (
-    Tag,
+    HtmlTag,
     declared_encoding,
     has_name,
     has_role,
@@ -47,7 +47,7 @@ def test_scripts_are_no_markup():
 
 def test_attributes_are_read_when_asked_for():
     (tag,) = (
-        token for token in tags_and_texts("<a HREF=x title='a>b' hidden data-x=\"&lt;\">") if isinstance(token, Tag)
+        token for token in tags_and_texts("<a HREF=x title='a>b' hidden data-x=\"&lt;\">") if isinstance(token, HtmlTag)
     )
     assert tag.attributes == {"href": "x", "title": "a>b", "hidden": "", "data-x": "<"}
 
@@ -88,7 +88,7 @@ def test_references_of_any_length():
     ],
 )  # fmt: skip
 def test_what_is_not_shown(source: str, hidden: bool):
-    assert is_hidden(Tag("div", source=source)) == hidden
+    assert is_hidden(HtmlTag("div", source=source)) == hidden
 
 
 @given(
@@ -97,17 +97,17 @@ def test_what_is_not_shown(source: str, hidden: bool):
     st.sampled_from("-_ "),
 )
 def test_a_name_counts_as_a_word_and_not_inside_one(name: str, other: str, between: str):
-    assert has_name(Tag("div", source=f' class="{other}{between}{name}"'))
-    assert has_name(Tag("div", source=f' class="x{name.capitalize()}"'))
-    assert not has_name(Tag("div", source=f' class="{other}{name}"'))
-    assert not has_name(Tag("div", source=f' class="has-{name}"'))
-    assert not has_name(Tag("h2", source=f' class="{name}" id="{name}"'))
-    assert not has_name(Tag("section", source=f' id="{name}"'))
+    assert has_name(HtmlTag("div", source=f' class="{other}{between}{name}"'))
+    assert has_name(HtmlTag("div", source=f' class="x{name.capitalize()}"'))
+    assert not has_name(HtmlTag("div", source=f' class="{other}{name}"'))
+    assert not has_name(HtmlTag("div", source=f' class="has-{name}"'))
+    assert not has_name(HtmlTag("h2", source=f' class="{name}" id="{name}"'))
+    assert not has_name(HtmlTag("section", source=f' id="{name}"'))
 
 
 def test_roles_are_told_in_any_case():
-    assert has_role(Tag("div", source=' ROLE=" Navigation "'))
-    assert not has_role(Tag("div", source=' role="main" title="navigation"'))
+    assert has_role(HtmlTag("div", source=' ROLE=" Navigation "'))
+    assert not has_role(HtmlTag("div", source=' role="main" title="navigation"'))
 
 
 PAGE = """<!doctype html><html lang="zh-CN"><head><title>员工 &amp; 手册</title>

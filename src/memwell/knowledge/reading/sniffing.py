@@ -240,7 +240,7 @@ _JSON_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+[\"}]|\[\s*+[\[{\"\]])"
 _HEAD = 4096
 
 
-class Kind(msgspec.Struct, frozen=True):
+class FileType(msgspec.Struct, frozen=True):
     """The media type of a file; ``certain`` when its bytes say so, or its name does and they agree."""
 
     media_type: str
@@ -265,7 +265,7 @@ def media_type_of(head: bytes, name: str = "") -> str:
     return JSON if _JSON_HEAD.match(head[:_HEAD]) else PLAIN
 
 
-def kind_of(data: bytes, name: str, media_type: str | None) -> Kind:
+def kind_of(data: bytes, name: str, media_type: str | None) -> FileType:
     """What a whole file is, with what its sender says of it.
 
     Raises ``UnreadableDocument`` for what is not read: archives, pictures, formats not supported, names that lie.
@@ -273,17 +273,17 @@ def kind_of(data: bytes, name: str, media_type: str | None) -> Kind:
     by_bytes = media_type_of(data, name)
     said = _said(name, media_type)
     if by_bytes in (PDF, DOCX):
-        return Kind(by_bytes, warning=_lie(said, by_bytes))
+        return FileType(by_bytes, warning=_lie(said, by_bytes))
     if by_bytes not in _TEXTUAL:
         _refuse(data, by_bytes, said)
     if said and said not in _TEXTUAL:
         if by_bytes != HTML:
             message = f"it is called {said}, but its bytes are those of a text"
             raise UnreadableDocument(message, reason="not-what-it-says")
-        return Kind(HTML, warning=_lie(said, HTML))
+        return FileType(HTML, warning=_lie(said, HTML))
     if by_bytes == HTML:
-        return Kind(HTML, warning=_lie(said, HTML) if said != PLAIN else "")
-    return Kind(said) if said else Kind(by_bytes, certain=False)
+        return FileType(HTML, warning=_lie(said, HTML) if said != PLAIN else "")
+    return FileType(said) if said else FileType(by_bytes, certain=False)
 
 
 def _said(name: str, media_type: str | None) -> str:

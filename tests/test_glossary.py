@@ -39,7 +39,7 @@ RETIRED = re.compile(
 STILL_USED = {
     "cli": 30, "compat": 13, "knowledge": 1, "longterm": 2, "runtime": 133, "service": 79, "storage": 61, "testing": 20,
 }  # fmt: skip
-"""How often each room may still use them. The numbers only shrink; knowledge and longterm have the earlier names of methods."""
+"""How often each room may still use them. The numbers only shrink; knowledge and longterm keep earlier names of methods."""
 
 
 COMMENT = re.compile(r"(?:^|  )# .*$", re.MULTILINE)

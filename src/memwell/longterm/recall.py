@@ -308,7 +308,7 @@ class RecallingMemory(MemoryBase):
     acount = asyncify(count)
 
 
-class Scored(Protocol):
+class ScoredHit(Protocol):
     """A hit with a score that is the sum of the shares of its signals."""
 
     @property
@@ -317,7 +317,7 @@ class Scored(Protocol):
     def signals(self) -> dict[str, Signal]: ...
 
 
-H = TypeVar("H", bound=Scored)
+H = TypeVar("H", bound=ScoredHit)
 
 
 def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[str]) -> list[H]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memwell.errors import FileError, InvalidInput, MissingDependency, ModelError
-from memwell.knowledge import Knowledge, read_document
+from memwell.errors import FileError, InvalidInput, ModelError
+from memwell.knowledge import Knowledge
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.tuning import (
@@ -25,7 +24,6 @@ from memwell.knowledge.tuning import (
     Bench,
     QuestionScore,
     QuestionSet,
-    RememberingEmbedder,
     SyntheticQuestion,
     Trial,
     TrialFigures,
@@ -50,14 +48,6 @@ FACTS, CHINESE, PASSAGES = ([plain(text) for text in texts] for texts in (facts(
 DOCUMENTS = [*FACTS, *CHINESE]
 
 # A part of the documents
-
-
-def test_one_long_document_gives_a_stretch():
-    whole = plain("\n\n".join(facts(1, 500)))
-    (part,) = sample([whole], 2_000, seed=4)
-    assert part.text in whole.text
-    assert 1_800 <= len(part.text) <= 2_000
-    assert len({one.text for seed in range(5) for one in sample([whole], 2_000, seed=seed)}) > 1
 
 
 @given(st.integers(200, 100_000), st.integers(0, 50))
@@ -107,12 +97,6 @@ def test_the_answer_stands_in_the_document_and_has_words_of_the_question(documen
         assert set(query_terms(one.text)) & set(query_terms(answer)), one
 
 
-def test_facts_give_questions_about_sentences_and_passages_about_wholes():
-    assert all(one.end - one.start < 300 for one in all_of(FACTS))
-    wholes = [one for one in all_of(PASSAGES) if one.end - one.start > 600]
-    assert len(wholes) >= 20
-
-
 def test_a_question_points_to_few_places():
     for one in all_of(FACTS):
         asked = set(query_terms(one.text))
@@ -121,25 +105,6 @@ def test_a_question_points_to_few_places():
     for one in all_of(PASSAGES):
         answer = PASSAGES[one.document].text[one.start : one.end]
         assert len(answer) > 600 or answer.startswith(("One begins", "At the very end"))
-
-
-def test_a_list_goes_with_the_words_that_announce_it():
-    lead = "To prime the Kestrel pump after a long winter, do the following things one after the other:"
-    items = "\n".join(
-        f"- Then turn the valve number {number} slowly until the {word} needle stands still."
-        for number, word in enumerate(("red", "green", "blue", "white", "black"), 1)
-    )
-    text = f"{lead}\n\n{items}"
-    parsed = Parsed(text, (Block("paragraph", 0, len(lead)), Block("list", len(lead) + 2, len(text))))
-    wholes = [one for one in all_of([parsed, *FACTS[:1]], 60) if one.document == 0 and one.end - one.start > 200]
-    assert [(one.start, one.end) for one in wholes] == [(0, len(text))]
-
-
-def test_a_text_without_paragraphs_is_asked_about_in_both_halves():
-    for text in (" ".join(facts()).replace("\n\n", " "), "".join(chinese_facts()).replace("\n\n", "")):
-        made = make_questions([plain(text)], 40)
-        assert len(made.choosing) == len(made.held_out) == 20
-        assert all(one.end - one.start < 300 for one in (*made.choosing, *made.held_out))
 
 
 def test_code_and_headings_are_not_asked_about():
@@ -183,12 +148,6 @@ def test_a_score_falls_with_late_and_partial_answers(
     answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: QuestionScore
 ):
     assert judged(answer, passages) == pytest.approx(expected, abs=0.03)
-
-
-def test_passages_of_other_documents_take_room():
-    assert judged((0, 10), [("b", 0, 10), ("a", 0, 10)], budget=80) == QuestionScore(1.0, 0.75)
-    late = judged((0, 10), [("b", 0, 10)] * 5 + [("a", 0, 10)])
-    assert late.found == 0.0 < late.score
 
 
 @given(st.integers(0, 50), st.integers(1, 50), st.lists(PLACES, max_size=8), st.sampled_from([8, 40, 160]))
@@ -279,16 +238,6 @@ def test_a_text_is_embedded_once_and_a_repeated_trial_costs_nothing():
 def test_an_embedder_that_fails_ends_the_measuring(fails_after: int):
     with pytest.raises(ModelError, match="out of service"):
         bench(Counting(fails_after)).tried(OTHER)
-
-
-def test_remembered_vectors_are_those_of_the_embedder():
-    inner = HashEmbedder(64)
-    remembering = RememberingEmbedder(inner)
-    texts = ["one", "two", "one", ""]
-    for _ in range(2):
-        assert np.array_equal(remembering.embed(texts), inner.embed(texts))
-    assert remembering.embed([]).shape == (0, 64)
-    assert (remembering.name, remembering.dimensions) == (inner.name, inner.dimensions)
 
 
 # The whole
@@ -392,14 +341,6 @@ def test_bad_input_is_refused(options: dict[str, object]):
         quick(**{"texts": facts()[:1], **options})
 
 
-def test_the_headings_of_documents_count():
-    text = "\n\n".join(f"# Tool {number}\n\n{fact}" for number, fact in enumerate(facts()[0].split("\n\n")[:30]))
-    parsed = read_document(text.encode(), name="tools.md")
-    knowledge = Knowledge(open_backend("memory:"), "reader")
-    knowledge.add(parsed, id="tools")
-    assert quick(knowledge).trials == quick([parsed]).trials != quick([parsed.text]).trials
-
-
 # The report
 
 
@@ -491,16 +432,3 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path):
     with pytest.raises(FileError, match="nowhere"):
         TUNED.plot(tmp_path / "nowhere" / "tuned.png")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    real = builtins.__import__
-
-    def without(name: str, *arguments: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingDependency, match=r"memwell\[plots\]"):
-        TUNED.plot(tmp_path / "tuned.png")

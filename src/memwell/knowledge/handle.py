@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
-from memwell.filters import Filter, FilterLike, as_filter, holds
+from memwell.filters import FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import points
 from memwell.knowledge.chunking import Chunking, plain
@@ -52,6 +52,10 @@ class _Entry(NamedTuple):
     text: str
     time: datetime
     metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, one: Document) -> _Entry:
+        return cls(one.id, one.media_type, one.title, one.time, one.metadata)
 
 
 class Knowledge:
@@ -131,8 +135,10 @@ class Knowledge:
             metadata=own,
         )
         known = None if id is None else self._shelf.manifest(document.id)
-        if known is not None and _same(known.document, document):
-            return known.document
+        if known is not None:
+            stored = known.document
+            if replace(document, chunks=stored.chunks, time=stored.time, modified=stored.modified) == stored:
+                return stored
         return self._shelf.put(document, parsed, self.chunking)[0]
 
     def ingest(
@@ -169,8 +175,8 @@ class Knowledge:
         type, too). Raises ``InvalidInput`` for a filter that breaks a rule.
         """
         wanted = as_filter(where)
-        found = (manifest.document for manifest in self._shelf.manifests())
-        return [document for document in found if wanted is None or _satisfies(document, wanted)]
+        found = [manifest.document for manifest in self._shelf.manifests()]
+        return found if wanted is None else [one for one in found if holds(wanted, _Entry.of(one))]
 
     def get(self, id: str, /) -> Document:  # noqa: A002
         """One document. Raises ``NotFound``."""
@@ -303,12 +309,3 @@ def _as_parsed(text: str | Parsed) -> Parsed:
     if isinstance(text, Parsed):
         return text
     return plain(check_text(text, "a document's text"))
-
-
-def _same(known: Document, given: Document) -> bool:
-    """Whether a document is stored as given, apart from times."""
-    return replace(given, chunks=known.chunks, time=known.time, modified=known.modified) == known
-
-
-def _satisfies(document: Document, wanted: Filter) -> bool:
-    return holds(wanted, _Entry(document.id, document.media_type, document.title, document.time, document.metadata))

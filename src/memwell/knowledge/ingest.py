@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from hashlib import blake2b, sha256
@@ -63,7 +63,12 @@ def files_under(
                 inner.append(found)
             elif entry.is_file(follow_symlinks=False) and _is_wanted(found.relative_to(root), patterns):
                 yield found
-            elif on_link is not None and entry.is_symlink() and _might_lead(found, root, patterns):
+            elif (
+                on_link is not None
+                and entry.is_symlink()
+                # Else no wanted file is missed because it is not followed.
+                and (_is_wanted(found.relative_to(root), patterns) or os.path.isdir(found))
+            ):
                 on_link(found)
         waiting.extend(reversed(inner))
 
@@ -80,11 +85,6 @@ def _entries(
         on_error(folder, error)
         return []
     return sorted(kept, key=lambda entry: entry.name)
-
-
-def _might_lead(link: Path, root: Path, patterns: Sequence[str]) -> bool:
-    """Whether wanted files may be missed because a link is not followed."""
-    return _is_wanted(link.relative_to(root), patterns) or os.path.isdir(link)
 
 
 def _is_wanted(inside: Path, patterns: Sequence[str]) -> bool:
@@ -336,7 +336,8 @@ class Ingestion:
 
     def _has_metadata(self, known: Manifest) -> bool:
         """Whether a document has the metadata that is given now."""
-        return _within(self._options.metadata, known.document.metadata)
+        held = known.document.metadata
+        return all(key in held and held[key] == value for key, value in self._options.metadata.items())
 
     # The end
 
@@ -423,10 +424,6 @@ def _is_gone(source: str) -> bool:
     except OSError:
         return False
     return False
-
-
-def _within(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    return all(key in given and given[key] == value for key, value in wanted.items())
 
 
 def _too_large(source: str, size: int, most: int) -> UnreadableDocument:

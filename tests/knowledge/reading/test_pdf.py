@@ -45,10 +45,6 @@ def test_hyphens_go_unless_the_word_has_one():
     assert joined(["a-", "b-", "c"]) == "abc"
 
 
-def test_chinese_needs_no_space():
-    assert joined(["员工每年", "享有 ten", "days，", "十天"]) == "员工每年享有 ten days，十天"
-
-
 def test_a_first_line_that_is_set_in_begins_a_paragraph():
     lines = set_in(
         [
@@ -64,11 +60,6 @@ def test_a_first_line_that_is_set_in_begins_a_paragraph():
     ]
 
 
-def test_a_few_pages_have_no_running_lines():
-    pages = [[PdfLine("Handbook"), PdfLine("a"), PdfLine("b")]] * 3
-    assert without_running_lines(pages) == pages
-
-
 @given(
     st.lists(st.tuples(st.text("ab中。- ", min_size=1, max_size=8), st.floats(0, 800), st.floats(0, 20)), max_size=12)
 )
@@ -77,26 +68,6 @@ def test_no_letter_is_lost(given_lines: list[tuple[str, float, float]]):
     kept = "".join(paragraph.text for paragraph in paragraphs(lines))
     letters = [character for character in "".join(line.text for line in lines) if character in "ab中。"]
     assert [character for character in kept if character in "ab中。"] == letters
-
-
-def test_a_page_without_blanks_is_joined_in_time():
-    assert len(joined(["字" * 200_000] * 2)) == 400_000
-    assert compounds_in(["a" * 200_000 + "-"]) == frozenset()
-
-
-def test_a_first_line_of_the_same_form_on_every_page_is_text_when_its_numbers_are_its_own():
-    pages = [
-        [
-            PdfLine(f"Report 2024, page {page + 3}"),
-            PdfLine(f"Lot {page * 7919 % 1000 + 1000} was sold."),
-            PdfLine("a"),
-            PdfLine("b"),
-            PdfLine("c"),
-        ]
-        for page in range(1, 9)
-    ]
-    kept = without_running_lines(pages)
-    assert [lines[0].text for lines in kept] == [lines[1].text for lines in pages]
 
 
 @pytest.mark.parametrize(

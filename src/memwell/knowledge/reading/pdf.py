@@ -159,11 +159,7 @@ def _usual(lines: Sequence[PdfLine]) -> _Usual:
     gap = gaps[len(gaps) // 4] if gaps else size * 1.25
     lefts = Counter(round(line.left) for line in lines)
     left = min((place for place, times in lefts.items() if times * 4 >= len(lines)), default=0)
-    return _Usual(min(gap, size * 2.5) if size else gap, left, max(map(_length, lines), default=0))
-
-
-def _length(line: PdfLine) -> int:
-    return len(line.text)
+    return _Usual(min(gap, size * 2.5) if size else gap, left, max((len(line.text) for line in lines), default=0))
 
 
 def _begins_another(gathered: Sequence[PdfLine], line: PdfLine, usual: _Usual) -> bool:
@@ -280,20 +276,17 @@ def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
         broken_off = bool(lines) and not ends_a_sentence(lines[-1].text)
     if not builder:
         raise UnreadableDocument("its pages have no text; they may be scanned pictures", reason="no-text")
+    title = content.about.get("Title", "")
     return builder.parsed(
         "application/pdf",
-        title=_title(content.about.get("Title", "")),
+        # Many programs write the name of a file there.
+        title="" if _NO_TITLE.match(title.strip()) else title,
         pages=len(pages),
         metadata={
             ours: title_of(content.about[theirs]) for theirs, ours in _ABOUT.items() if content.about.get(theirs)
         },
         warnings=(*warnings, *_about_pages(content)),
     )
-
-
-def _title(said: str) -> str:
-    # Many programs write the name of a file there.
-    return "" if _NO_TITLE.match(said.strip()) else said
 
 
 def _about_pages(content: _Content) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memwell.errors import UnreadableDocument
+from memwell.history.media import types_of
 from memwell.values import shown
 
 # Bytes to text
@@ -174,16 +175,8 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "application/vnd.rar"),
     (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
     (b"II*\x00", "image/tiff"),
     (b"MM\x00*", "image/tiff"),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"ID3", "audio/mpeg"),
-    (b"\x1aE\xdf\xa3", "video/webm"),
     (b"\x7fELF", "application/x-elf"),
     (b"SQLite format 3\x00", "application/vnd.sqlite3"),
     (b"PAR1", "application/vnd.apache.parquet"),
@@ -318,10 +311,8 @@ def _by_magic(head: bytes) -> str:
     for magic, media_type in _MAGIC:
         if head.startswith(magic) and (len(magic) > 3 or looks_binary(head)):
             return media_type
-    if head[:4] == b"RIFF":
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}.get(head[8:12], UNKNOWN)
-    if head[4:8] == b"ftyp":
-        return "video/mp4"
+    if looks_binary(head) and (medium := types_of(head)):
+        return medium[0]
     return "application/x-tar" if head[257:262] == b"ustar" else ""
 
 

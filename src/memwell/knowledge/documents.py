@@ -15,9 +15,9 @@ import msgspec
 
 from memwell.errors import UnreadableDocument
 from memwell.language.words import language_code
-from memwell.longterm.ranking import in_words as reasons_in_words
+from memwell.longterm.ranking import why_found
 from memwell.longterm.weights import Signal
-from memwell.values import check_count, check_text
+from memwell.values import check_text
 
 BLOCK_KINDS = ("heading", "paragraph", "list", "code", "table", "row")
 """The kinds of blocks. A ``row`` is a record of a CSV or JSON file."""
@@ -116,16 +116,7 @@ class Found(msgspec.Struct, frozen=True):
 
         Words are named as in ``query``, or else as in what was asked. Raises ``InvalidInput`` for another language.
         """
-        return reasons_in_words(
-            self.signals,
-            text=self.text,
-            speaker="",
-            session="",
-            query=check_text(query, "a query") or self.asked,
-            language=language,
-            most=check_count(most, "most"),
-            asked=self.asked,
-        )
+        return why_found(self, most, check_text(query, "a query") or self.asked, language)
 
     def __str__(self) -> str:
         return self.text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.signals import CANDIDATES, SignalTable, observe
 from memwell.longterm.snapshot import Flags, Snapshot
 from memwell.longterm.weights import Signal, Weights, default_weights
+from memwell.values import check_count, check_text
 
 # The reasons of a hit in words: a few of them with their parts of the score, in English or Chinese.
 
@@ -130,6 +132,32 @@ def in_words(
             phrase = phrases["named"].format(reason=phrase, words=phrases["comma"].join(words))
         named.append(phrases["part"].format(reason=phrase, part=round(100 * part)))
     return phrases["and"].join(named) or phrases["nothing"]
+
+
+class _Hit(Protocol):
+    """A hit of any kind: its text, its signals, and the query that found it."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def signals(self) -> dict[str, Signal]: ...
+    @property
+    def asked(self) -> str: ...
+
+
+def why_found(hit: _Hit, most: int, query: str, language: str, *, speaker: str = "", session: str = "") -> str:
+    """``in_words`` of a hit. Raises ``InvalidInput`` for a query that is no text, and for another language."""
+    check_text(query, "a query")
+    return in_words(
+        hit.signals,
+        text=hit.text,
+        speaker=speaker,
+        session=session,
+        query=query,
+        language=language,
+        most=check_count(most, "most"),
+        asked=hit.asked,
+    )
 
 
 def _only_named(query: str, text: str, speaker: str) -> bool:

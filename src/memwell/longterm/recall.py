@@ -21,7 +21,7 @@ from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, ho
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import in_words, rank
+from memwell.longterm.ranking import rank, why_found
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -66,18 +66,7 @@ class Recalled(msgspec.Struct, frozen=True):
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        check_text(query, "a query")
-        check_count(most, "most")
-        return in_words(
-            self.signals,
-            text=self.text,
-            speaker=self.speaker,
-            session=self.session,
-            query=query,
-            language=language,
-            most=most,
-            asked=self.asked,
-        )
+        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
 
     def __str__(self) -> str:
         return self.text

@@ -41,10 +41,6 @@ from memwell.values import MAX_CONTENT_BYTES
 A_TIME = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=UTC)
 
 
-
-
-
-
 class TestConstruction:
     def test_content_may_be_a_string_a_part_or_several(self):
         expected = (Text("a"),)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from memwell.knowledge.asking import (
     Needs,
     asks_for_many,
-    given,
-    held,
-    held_nearest,
-    leans,
-    named,
-    points,
-    wanted,
+    exact_things,
+    exact_things_in,
+    exact_things_nearest,
+    has_pronoun,
+    kinds_asked,
+    kinds_in,
+    refers_back,
 )
 from memwell.knowledge.synonyms import Synonyms
 
@@ -39,7 +39,7 @@ from memwell.knowledge.synonyms import Synonyms
     ],
 )
 def test_the_words_of_a_question_say_what_it_asks_for(question: str, kinds: set[str]):
-    assert wanted(question) == kinds
+    assert kinds_asked(question) == kinds
 
 
 @pytest.mark.parametrize(
@@ -57,20 +57,20 @@ def test_the_words_of_a_question_say_what_it_asks_for(question: str, kinds: set[
     ],
 )
 def test_a_text_has_it_or_not(kind: str, has: str, has_not: str):
-    assert given(has, frozenset((kind, "advice"))) == {kind}
-    assert given(has_not, frozenset((kind,))) == set()
+    assert kinds_in(has, frozenset((kind, "advice"))) == {kind}
+    assert kinds_in(has_not, frozenset((kind,))) == set()
 
 
 @over(st.text(max_size=60), st.text(max_size=60))
 def test_nothing_is_given_that_was_not_asked_for(question: str, text: str):
-    assert given(text, wanted(question)) <= wanted(question)
-    assert leans(question) >= points(question)
+    assert kinds_in(text, kinds_asked(question)) <= kinds_asked(question)
+    assert refers_back(question) >= has_pronoun(question)
 
 
 @pytest.mark.parametrize("question", ["And what is her number?", "How long is it?", "那它多少钱？", "他的电话是多少？"])
 def test_a_question_may_point_at_what_was_said(question: str):
-    assert leans(question)
-    assert points(question)
+    assert refers_back(question)
+    assert has_pronoun(question)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_question_may_point_at_what_was_said(question: str):
     ],
 )
 def test_what_a_question_names_exactly(question: str, exact: set[str]):
-    assert named(question) == exact
+    assert exact_things(question) == exact
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_what_a_question_names_exactly(question: str, exact: set[str]):
     ],
 )
 def test_which_of_it_a_text_has(text: str, exact: set[str], has: set[str]):
-    assert held(text, frozenset(exact)) == has
+    assert exact_things_in(text, frozenset(exact)) == has
 
 
 @over(st.text("0123456789 .,:-/abE年月周一二三十百千万第号点 day", max_size=40))
 def test_a_text_has_what_it_names_itself(text: str):
-    assert held(text, named(text)) == named(text)
+    assert exact_things_in(text, exact_things(text)) == exact_things(text)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_question_may_ask_for_all_of_something(question: str, expected: bool):
     ],
 )
 def test_the_nearest_time_hides_those_farther_away(contexts: list[str], has: set[str]):
-    assert held_nearest(contexts, frozenset(("2023", "day 4"))) == has
+    assert exact_things_nearest(contexts, frozenset(("2023", "day 4"))) == has
 
 
 # How much of a question a text holds.

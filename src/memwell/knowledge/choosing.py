@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
-from memwell.knowledge.asking import Needs, asks_for_many, given, held_nearest, is_code
+from memwell.knowledge.asking import Needs, asks_for_many, exact_things_nearest, is_code, kinds_in
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
@@ -431,7 +431,7 @@ class Chooser:
             if whole is not None and at == whole.run.first and whole.opened:
                 # The line that introduces a list says what it is about.
                 contexts[0] = reading.said(run)
-            things = held_nearest(contexts, exact.things)
+            things = exact_things_nearest(contexts, exact.things)
             # A code identifies its subject; a year or a number does not.
             if any(map(is_code, things)) or not exact.rest or exact.rest.covered(" ".join(contexts)) >= _ITS_OWN:
                 found |= things
@@ -472,7 +472,7 @@ class Chooser:
     def _held(self, reading: _Reading, at: int, said: str) -> float:
         """How much of the question a text holds, and of the kinds of things it asks for."""
         held = self._needs.covered(f"{reading.lead(at)} {said}")
-        return held + (_OF_ITS_KIND * len(given(said, self._kinds)) / len(self._kinds) if self._kinds else 0.0)
+        return held + (_OF_ITS_KIND * len(kinds_in(said, self._kinds)) / len(self._kinds) if self._kinds else 0.0)
 
     def _compared(self, ranked: list[_Candidate]) -> list[_Candidate]:
         """The best candidates ranked again, by meaning too and with their neighbours."""
@@ -580,7 +580,7 @@ class Chooser:
 
     def _gains(self, reading: _Reading, run: LineRun, longer: LineRun) -> bool:
         said, more = reading.said(run), reading.said(longer)
-        if given(more, self._kinds) > given(said, self._kinds):
+        if kinds_in(more, self._kinds) > kinds_in(said, self._kinds):
             return True
         lead = reading.lead(run.first)
         return self._needs.covered(f"{lead} {more}") - self._needs.covered(f"{lead} {said}") >= _A_GAIN

@@ -14,7 +14,7 @@ from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
-from memwell.knowledge.asking import points
+from memwell.knowledge.asking import has_pronoun
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Document, Found, Parsed, described
 from memwell.knowledge.ingest import Ingested, Ingestion, IngestOptions, Progress
@@ -279,7 +279,7 @@ class Knowledge:
         hits = self.recall(question, limit=limit)
         answerer = Answerer(self._search, question, hits, language, history=history)
         before = said_before(history, question)
-        if before and (points(question) or (not answerer.supported and answerer.leans)):
+        if before and (has_pronoun(question) or (not answerer.supported and answerer.refers_back)):
             hits = self.recall(f"{before}\n{question}", limit=limit)
             wider = Answerer(self._search, question, hits, language, history=history, before=before)
             if wider.supported or (self.chat is not None and wider.support > answerer.support):

@@ -68,10 +68,11 @@ def test_it_is_what_the_store_would_be(done: list[str], owed: list[str]):
 
 def test_nothing_is_written_to_it():
     with open_backend("memory:") as base, open_backend("memory:") as copy:
+        copy.kv.put(SPACE, "key", 1)
         view = ReadOnlyView(base, copy, SPACE)
         record = Record(text="tea", space=SPACE)
         for write in (
-            lambda: view.kv.put(SPACE, "key", 1),
+            lambda: view.kv.put(SPACE, "key", 2),
             lambda: view.kv.delete(SPACE, "key"),
             lambda: view.index.upsert([record]),
             lambda: view.index.delete(SPACE, [record.id]),

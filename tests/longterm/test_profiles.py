@@ -125,9 +125,9 @@ def test_what_is_over_stands_in_no_profile() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidInput, match="en or zh"):
+    with pytest.raises(InvalidInput, match="en and zh"):
         made(TEXTS, language="fr")
-    with pytest.raises(InvalidInput, match="en or zh"):
+    with pytest.raises(InvalidInput, match="en and zh"):
         made(TEXTS).text("fr")
     with pytest.raises(InvalidInput):
         made(TEXTS, limit=0)
@@ -227,5 +227,5 @@ def test_the_summary_in_two_languages() -> None:
 def test_the_summary_of_nobody() -> None:
     assert made([], subject="Ann").summary() == "Ann: nothing is known yet."
     assert made([]).summary("zh") == "用户：还没有任何记录。"
-    with pytest.raises(InvalidInput, match="en or zh"):
+    with pytest.raises(InvalidInput, match="en and zh"):
         made([]).summary("fr")

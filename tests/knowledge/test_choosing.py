@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memwell.knowledge import Knowledge, read_document
 from memwell.knowledge.choosing import MOST_QUOTED_TOKENS as MOST_TOKENS
-from memwell.knowledge.choosing import announces, lines_of
+from memwell.knowledge.choosing import lines_of
 from memwell.knowledge.chunking import Chunking, chunks, plain
 from memwell.knowledge.documents import Parsed
 from memwell.storage import open_backend
@@ -46,24 +46,6 @@ def test_every_line_of_every_chunk_is_where_it_says_and_short_enough(pieces: lis
             assert line.inside == (line.start < chunk.end)
             assert default_counter().count(line.text) <= MOST_TOKENS
             assert not line.text.startswith("#")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Opening hours\n\nFrom nine to five.", True),
-        ("You need:\n\n- flour\n- salt", True),
-        ("开放时间\n\n从九点到五点。", True),
-        ("It is open.\n\nFrom nine to five.", False),
-        ("The code is kiwi\n\nThe alarm is lemon", False),
-        ("Only this", False),
-        ("Code 4711\n\nIt is for the door.", False),
-    ],
-)
-def test_a_line_may_only_announce_what_follows(text: str, expected: bool):
-    lines = lines_of(plain(text), 0, len(text))
-    assert announces(lines, 0) is expected
-    assert not announces(lines, len(lines) - 1)
 
 
 CHOOSING_HOUSE = """# House

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -38,11 +36,6 @@ def test_why_names_the_words_that_were_asked():
     assert found.why() == "same words: parental, leave (60 %); same meaning (40 %)"
     assert found.why(1, language="zh") == "用词相同：parental、leave（60%）"
     assert str(found) == found.text
-
-
-def test_the_reason_crosses_processes():
-    error = pickle.loads(pickle.dumps(UnreadableDocument("no", reason="archive")))  # noqa: S301 - our own
-    assert error.reason == "archive"
 
 
 @given(st.lists(st.text(alphabet=st.characters(), max_size=20), min_size=1, max_size=8))

@@ -267,13 +267,3 @@ def test_a_document_is_restored_once_with_the_vectors_that_fit(backend: Backend,
     assert dict(other.vectors_of(manifest)) == dict(shelf.vectors_of(manifest))
     with pytest.raises(InvalidInput, match="no text"):
         other.restore(replace(manifest.document, id="blank"), plain(" \n"), manifest.chunking, vectors={})
-
-
-def test_a_document_that_cannot_be_restored_leaves_nothing(backend: Backend):
-    shelf = _shelf_of(filled(knowledge_over(open_backend("memory:"), chunking=Chunking(24, 4, 8))))
-    other = _shelf_of(knowledge_over(backend))
-    manifest = shelf.required("handbook")
-    vectors = {key: [1.0] * (n + 3) for n, (key, _) in enumerate(shelf.vectors_of(manifest))}
-    with pytest.raises(InvalidInput):
-        other.restore(manifest.document, shelf.parsed(manifest), manifest.chunking, vectors=vectors)
-    assert (other.count(), other.vectors.pending, backend.facts()["blobs"]) == ((0, 0), 0, 0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memwell.errors import FileError, InvalidInput, ModelError
 from memwell.knowledge import Knowledge
 from memwell.knowledge.chunking import Chunking, plain
-from memwell.knowledge.documents import Block, Citation, Found, Parsed
+from memwell.knowledge.documents import Citation, Found, Parsed
 from memwell.knowledge.tuning import (
     OUTCOMES,
     SHARES,
@@ -105,12 +105,6 @@ def test_a_question_points_to_few_places():
     for one in all_of(PASSAGES):
         answer = PASSAGES[one.document].text[one.start : one.end]
         assert len(answer) > 600 or answer.startswith(("One begins", "At the very end"))
-
-
-def test_code_and_headings_are_not_asked_about():
-    code = "def prime(pump):\n    return pump.valve[0] = open(pump, mode='slow')"
-    assert all_of([Parsed(code, (Block("code", 0, len(code)),))]) == []
-    assert all_of([Parsed("A heading that is long enough", (Block("heading", 0, 29, 1),))]) == []
 
 
 @given(st.lists(st.text(max_size=300), max_size=4), st.integers(2, 10))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm import candidates, signals
-from memwell.longterm.candidates import ParsedQuery, weighted_terms
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import Ranked, rank
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
 from memwell.longterm.weights import SIGNALS, Weights, default_weights
@@ -20,23 +20,6 @@ NOW = datetime(2023, 6, 15, 12, tzinfo=UTC).timestamp()
 
 def ask(text: str) -> ParsedQuery:
     return ParsedQuery.of(text, now=NOW)
-
-
-def test_words_that_only_ask_are_left_out_unless_there_are_no_others() -> None:
-    assert set(weighted_terms("What did Anna paint?")) == {"anna", "paint"}
-    assert weighted_terms("what is it")
-
-
-@pytest.mark.parametrize("text", ["When did it begin?", "In which year was that?", "安娜什么时候来的？"])
-def test_it_knows_when_a_time_is_asked(text: str) -> None:
-    assert ask(text).asks_when
-    assert not ask("Who came?").asks_when
-
-
-@pytest.mark.parametrize("text", ["How many dogs?", "他有多少钱？"])
-def test_it_knows_when_a_number_is_asked(text: str) -> None:
-    assert ask(text).asks_how_many
-    assert not ask("谁来了？").asks_how_many
 
 
 def test_it_reads_past_times_and_leaves_the_present_out() -> None:

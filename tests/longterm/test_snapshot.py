@@ -14,7 +14,6 @@ from memwell.longterm.snapshot import (
     Snapshot,
     SnapshotEntry,
     Speakers,
-    speaker_name,
 )
 from memwell.longterm.weights import SIGNALS, Weights
 
@@ -84,27 +83,6 @@ def test_people_are_named_by_the_first_part_of_their_name() -> None:
     assert speakers.named(["ben", "lee"]) == [ben]
     assert speakers.named(["安娜"]) == [anna]
     assert speakers.named(["lee", ""]) == []
-
-
-def test_roles_are_meant_and_never_named() -> None:
-    speakers = Speakers()
-    user, helper, _ = (speakers.add(name) for name in ("User", "assistant", "system"))
-    assert speakers.meant(asker=True, helper=False) == [user]
-    assert speakers.meant(asker=False, helper=True) == [helper]
-    assert speakers.meant(asker=False, helper=False) == speakers.named(["user", "assistant", "system"]) == []
-    assert [speaker_name(name) for name in ("Assistant", "Ben")] == ["", "Ben"]
-
-
-def test_a_speaker_is_forgotten_with_the_last_record_and_the_number_used_again() -> None:
-    speakers = Speakers()
-    ben = speakers.add("Ben")
-    assert speakers.add("Ben") == ben
-    speakers.remove(ben)
-    assert speakers.named(["ben"]) == [ben]
-    speakers.remove(ben)
-    assert speakers.named(["ben"]) == []
-    assert speakers.add("Ann") == ben
-    assert speakers.named(["ann"]) == [ben]
 
 
 # The pool: what it holds after any changes is what a fresh one would hold.

@@ -790,8 +790,8 @@ def test_a_filter_on_a_space_too_large_to_hold_finds_what_satisfies_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, narrow: bool
 ):
     memory = bench.memory(snapshots=Snapshots(bench.backend.index, most_records=10))
-    for number in range(500):
-        memory.remember(f"tea number {number}", metadata={"of": "me" if not narrow or number % 50 == 0 else "you"})
+    for number in range(200):
+        memory.remember(f"tea number {number}", metadata={"of": "me" if not narrow or number % 20 == 0 else "you"})
     memory.flush()
     asked: list[object] = []
     match = bench.backend.index.match

@@ -142,6 +142,12 @@ def test_a_secret_is_never_learnt(mind: Cognition, model: AugmentedModel, said: 
         assert secret not in model.respond("密码是什么？", user=user).text
 
 
+def test_nothing_is_learnt_from_a_secret_in_an_answer(mind: Cognition) -> None:
+    said = "A vault is a safe whose password: Tr0ub4dor9 opens it."
+    assert AugmentedModel(ScriptedChat([said]), mind).respond("what is a vault?", user="ann").learned == ()
+    assert "Tr0ub4dor9" not in everything(mind)
+
+
 @pytest.mark.parametrize("name", ["门锁的密码", "开机口令", "Wifi password", "Door PIN"])
 def test_what_a_password_is_said_to_be_is_not_learnt_however_it_reads(mind: Cognition, name: str) -> None:
     said = f"{name}是向日葵。" if not name.isascii() else f"{name} is a sunflower."

@@ -120,6 +120,20 @@ def test_nothing_is_learnt_from_a_turn_that_is_gone(mind: Cognition) -> None:
     assert mind.memory.count() == 0
 
 
+def test_threads_that_teach_at_once_leave_one_concept(mind: Cognition) -> None:
+    def work(number: int) -> None:
+        turn = mind.episodic.store("Tea is a drink", user="ann", turn=True)
+        mind.semantic.learn("tea", "a drink of leaves", by="ann", source=turn, user="ann")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.name for one in mind.semantic.concepts()] == ["tea"]
+    assert sum(one.kind == "concept" for one in mind.memory.memories()) == 2
+
+
 def test_a_concept_is_found_by_any_spelling_of_its_name(mind: Cognition) -> None:
     mind.semantic.store("RAG", "检索增强生成：先检索，再生成", related=["检索", "大模型"])
     one = mind.semantic.get("ｒａｇ")

@@ -26,6 +26,7 @@ from memwell.messages import (
     Video,
     ai,
     human,
+    message,
     system,
     tool_result,
 )
@@ -38,7 +39,7 @@ from memwell.windows import paired
 from tests.media_files import film, picture, wav
 
 if TYPE_CHECKING:
-    from tests.history.conftest import Talker
+    from tests.history.conftest import Talker, Watched
 
 
 PNG = picture("PNG")
@@ -61,6 +62,16 @@ def test_bytes_go_beside_the_conversation_and_come_back(history: History):
     assert [part.data for part in media(history)] == [None, None, None]
     assert [part.media_type for part in media(history)] == ["image/png", "audio/wav", "video/mp4"]
     assert media(history)[0].text == "a red square"
+
+
+def test_bytes_in_the_result_of_a_tool_are_moved_too(history: History):
+    history.add(human("draw"), ai((), tool_calls=(ToolCall("c", "draw"),)))
+    [stored] = history.add(history.with_blobs(tool_result("c", (Text("done"), Image(data=PNG)))))
+    result = stored.parts[0]
+    assert isinstance(result, ToolResult)
+    assert isinstance(result.content[1], Image)
+    assert result.content[1].data is None
+    assert history.data_of(result.content[1]) == PNG
 
 
 @pytest.mark.parametrize(
@@ -140,6 +151,13 @@ def test_bytes_cannot_be_copied_to_a_log_alone(history: History, talk: Talker, o
         history.move_to(there)
     assert there.info() is None
     assert history.data_of(media(history)[0]) == PNG
+
+
+def test_a_log_alone_keeps_no_bytes(talk: Talker, watched: Watched):
+    history = talk(store=watched)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(Unsupported, match="a log alone"):
+        history.with_blobs(human(Image(data=PNG)))
+    assert history.data_of(Image(data=PNG)) == PNG
 
 
 def test_data_of_says_why_there_are_none(history: History, store: Backend):
@@ -561,6 +579,16 @@ def test_edited_words_leave_the_calls(history: History):
     assert texts(history.window()) == ["q", "No tools."]
 
 
+def test_nothing_that_was_said_before_is_left_by_an_edit(history: History):
+    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look"), ToolCall("2", "look")]))
+    history.add(
+        message(Role.TOOL, [Text("secret"), ToolResult("1", (Text("secret"),)), ToolResult("2", (Text("secret"),))])
+    )
+    edited = history.edit(2, "gone")
+    assert [(one.call_id, one.text) for one in edited.tool_results] == [("1", "gone"), ("2", "gone")]
+    assert "secret" not in edited.text
+
+
 def test_what_is_not_there_is_not_changed(history: History):
     history.add(human("one"), ai("two"))
     for change in (
@@ -611,6 +639,19 @@ def test_metadata_is_set_key_by_key(history: History):
     with pytest.raises(InvalidInput):
         history.set_metadata(bad=float("inf"))
     assert history.metadata() == {"title": "Trip", "tags": ["a"]}
+
+
+def test_metadata_set_by_two_at_once_is_all_there(store: Backend):
+    def write(name: str) -> None:
+        for number in range(10):
+            History(store, "talk").set_metadata(**{f"{name}{number}": number})
+
+    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(History(store, "talk").metadata()) == 20
 
 
 def test_content_edited_by_two_at_once_loses_no_metadata(store: Backend):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.longterm.audit import KINDS, AuditProblem, AuditReport, Rules, audit
+from memwell.longterm.gate import Policy
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, blobs_space, with_traits
 from memwell.records import Record, Space
 from memwell.storage import open_backend
@@ -46,6 +47,13 @@ def test_secrets_are_to_be_redacted_even_in_what_was_forgotten():
     assert found(report) == [("a", "secret", "secret", "redact"), ("b", "secret", "secret", "redact")]
     assert [action.text for action in report.plan] == ["the key is [api_key]", "密码是[password]"]
     assert report.problems[0].details == {"kinds": "api_key × 1"}
+
+
+def test_personal_data_is_a_problem_only_for_a_policy_that_says_so():
+    record = memory("a", "Write to ann@example.com when you are there")
+    assert look(record).problems == ()
+    strict = look(record, rules=Rules(policy=Policy(personal="refuse")))
+    assert [action.text for action in strict.plan] == ["Write to [email] when you are there"]
 
 
 def test_junk_is_what_the_gate_refuses():

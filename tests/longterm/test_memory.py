@@ -525,6 +525,15 @@ class TestErasing:
         with pytest.raises(NotFound):
             memory.erase(ids[0])
 
+    def test_erasing_one_of_several_leaves_the_facts_of_the_others(self, memory: Memory):
+        ids = [
+            memory.remember(f"I visited Zanzibar and I like {what}.", speaker="Ann").id
+            for what in ("tea", "rice", "figs")
+        ]
+        assert memory.reflect(least=3)
+        memory.erase(ids[0])
+        assert {fact.object for fact in memory.facts_about("Ann", relation="likes")} == {"rice", "figs"}
+
     def test_what_others_were_merged_into_outlives_them(self, bench: Bench, memory: Memory):
         texts_ = [f"Ann really likes green tea with honey in the morning {word}" for word in ("", "now", "too now")]
         memory.remember(texts_)

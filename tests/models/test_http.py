@@ -67,6 +67,14 @@ def test_a_request_that_is_refused_for_now_is_repeated(server: BadServer):
     assert server.seen[0][1]["authorization"] == f"Bearer {KEY}"
 
 
+def test_after_so_many_times_it_gives_up(server: BadServer):
+    server.script = [reply(b"<html>Bad gateway</html>", 502)]
+    link, waits = connect(server)
+    with pytest.raises(ModelError, match="502 Bad Gateway: '<html>"):
+        link.post("x", {})
+    assert (len(server.seen), len(waits)) == (4, 3)
+
+
 def test_what_will_not_get_better_is_not_repeated(server: BadServer):
     server.script = [reply(b'{"error": "no such model"}', 404)]
     link, waits = connect(server)

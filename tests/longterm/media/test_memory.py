@@ -247,6 +247,14 @@ def test_all_kinds_are_found_by_one_question(media: MediaMemory):
         media.recall("lake", kinds=3)  # pyright: ignore[reportArgumentType]
 
 
+def test_plain_recall_finds_media_among_memories(media: MediaMemory):
+    media.memory.remember("Ann likes tea.")
+    item = media.add(PNG, description="海边的日落", features=["沙滩"])
+    assert media.memory.recall("日落", limit=1)[0].id == item.id
+    assert media.memory.recall("沙滩", limit=1)[0].kind == "image"
+    assert found(media.items()) == [item.id]
+
+
 def test_several_media_of_a_session_are_all_kept(media: MediaMemory):
     items = [media.add(picture(colour=(number, 0, 0)), description="a photo", session="s") for number in range(5)]
     other = media.add(PNG, description="a photo", session="t")

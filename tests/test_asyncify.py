@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import threading
 import time
 import warnings
@@ -62,12 +61,6 @@ def test_a_twin_returns_and_raises_what_its_method_does():
 
     assert asyncio.run(use(Counter())) == [1, 6]
     assert asyncio.run(use(Doubling())) == [2, 12]
-
-
-def test_a_twin_is_named_and_documented():
-    assert Counter.aadd.__name__ == "aadd"
-    assert Counter.aadd.__qualname__ == "Counter.aadd"
-    assert "Add some." in (Counter.aadd.__doc__ or "")
 
 
 def test_a_twin_does_not_block_the_loop_and_keeps_the_context():
@@ -289,15 +282,6 @@ def test_a_blocking_twin_does_what_its_method_does():
     assert "Write some." in (Writer.write_sync.__doc__ or "")
 
 
-def test_a_blocking_twin_works_inside_a_running_loop_and_refuses_to_wait_for_its_own():
-    async def use() -> int:
-        return Writer().write_sync("a")
-
-    assert asyncio.run(use()) == 1
-    with pytest.raises(RuntimeError, match="await the coroutine"):
-        Writer().write_inside_sync("a")
-
-
 # A renamed method stays callable under its old name, and says so once.
 
 
@@ -344,8 +328,3 @@ def test_the_old_async_name_awaits_the_new_method():
 def test_a_subclass_that_overrides_the_new_method_has_overridden_the_old_name():
     with pytest.warns(DeprecationWarning, match="settle"):
         assert LargeTank().settle() == "slowly flushed all"
-
-
-def test_the_old_name_has_the_signature_of_the_new_one():
-    assert inspect.signature(Tank.settle) == inspect.signature(Tank.flush)
-    assert Tank.settle.__doc__ == "Deprecated: call ``flush``."

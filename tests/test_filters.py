@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, as_mapping, holds, holds_for_value
@@ -164,43 +163,9 @@ def test_depth_and_size_have_limits():
         as_filter(AnyOf(tuple(Where("a", "eq", n) for n in range(256))))
 
 
-def test_no_filter_is_no_filter():
-    assert as_filter(None) is None
-
-
-@given(st.lists(filters(), max_size=3))
-def test_a_built_filter_is_taken_as_it_is(built: list[Filter]):
-    whole = AllOf(tuple(built))
-    assert as_filter(whole) is whole
-
-
 def test_an_unknown_operator_is_named_as_it_was_written():
     with pytest.raises(InvalidInput, match=r"'\$foo'.*\$contains"):
         as_filter({"year": {"$foo": 1}})
-
-
-@pytest.mark.parametrize(
-    "mapping",
-    [
-        {"city": "Paris"},
-        {"age": {"$gt": 30, "$lt": 65}},
-        {"$or": [{"city": "Paris"}, {"$not": {"vip": True}}]},
-        {"$path": ["address", "city"], "$eq": "Paris"},
-        {"$path": ["$odd"], "$in": [1, None, "x"]},
-        {"$path": ["a", "b"]},
-        {"$and": []},
-    ],
-)
-def test_a_filter_goes_to_a_mapping_and_back(mapping: dict[str, Any]):
-    built = as_filter(mapping)
-    assert built is not None
-    assert as_filter(as_mapping(built)) == built
-
-
-def test_a_path_that_is_none_is_refused():
-    for path in ("city", [], [1], None):
-        with pytest.raises(InvalidInput):
-            as_filter({"$path": path, "$eq": 1})
 
 
 @given(filters())

@@ -17,7 +17,6 @@ from memwell.errors import InvalidInput
 from memwell.records import (
     DEFAULT_SPACE,
     MAX_DIMENSIONS,
-    Page,
     Record,
     Space,
     Thread,
@@ -26,7 +25,7 @@ from memwell.records import (
     pack_half,
     unpack_half,
 )
-from memwell.testing.strategies import ids, metadata, texts, vectors
+from memwell.testing.strategies import ids, vectors
 
 BAD_IDS = [
     ("", "empty"),
@@ -142,13 +141,6 @@ def test_a_vector_that_was_stored_goes_in_untouched():
         Record(text="x", vector=changed)
 
 
-@given(texts(), ids(), metadata(), st.datetimes(timezones=st.just(UTC)))
-def test_a_record_keeps_what_it_is_given(text: str, id_: str, data: dict[str, Any], time: datetime):
-    record = Record(text=text, id=id_, metadata=data, time=time)
-    assert (record.text, record.id, record.metadata, record.time) == (text, id_, data, time)
-    assert record.metadata is not data or data == {}
-
-
 def test_a_time_is_in_utc():
     zone = timezone(timedelta(hours=8))
     assert Record(text="x", time=datetime(2024, 1, 1, 8, tzinfo=zone)).time == datetime(2024, 1, 1, tzinfo=UTC)
@@ -165,23 +157,9 @@ def test_a_time_is_in_utc():
             Record(text="x", time=bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [float("nan"), 2**63, object(), {1: 2}, "\x00", [b"x"]])
-def test_metadata_is_plain_json(bad: Any):
-    with pytest.raises(InvalidInput, match="metadata"):
-        Record(text="x", metadata={"k": bad})
-
-
 def test_a_text_is_large_but_not_boundless():
     with pytest.raises(InvalidInput, match="over"):
         Record(text="x" * (2**24 + 1))
     for bad in (None, 5, b"x", "\x00", "\ud800"):
         with pytest.raises(InvalidInput, match="text"):
             Record(text=bad)  # type: ignore[arg-type]
-
-
-def test_records_of_the_same_moment_have_different_ids():
-    assert len({Record(text="x").id for _ in range(1000)}) == 1000
-
-
-def test_a_page_is_the_last_unless_it_says_so():
-    assert Page([1, 2]).next is None

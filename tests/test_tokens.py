@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import string
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -137,12 +136,6 @@ def test_a_token_is_1_to_128_bytes(text: str) -> None:
         assert size / 128 <= tokens <= size
 
 
-@given(st.lists(st.text(string.ascii_lowercase, min_size=1), min_size=1))
-def test_words_count_one_by_one_with_the_space_before_them(words: list[str]) -> None:
-    count = default_counter().count
-    assert count(" ".join(words)) == count(words[0]) + sum(count(f" {word}") for word in words[1:])
-
-
 @given(texts, st.integers(0, 40), st.sampled_from(ENCODINGS))
 @example(
     " \u0574\u0565\u0562", 1, "o200k_base"
@@ -194,11 +187,6 @@ def test_what_counts_in_a_message() -> None:
     assert counter.count_message(human("Hello", metadata={"long": "x" * 99}, id="y" * 99)) == 3 + 1
 
 
-def test_costs_can_be_set() -> None:
-    free = ExactCounter(costs=MessageCosts(message=0, name=0, image=85, audio=1, video=2))
-    assert free.count_message(human([Image(blob="b"), Audio(blob="b"), Video(blob="b")], name="a")) == 85 + 1 + 2 + 1
-
-
 @given(messages)
 def test_a_kept_count_is_the_count(message: Message) -> None:
     counter = default_counter()
@@ -246,12 +234,6 @@ def test_what_is_no_json_is_refused() -> None:
     call = ToolCall("1", "search", {"q": {1, 2}})
     with pytest.raises(InvalidInput, match="plain JSON"):
         default_counter().count_message(ai(tool_calls=[call]))
-
-
-@pytest.mark.parametrize("limit", [-1, 1.5, True])
-def test_a_limit_is_a_whole_number(limit: Any) -> None:
-    with pytest.raises(InvalidInput, match="limit must be a whole number"):
-        default_counter().truncate("text", limit)
 
 
 def test_an_unknown_encoding_is_named_with_the_known_ones() -> None:

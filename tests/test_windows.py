@@ -153,13 +153,6 @@ def test_more_room_never_loses_anything(conversation: list[Message], budget: int
     assert all(part in large[id_] for id_, parts in small.items() for part in parts)
 
 
-@given(CONVERSATIONS)
-def test_no_room_gives_nothing(conversation: list[Message]):
-    assert all(count(one) == 0 for one in window_of(conversation, 0))
-    if all(one.tokens is None for one in conversation):
-        assert window_of(conversation, 0) == []
-
-
 @given(st.lists(strategies.spoken(Role.SYSTEM), min_size=1, max_size=2), CONVERSATIONS, BUDGETS)
 def test_the_preamble_comes_first_and_counts(preamble: list[Message], conversation: list[Message], budget: int):
     needed = sum(map(count, preamble))
@@ -171,15 +164,6 @@ def test_the_preamble_comes_first_and_counts(preamble: list[Message], conversati
         assert fitted(rounds, budget, count, preamble) == preamble + window_of(conversation, budget - needed)
     shown = [one.changed(hidden=True) for one in preamble]
     assert fitted(rounds, budget, count, shown) == window_of(conversation, budget)
-
-
-@given(strategies.conversations(max_rounds=4).map(placed), BUDGETS)
-def test_rounds_are_kept_whole_from_the_end(conversation: list[Message], budget: int):
-    rounds = later_rounds(conversation)
-    latest = sum(count(one) for round_ in rounds[-1:] for one in round_.messages)
-    window = window_of(conversation, latest + budget)
-    assert any(window == [one for round_ in rounds[at:] for one in round_.messages] for at in range(len(rounds) + 1))
-    assert bool(window) == bool(rounds)
 
 
 # The oracle: try all, and mend one wrong part at a time.
@@ -270,18 +254,6 @@ def may_be_waiting(since: list[Message]) -> bool:
 # Pairs.
 
 
-@given(untidy())
-def test_pairing_twice_changes_nothing_more(conversation: list[Message]):
-    once = paired(conversation)
-    assert_whole_pairs(once)
-    assert paired(once) == once
-
-
-@given(strategies.conversations(max_rounds=4))
-def test_whole_pairs_are_left_as_they_are(conversation: list[Message]):
-    assert paired(conversation) == conversation
-
-
 def call(*ids: str, text: str = "") -> Message:
     return ai(text, tool_calls=[ToolCall(id_, "look") for id_ in ids])
 
@@ -292,12 +264,6 @@ def test_a_call_and_its_result_go_together():
     assert paired([question, call("1"), answer]) == [question, answer]
     assert [one.parts for one in paired([question, call("1", text="so"), answer])][1] == (Text("so"),)
     assert paired([tool_result("1", "too early"), call("1")])[0].tool_calls
-
-
-def test_only_the_unanswered_of_parallel_calls_goes():
-    kept = paired([human("q"), call("1", "2"), tool_result("2", "two"), human("never mind")])
-    assert [part.id for part in kept[1].tool_calls] == ["2"]
-    assert kept[1].tokens is None
 
 
 @pytest.mark.parametrize(
@@ -326,11 +292,6 @@ def test_a_call_does_not_wait_once_the_model_has_gone_on():
     assert [part.id for one in kept for part in one.tool_calls] == ["2", "4", "3"]
 
 
-def test_a_function_stays_with_what_called_it():
-    talk = placed([human("q"), ai("long " * 60), message("function", "f"), ai("a")])
-    assert [one.index for one in window_of(talk, count(talk[0]) + count(talk[2]) + count(talk[3]))] == [0, 3]
-
-
 def test_an_id_that_is_used_again_is_another_call():
     first, second, result = call("1"), call("1"), tool_result("1", "r")
     assert paired([human("q"), first, human("p"), second, result])[1].text == "p"
@@ -339,11 +300,6 @@ def test_an_id_that_is_used_again_is_another_call():
 
 
 # Fronts and steps.
-
-
-def test_a_window_never_begins_with_an_answer_to_a_hidden_question():
-    talk = placed([human("secret", hidden=True), ai("an answer"), human("next"), ai("another")])
-    assert [one.text for one in window_of(talk, 1_000)] == ["next", "another"]
 
 
 def test_a_round_that_a_model_opened_may_be_the_first():
@@ -365,16 +321,6 @@ def test_of_a_round_too_large_the_opening_and_the_last_steps_stay():
     assert [one.index for one in window_of(talk, 60)] == [0, 3, 4, 5]
     assert [one.index for one in window_of(talk, count(talk[0]) + count(talk[5]))] == [0, 5]
     assert window_of(talk, count(talk[0]) - 1) == []
-
-
-def test_parallel_calls_stored_one_by_one_are_one_step():
-    talk = placed([human("q"), call("1"), call("2"), tool_result("1", "x " * 60), tool_result("2", "r"), ai("a")])
-    assert [one.index for one in window_of(talk, 60)] == [0, 5]
-
-
-def test_an_older_round_is_cut_when_the_latest_is_all_hidden():
-    talk = placed([human("q"), ai("long " * 60), ai("a"), human("secret", hidden=True)])
-    assert [one.index for one in window_of(talk, 40)] == [0, 2]
 
 
 def test_a_count_that_a_caller_gave_bounds_what_is_left_of_the_message():
@@ -417,22 +363,10 @@ def test_a_cut_keeps_no_round_without_a_reason(conversation: list[Message], limi
         assert later & {part.id for one in first.messages for part in one.tool_calls}
 
 
-def test_a_result_whose_call_is_nowhere_keeps_nothing():
-    talk = placed([human("1"), ai("a"), human("2"), ai("b"), human("3"), tool_result("nowhere"), ai("c")])
-    assert kept_from(list(rounds_of(talk))[::-1], 1, one_each) == 4
-
-
 def test_a_cut_keeps_the_latest_round_however_large():
     talk = placed([human("1"), human("2"), ai("a"), human("3"), ai("b")])
     for size in (1, 2, 100):
         assert kept_from(list(rounds_of(talk))[::-1], 1, lambda _, size=size: size) == 3
-
-
-def test_results_of_rounds_that_are_kept_for_another_keep_their_calls_too():
-    talk = placed(
-        [call("y"), human("1"), call("a"), human("2"), human("3"), tool_result("y"), human("4"), tool_result("a")]
-    )
-    assert kept_from(list(rounds_of(talk))[::-1], 1, one_each) == 0
 
 
 def test_a_chain_of_late_results_is_kept_whole():
@@ -442,12 +376,6 @@ def test_a_chain_of_late_results_is_kept_whole():
     rounds = list(rounds_of(talk))[::-1]
     assert kept_from(rounds, 1, one_each) == 0
     assert kept_from(rounds[1:], 1, one_each) == 5
-
-
-def test_messages_are_cut_into_their_rounds():
-    talk = placed([system("s"), human("1"), ai("a"), END, ai("b"), human("2")])
-    assert [(round_.number, len(round_.messages)) for round_ in rounds_of(talk)] == [(0, 1), (1, 2), (2, 1), (3, 1)]
-    assert list(rounds_of([])) == []
 
 
 def test_an_instruction_with_a_result_in_it_is_not_among_those_at_the_front() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition import AugmentedModel, Cognition
-from memwell.cognition.augmented import Definition, definitions, related_words
+from memwell.cognition.augmented import definitions
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.language.asking import is_question
 from memwell.messages import Message
@@ -100,30 +100,12 @@ def test_denials_are_told_apart(text: str, concept: str) -> None:
     assert (one.concept, one.denied) == (concept, True)
 
 
-def test_several_sentences_give_several() -> None:
-    found = definitions("Tea is a drink. 咖啡是一种饮料。What is water?")
-    assert found == [Definition("Tea", "a drink"), Definition("咖啡", "一种饮料")]
-
-
 @given(st.text(alphabet=st.sampled_from(list("是不A a is the。.，, means一种 Python\n?“（(")), max_size=300))
 def test_any_text_is_safe_and_what_is_found_stands_in_it(text: str) -> None:
     for one in definitions(text):
         assert one.concept in text
         assert one.definition in text
         assert not is_question(one.definition + "。")
-
-
-def test_a_long_text_is_read_in_no_time() -> None:
-    assert len(definitions("x is " * 50_000)) <= 8
-    assert len(definitions("Tea is a drink. " * 5_000)) == 8
-
-
-def test_related_words_are_those_of_the_definition() -> None:
-    words = related_words("Django", "a web framework written in Python")
-    assert words
-    assert "Django" not in words
-    assert any("framework" in word for word in words)
-    assert related_words("记忆", "大模型记忆机制是检索增强生成的核心")
 
 
 # What users say in turns: who hears what it taught, what is never learnt, and what is left when a turn goes.
@@ -195,15 +177,6 @@ def test_what_is_said_of_a_person_becomes_no_concept(
     assert [one.event for one in mind.episodic.timeline()] == [said]
 
 
-def test_a_word_that_only_begins_as_a_name_does_is_learnt(model: AugmentedModel) -> None:
-    for said, name in (
-        ("黄瓜是一种蔬菜。", "黄瓜"),
-        ("程序员是写代码的人。", "程序员"),
-        ("A nurse is a person.", "nurse"),
-    ):
-        assert model.respond(said, user="ann").learned == (name,)
-
-
 def test_what_a_turn_taught_is_heard_by_who_may_hear_the_turn(mind: Cognition, model: AugmentedModel) -> None:
     mind.semantic.store("茶", "用茶叶泡的饮料")
     model.respond("Project Heron is a secret merger with Acme.", user="ann")
@@ -267,22 +240,6 @@ def test_a_concept_that_another_turn_supports_survives(mind: Cognition, model: A
     mind.memory.erase(turns[1 if first else 0])
     assert mind.semantic.concepts() == []
     assert "yellow" not in everything(mind)
-
-
-def test_what_was_said_before_comes_back_when_a_turn_goes(mind: Cognition, model: AugmentedModel) -> None:
-    model.respond("A canary is a small bird.", user="ann")
-    again = model.respond("A canary is an early warning of trouble.", user="ann").episode
-    assert mind.semantic.get("canary", user="ann").definition == "an early warning of trouble"
-    mind.memory.erase(again)
-    assert mind.semantic.get("canary", user="ann").definition == "a small bird"
-    assert "warning" not in everything(mind)
-
-
-def test_many_meanings_leave_few_rows(mind: Cognition, model: AugmentedModel) -> None:
-    for number in range(9):
-        model.respond(f"A widget is a thing{number} number{number} shape{number}.", user="ann")
-    assert mind.semantic.get("widget", user="ann").definition == "a thing8 number8 shape8"
-    assert sum(one.kind == "concept" for one in mind.memory.memories()) <= 4
 
 
 @pytest.mark.parametrize(
@@ -380,11 +337,6 @@ def test_who_asks_how_is_told_what_to_do(mind: Cognition) -> None:
     assert model.respond("什么是向量数据库？", user="ann").text == "向量数据库是存储向量的数据库。"
 
 
-def test_what_a_concept_is_related_to_is_no_answer(mind: Cognition) -> None:
-    mind.semantic.store("RAG", "answers with sources", related=["retrieval"])
-    assert AugmentedModel(None, mind).respond("What is retrieval?").text.startswith("I don't know")
-
-
 def test_a_turn_that_is_erased_while_the_model_thinks_is_gone(mind: Cognition) -> None:
     def chat(messages: Sequence[Message]) -> str:
         mind.memory.erase([one.id for one in mind.episodic.timeline()])
@@ -462,10 +414,6 @@ def fails_slowly(messages: Sequence[Message]) -> str:
 )
 def test_a_chinese_note_is_in_chinese(mind: Cognition, chat: object, said: str, note: str) -> None:
     assert AugmentedModel(chat, mind, language="zh").respond(said).note == note
-
-
-def test_an_english_note_says_what_went_wrong(mind: Cognition) -> None:
-    assert "read timed out" in AugmentedModel(fails_slowly, mind).respond("Where is my hat?").note
 
 
 def test_secrets_do_not_stay(mind: Cognition) -> None:

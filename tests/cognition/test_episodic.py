@@ -34,13 +34,6 @@ def test_emotion_is_a_word_and_a_number(mind: Cognition, event: str, emotion: An
     assert (one.sentiment > 0) - (one.sentiment < 0) == sign
 
 
-def test_the_same_event_twice_is_two_episodes(mind: Cognition, bench: Any) -> None:
-    first = mind.episodic.store("The build failed")
-    bench.pass_time(days=1)
-    second = mind.episodic.store("The build failed")
-    assert [one.id for one in mind.episodic.timeline()] == [first, second]
-
-
 def test_episodes_are_recalled_by_event_and_context_and_user(mind: Cognition) -> None:
     mind.episodic.store("喝了很好的咖啡", context="在京都的小店", user="ann")
     mind.episodic.store("Missed the bus", user="ann")
@@ -90,14 +83,6 @@ def test_secrets_are_not_kept_beside_the_text(mind: Cognition) -> None:
     id_ = mind.episodic.store("hello there", context="password: hunter2xyz!", emotion="password: hunter2xyz!")
     mind.episodic.answered(id_, "your password: hunter2xyz!")
     assert "hunter2xyz" not in str(mind.memory.get(id_))
-
-
-def test_erasing_leaves_nothing(mind: Cognition) -> None:
-    id_ = mind.episodic.store("canary event", context="canary context")
-    mind.episodic.answered(id_, "canary answer")
-    mind.memory.erase(id_)
-    assert mind.episodic.timeline() == []
-    assert mind.episodic.recall("canary") == []
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,10 @@ from memwell.cognition.named import (
     Belief,
     Draft,
     NamedMemories,
-    check_name,
     check_share,
-    check_texts,
-    denies,
     enough_of,
     holds_in,
     key_of,
-    says_same,
 )
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
@@ -100,22 +96,6 @@ def test_a_condition_is_not_met_by_its_opposite() -> None:
     assert [pair for pair in NOT_MET if holds_in(pair[0], [pair[1]])] == []
 
 
-def test_a_condition_may_be_met_by_several_things_together() -> None:
-    assert holds_in("customer, address", ["the customer is here", "an address was given"])
-    assert not holds_in("customer, address", ["the customer is here"])
-
-
-@pytest.mark.parametrize("text", ["非常重要", "特别好", "无线网络", "未来的计划", "级别很高", "a notable knot"])
-def test_some_words_only_look_like_denials(text: str) -> None:
-    assert not denies(text)
-
-
-def test_definitions_say_the_same_in_other_words() -> None:
-    assert says_same("a red planet", "The red planet.")
-    assert says_same("一种检索增强生成技术", "检索增强生成技术")
-    assert not says_same("a red planet", "a chocolate bar")
-
-
 def stored(text: str, **kept: object) -> Draft:
     return Draft(text, kept, "stored")
 
@@ -126,16 +106,6 @@ def test_a_name_is_the_same_however_it_is_written(memory: Memory) -> None:
     assert named.id_of("深度学习") != named.id_of("机器学习")
     assert "learning" not in named.id_of("deep learning")
     assert key_of("ＲＡＧ ") == "rag"
-
-
-def test_it_is_a_memory_like_any_other(memory: Memory) -> None:
-    named = NamedMemories(memory, "concept", dict)
-    made = named.change(named.id_of("RAG"), lambda old: stored("RAG — retrieval first", n=1))
-    assert [hit.text for hit in memory.recall("retrieval", limit=1)] == ["RAG — retrieval first"]
-    named.change(named.id_of("rag"), lambda old: stored("RAG — retrieval first", n=2))
-    assert [version.record.metadata["concept"] for version in memory.history(made.id)] == [{"n": 1}]
-    assert memory.undo(made.id).metadata["concept"] == {"n": 1}
-    assert [one.metadata["concept"] for one in named.all()] == [{"n": 1}]
 
 
 def test_what_was_forgotten_comes_back_when_it_is_stored_again(memory: Memory) -> None:
@@ -170,31 +140,6 @@ def test_a_change_that_fails_changes_nothing(memory: Memory) -> None:
     assert memory.count() == 0
 
 
-def test_memories_of_the_same_kind_that_others_stored_are_passed_over(memory: Memory) -> None:
-    memory.remember("a concept of mine", kind="concept")
-    assert list(NamedMemories(memory, "concept", dict).all()) == []
-
-
-def test_metadata_that_a_user_has_added_stays(memory: Memory) -> None:
-    named = NamedMemories(memory, "concept", dict)
-    made = named.change(named.id_of("x"), lambda old: stored("x — one"))
-    memory.update(made.id, metadata={**made.metadata, "mine": 1})
-    assert named.change(named.id_of("x"), lambda old: stored("x — two")).metadata == {"concept": {}, "mine": 1}
-
-
-def test_names_and_texts_are_checked() -> None:
-    assert check_name("  deep \n learning ", "a name") == "deep learning"
-    assert check_texts("one", "steps") == ("one",)
-    assert check_texts(["a ", " ", "b"], "steps") == ("a", "b")
-    assert "hunter2xyz" not in check_texts(["password: hunter2xyz!"], "steps")[0]
-    for value in (None, 3, b"x", {"a": 1}, ["a", 1]):
-        with pytest.raises(InvalidInput):
-            check_texts(value, "steps")
-    for value in ("", " ", None, "x" * 2000):
-        with pytest.raises(InvalidInput):
-            check_name(value, "a name")
-
-
 PRIORS = st.floats(1e-6, 1 - 1e-6)
 
 
@@ -209,19 +154,6 @@ def test_it_stays_within_bounds_and_moves_the_way_the_evidence_points(
         assert moved.value > belief.value if holds else moved.value < belief.value
         belief = moved
     assert belief.observations == len(seen)
-
-
-@given(st.lists(st.booleans(), max_size=30), st.randoms(use_true_random=False))
-def test_the_order_of_the_evidence_does_not_matter(seen: list[bool], random: Any) -> None:
-    def value(order: list[bool]) -> float:
-        belief = Belief(0.8, 5)
-        for holds in order:
-            belief = belief.seen(holds)
-        return belief.value
-
-    shuffled = list(seen)
-    random.shuffle(shuffled)
-    assert value(seen) == value(shuffled)
 
 
 def test_the_formula() -> None:
@@ -246,14 +178,3 @@ def test_there_are_enough_as_long_as_there_are_any(stored: list[int], limit: int
     kept = enough_of(lambda most: stored[:most], once, limit)
     assert len(kept) >= min(limit, len(once(stored)))
     assert kept == once(stored)[: len(kept)]
-
-
-def test_no_more_is_asked_for_than_it_takes() -> None:
-    asked: list[int] = []
-
-    def fetch(most: int) -> list[int]:
-        asked.append(most)
-        return [7] * most
-
-    assert enough_of(fetch, once, 5) == [7]
-    assert asked == [10, 40, 160, 640]

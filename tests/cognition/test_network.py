@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import Any
 
@@ -27,17 +26,6 @@ def test_all_four_memories_answer_and_the_weights_add_up_to_one(full: Cognition)
     assert [one.weight for one in found] == sorted((one.weight for one in found), reverse=True)
     assert all(one.why for one in found)
     assert found[-1].text == "The bus was late"
-
-
-def test_the_limit_holds_and_the_weights_still_add_up(full: Cognition) -> None:
-    found = full.recall("咖啡", limit=2)
-    assert len(found) == 2
-    assert math.fsum(one.weight for one in found) == pytest.approx(1.0)
-    assert full.recall("咖啡", limit=0) == []
-
-
-def test_a_low_temperature_looks_at_the_best_alone(full: Cognition) -> None:
-    assert full.recall("咖啡", temperature=0.001)[0].weight > full.recall("咖啡", temperature=10)[0].weight
 
 
 def test_a_user_hears_of_nobody_else(full: Cognition) -> None:
@@ -81,11 +69,6 @@ def test_what_has_shown_to_be_wrong_weighs_less(mind: Cognition) -> None:
     assert texts == ["tea two — a drink of leaves", "tea one — a drink of leaves"]
 
 
-def test_the_context_of_an_episode_is_told(mind: Cognition) -> None:
-    mind.episodic.store("got lost", context="in Kyoto")
-    assert [one.text for one in mind.recall("Kyoto")] == ["got lost (in Kyoto)"]
-
-
 def test_plain_recall_finds_them_too_and_other_memories_are_left_out(full: Cognition) -> None:
     full.memory.remember("我喜欢咖啡")
     assert {hit.kind for hit in full.memory.recall("咖啡")} >= {"memory", "concept", "procedure", "episode"}
@@ -100,10 +83,6 @@ def test_memories_of_others_of_the_same_kind_are_no_trouble(mind: Cognition, kin
         assert (mind.semantic.concepts(), mind.procedural.procedures(), mind.episodic.timeline()) == ([], [], []), kept
         assert mind.semantic.recall("tea") == mind.procedural.recall("tea") == mind.episodic.recall("tea") == [], kept
         assert mind.memory.get(id_).kind == kind, kept
-
-
-def test_the_async_twin_does_the_same(full: Cognition) -> None:
-    assert asyncio.run(full.arecall("咖啡")) == full.recall("咖啡")
 
 
 def test_some_of_the_memories_may_be_asked(full: Cognition) -> None:
@@ -129,12 +108,6 @@ def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None
         mind.recall(**values)
     with pytest.raises(InvalidInput):
         Cognition(mind.memory, capacity=0)
-
-
-@pytest.mark.parametrize("memory", ["x.db", None, 3])
-def test_who_gives_no_memory_is_told_what_is_expected(memory: Any) -> None:
-    with pytest.raises(InvalidInput, match=r"expected a memory, such as memwell\.open gives, not"):
-        Cognition(memory)
 
 
 # An earlier question is no answer, and takes no answer's place.
@@ -196,12 +169,6 @@ def test_questions_come_last_and_the_weights_fall(mind: Cognition) -> None:
     assert [one.weight for one in found] == sorted((one.weight for one in found), reverse=True)
     events = [one.event for one in mind.episodic.recall("Where is my hat?", 5, user="a")]
     assert set(events[:2]) == {"The hat hangs in the hall.", "天气不错。"}
-
-
-def test_a_turn_that_also_tells_something_is_no_question(mind: Cognition) -> None:
-    model = AugmentedModel(None, mind)
-    model.respond("My hat hangs in the hall. Do you like hats?", user="a")
-    assert model.respond("Where does my hat hang?", user="a").text == "My hat hangs in the hall."
 
 
 def test_who_says_the_same_again_is_not_told_it_first(mind: Cognition) -> None:

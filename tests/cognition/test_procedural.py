@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memwell.cognition import Cognition
 from memwell.cognition.procedural import MOST_OUTCOMES, ProceduralMemory
 from memwell.errors import InvalidInput, NotFound
-from memwell.longterm.memory import Memory
-from memwell.storage import open_backend
 
 
 @pytest.fixture
@@ -41,19 +36,6 @@ def test_the_success_rate_is_learnt_from_outcomes(service: ProceduralMemory) -> 
     assert rate.in_words("zh") == "4 次中成功 3 次（估计 67%）"
     outcomes = service.get("Issue a refund").outcomes
     assert [(one.success, one.note) for one in outcomes] == [(True, "as usual")] * 3 + [(False, "as usual")]
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=12))
-@settings(max_examples=15)
-def test_every_outcome_moves_it_the_right_way(outcomes: list[bool]) -> None:
-    with open_backend("memory:") as backend:
-        known = ProceduralMemory(Memory(backend, "ann"))
-        before = known.store("x", ["do it"]).success_rate.value
-        for success in outcomes:
-            after = known.outcome("x", success).success_rate.value
-            assert 0 < after < 1
-            assert after > before if success else after < before
-            before = after
 
 
 def test_eight_threads_lose_no_outcome(service: ProceduralMemory) -> None:
@@ -125,19 +107,6 @@ def test_steps_that_change_begin_anew(service: ProceduralMemory) -> None:
     other = service.store("回滚版本", ["找到上一个版本", "部署旧版本", "通知用户"])
     assert other.success_rate.observations == 0
     assert len(service.procedures()) == 4
-
-
-def test_procedures_are_recalled_by_their_steps(service: ProceduralMemory) -> None:
-    assert service.recall("检查日志", 1)[0].name == "重启服务"
-    assert service.recall("return the money", 1)[0].name == "Issue a refund"
-
-
-def test_the_async_twins_do_the_same(service: ProceduralMemory) -> None:
-    async def work() -> int:
-        await asyncio.gather(*(service.aoutcome("回滚版本", True) for _ in range(5)))
-        return (await service.asuccess_rate("回滚版本")).successes
-
-    assert asyncio.run(work()) == 5
 
 
 @pytest.mark.parametrize(

@@ -93,11 +93,6 @@ def test_mermaid_draws_names_as_text() -> None:
     assert ConceptGraph([], []).mermaid() == "graph LR"
 
 
-def test_a_depth_is_at_least_one() -> None:
-    with pytest.raises(InvalidInput, match="depth"):
-        graph_of([]).related("a", 0)
-
-
 def test_what_a_user_taught_is_theirs_alone(mind: Cognition) -> None:
     mind.semantic.learn("鹭", "一次收购的代号", by="ann", user="ann")
     mind.semantic.learn("Lark", "a tool", by="conversation", user="")
@@ -137,14 +132,6 @@ def test_threads_that_teach_at_once_leave_one_concept(mind: Cognition) -> None:
         thread.join()
     assert [one.name for one in mind.semantic.concepts()] == ["tea"]
     assert sum(one.kind == "concept" for one in mind.memory.memories()) == 2
-
-
-def test_ids_tell_neither_user_nor_name(mind: Cognition) -> None:
-    one = mind.semantic.learn("heron", "a merger", by="ann", user="ann")
-    assert "ann" not in one.id
-    assert "heron" not in one.id
-    with pytest.raises(InvalidInput):
-        mind.semantic.learn("heron", "a merger", by="ann", user=3)  # type: ignore[arg-type]
 
 
 def test_a_concept_is_found_by_any_spelling_of_its_name(mind: Cognition) -> None:
@@ -227,18 +214,6 @@ def test_related_concepts_form_a_graph(mind: Cognition) -> None:
         mind.semantic.related("月亮")
 
 
-def test_two_that_name_each_other_have_one_edge_and_none_leads_to_itself(mind: Cognition) -> None:
-    mind.semantic.store("a", "the first letter", related=["b", "A", "B"])
-    mind.semantic.store("b", "the second letter", related=["a"])
-    assert [(edge.source, edge.target) for edge in mind.semantic.graph().edges] in ([("a", "b")], [("a", "B")])
-
-
-def test_the_surer_of_two_comes_first(mind: Cognition) -> None:
-    mind.semantic.store("drink one", "a hot drink of leaves", confidence=0.2)
-    mind.semantic.store("drink two", "a hot drink of leaves", confidence=0.95)
-    assert [one.name for one in mind.semantic.recall("hot drink of leaves")] == ["drink two", "drink one"]
-
-
 def test_nothing_of_a_concept_is_read_as_a_fact(mind: Cognition) -> None:
     mind.semantic.store("Ann", "my sister lives in Oslo")
     assert mind.memory.facts_about("user") == []
@@ -288,11 +263,3 @@ def test_a_definition_that_is_a_secret_by_its_name_is_not_kept(mind: Cognition, 
     one = mind.semantic.store(name, secret)
     assert one.definition == "[password]"
     assert secret not in str(mind.memory.memories())
-
-
-def test_what_is_not_known_has_no_evidence(mind: Cognition) -> None:
-    for call in (mind.semantic.support, mind.semantic.contradict, mind.semantic.get):
-        with pytest.raises(NotFound, match="月亮"):
-            call("月亮")
-    with pytest.raises(InvalidInput):
-        mind.semantic.support("月亮", by=None)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.history import History
-from memwell.history.marks import Marks, every_place, places_at, stretches
+from memwell.history.marks import MessageMarks, every_place, places_at, stretches
 from memwell.messages import human
 from memwell.storage.registry import open_backend
 
@@ -34,7 +34,7 @@ def test_marks_over_several_blocks_and_in_the_order_of_first_use() -> None:
         info = history.info()
         assert info is not None
         assert list(stretches(every_place(info))) == [(0, 9_000)]
-        marks = Marks(history)
+        marks = MessageMarks(history)
         marks.add("z", places_at([1, 4_096, 8_999]))
         marks.add("a", places_at([4_096]))
         marks.add("z", places_at([2]))

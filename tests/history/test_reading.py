@@ -14,7 +14,7 @@ from memwell.errors import BackendError, ConfigurationError, InvalidInput, NotFo
 from memwell.history import History, HistoryReader
 from memwell.messages import Message, Role, ToolCall, ai, human, message, system, tool_result
 from memwell.records import Space
-from memwell.storage import Backend, open_backend
+from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
 from memwell.tokens import get_counter
@@ -52,28 +52,11 @@ def test_a_store_that_was_passed_in_stays_open(store: Backend):
     assert len(history) == 1
 
 
-def test_a_store_opened_for_a_bad_name_is_closed_again(monkeypatch: pytest.MonkeyPatch):
-    closed: list[Backend] = []
-
-    def close(backend: Backend) -> None:
-        closed.append(backend)
-
-    monkeypatch.setattr(MemoryBackend, "close", close)
-    for thread, space in (("", "home"), ("talk", ""), ("x" * 2_000, "home")):
-        with pytest.raises(InvalidInput):
-            History.open("memory:", thread, space=space)
-    assert len(closed) == 3
-
-
 def test_a_store_that_cannot_be_opened_says_why(tmp_path: Path):
     with pytest.raises(ConfigurationError, match="folder"):
         History.open(str(tmp_path / "no" / "chat.db"), "trip")
     with pytest.raises(ConfigurationError, match="folder"):
         asyncio.run(History.aopen(str(tmp_path / "no" / "chat.db"), "trip"))
-
-
-def test_it_shows_which_conversation_it_is():
-    assert repr(History(open_backend("memory:"), "trip", space="acme")) == "History('trip', space=Space('acme'))"
 
 
 @pytest.mark.parametrize("thread", ["../x", "%", "a_b", "*", "a|b", "'; DROP TABLE thread; --", "\n", " ", "中文"])
@@ -121,14 +104,6 @@ def test_every_blocking_method_has_a_twin(kind: type):
     assert inspect.iscoroutinefunction(HistoryReader.atokens)
 
 
-def test_a_twin_that_was_forgotten_is_seen():
-    class Forgetful(History):
-        def shorten(self) -> None: ...
-
-    assert blocking_methods(Forgetful) - blocking_methods(History) == {"shorten"}
-    assert not hasattr(Forgetful, "ashorten")
-
-
 # Before anything was said.
 
 
@@ -164,15 +139,6 @@ def test_a_message_is_found_by_index_by_id_and_by_itself(history: History):
             history.get(wrong)  # pyright: ignore[reportArgumentType]
 
 
-def test_the_last_messages_are_given_as_they_are(history: History):
-    history.add(human("one"), ai("two", hidden=True), message(Role.VIEW, "three"))
-    assert texts(history.last(2)) == ["two", "three"]
-    assert texts(history.last(9)) == ["one", "two", "three"]
-    assert history.last(0) == []
-    with pytest.raises(InvalidInput):
-        history.last(-1)
-
-
 @given(count=st.integers(0, 12), gone=st.sets(st.integers(0, 11)), limit=st.integers(1, 13))
 def test_pages_join_to_the_whole(count: int, gone: set[int], limit: int):
     history = History(MemoryBackend(), "talk")
@@ -192,14 +158,6 @@ def all_pages(history: History, **options: Any) -> list[str]:
         assert page.items
         found += texts(page.items)
     return found
-
-
-def test_pages_follow_writes_made_between_them(history: History):
-    history.add(*map(human, "abcd"))
-    page = history.page(limit=2)
-    history.add_human("e")
-    history.remove(2)
-    assert texts(history.page(limit=9, cursor=page.next).items) == ["d", "e"]
 
 
 def test_a_cursor_from_elsewhere_is_refused(history: History):
@@ -241,18 +199,6 @@ def test_a_large_conversation_is_read_in_small_pieces(talk: Callable[..., Histor
         assert watched.calls.total() <= most_calls + 1
 
 
-def test_iterating_never_holds_the_whole(store: Backend, watched: Any):
-    history = History(watched, "talk")
-    history.add(*numbered(MANY))
-    watched.forget()
-    assert next(iter(history)).text == "be brief"
-    assert next(reversed(history)).text == f"q{MANY - 1}"
-    assert watched.rows <= 2 * 501
-    watched.forget()
-    assert [one.index for one in history] == list(range(MANY))
-    assert watched.rows <= MANY + MANY // 500
-
-
 def test_two_histories_of_a_thread_see_the_same(talk: Callable[..., History]):
     one, two = talk(), talk()
     one.add_human("from one")
@@ -282,13 +228,6 @@ def test_a_search_follows_edits_and_removals(history: History):
     history.trim(rounds=1)
     assert history.search("北京 南京") == []
     assert [one.index for one, _ in history.search("上海")] == [2]
-
-
-def test_a_search_stays_in_its_conversation(talk: Callable[..., History]):
-    talk("one").add_human("apples")
-    talk("two").add_human("apples and pears")
-    talk("one", space="away").add_human("apples far away")
-    assert [(one.text, score > 0) for one, score in talk("one").search("apple")] == [("apples", True)]
 
 
 # Rounds.
@@ -345,28 +284,6 @@ def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: s
             history.round(number)
 
 
-def test_a_round_is_found_with_few_reads_after_much_went(talk: Callable[..., History], watched: Any):
-    history = talk(store=watched)
-    history.add(*numbered(MANY))
-    history.remove(*range(2_000, 3_000))
-    history.trim(rounds=MANY // 4)
-    watched.forget()
-    assert texts(history.round(MANY // 2).messages) == [f"q{MANY - 1}"]
-    assert texts(history.round(1_800).messages) == ["q3599", "a3600"]
-    with pytest.raises(NotFound):
-        history.round(1)
-    assert watched.calls["read"] <= 3 * 16
-    watched.forget()
-    assert len(history.rounds(10)) == 10
-    assert watched.rows <= 65
-
-
-def test_a_very_long_round_is_whole(history: History):
-    history.add(human("q"), *(ai(str(at)) for at in range(200)), human("p"))
-    assert len(history.round(1).messages) == 201
-    assert [len(one.messages) for one in history.rounds()] == [201, 1]
-
-
 # Windows.
 
 
@@ -401,16 +318,6 @@ def test_a_call_whose_result_was_taken_out_is_not_in_a_window(history: History):
     assert called(history.window()) == ["2"]
     history.restore(2)
     assert called(history.window()) == ["1", "2"]
-
-
-def test_a_call_whose_result_is_hidden_is_not_in_a_window(history: History):
-    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look")]), tool_result("1", "secret", hidden=True))
-    assert texts(history.window()) == ["q"]
-
-
-def test_a_call_waits_beside_a_view(history: History):
-    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look")]), message(Role.VIEW, "a chart"))
-    assert called(history.window()) == ["1"]
 
 
 def test_no_budget_keeps_nothing(history: History):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
-from memwell.history import History, MediaLimits
+from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
+from memwell.history import History
 from memwell.history.reading import thread_blobs, thread_keys
 from memwell.messages import (
     Audio,
@@ -64,12 +64,6 @@ def test_bytes_go_beside_the_conversation_and_come_back(history: History):
     assert media(history)[0].text == "a red square"
 
 
-def test_a_message_without_bytes_is_left_alone(history: History, store: Backend):
-    said = human((Text("look"), Image(url="https://example.org/a.png")))
-    assert history.with_blobs(said) is said
-    assert blobs(store) == 0
-
-
 def test_bytes_in_the_result_of_a_tool_are_moved_too(history: History):
     history.add(human("draw"), ai((), tool_calls=(ToolCall("c", "draw"),)))
     [stored] = history.add(history.with_blobs(tool_result("c", (Text("done"), Image(data=PNG)))))
@@ -97,12 +91,6 @@ def test_bytes_that_are_not_what_they_say_are_refused_with_nothing_stored(
     assert blobs(store) == 0
 
 
-def test_limits_may_be_set(history: History, store: Backend):
-    with pytest.raises(InvalidInput, match="over the limit of 10"):
-        history.with_blobs(human(Image(data=PNG)), limits=MediaLimits(image_bytes=10))
-    assert blobs(store) == 0
-
-
 def test_bytes_and_message_are_stored_together_or_not_at_all(store: Backend):
     history = History(store, "talk")
 
@@ -127,12 +115,6 @@ def test_bytes_go_with_the_conversation(history: History, store: Backend, talk: 
     other.delete()
     assert blobs(store) == 0
     assert store.kv.scan(thread_blobs(other.thread)).items == []
-
-
-def test_bytes_that_were_never_added_go_too(history: History, store: Backend):
-    history.with_blobs(human(Image(data=PNG)))
-    assert history.delete() is False
-    assert blobs(store) == 0
 
 
 def test_a_copy_has_bytes_of_its_own(history: History, talk: Talker):
@@ -189,11 +171,6 @@ def test_data_of_says_why_there_are_none(history: History, store: Backend):
         history.data_of(Image(blob="../../etc/passwd"))
 
 
-def test_bytes_in_the_space_itself_are_found(history: History, store: Backend):
-    digest = store.blobs.put(history.thread.space, PNG)
-    assert history.data_of(Image(blob=digest)) == PNG
-
-
 def test_conversations_do_not_see_each_others_bytes(history: History, talk: Talker, store: Backend):
     kept = history.with_blobs(human(Image(data=PNG))).parts[0]
     assert isinstance(kept, Image)
@@ -201,17 +178,6 @@ def test_conversations_do_not_see_each_others_bytes(history: History, talk: Talk
         with pytest.raises(NotFound):
             other.data_of(kept)
     assert store.blobs.get(thread_blobs(history.thread), kept.blob or "") == PNG
-
-
-def test_a_store_that_fails_stores_nothing(store: Backend, monkeypatch: pytest.MonkeyPatch):
-    def fail(*args: object, **options: object) -> None:
-        raise BackendError("the disk is full")
-
-    history = History(store, "talk")
-    monkeypatch.setattr(store.kv, "put", fail)
-    with pytest.raises(BackendError):
-        history.with_blobs(human(Image(data=PNG)))
-    assert blobs(store) == 0
 
 
 def texts(messages: Any) -> list[str]:
@@ -267,48 +233,6 @@ def test_a_copy_has_everything(talk: Callable[..., History], elsewhere: Backend)
     assert target.round(3) == source.round(3)
 
 
-def test_a_copy_goes_on_as_its_source_would(talk: Callable[..., History], elsewhere: Backend):
-    source, target = eventful(talk()), talk("copy", store=elsewhere)
-    source.copy_to(target)
-    ours, theirs = source.add_ai("by myself"), target.add_ai("by myself")
-    assert (ours.index, ours.round) == (theirs.index, theirs.round) == (12, 6)
-    target.edit(0, "other instructions")
-    assert source.get(0).text == "s"
-
-
-@pytest.mark.parametrize("limit", [0, 1, 2])
-def test_a_trimmed_conversation_is_copied_with_its_places(talk: Callable[..., History], elsewhere: Backend, limit: int):
-    source, target = eventful(talk()), talk("copy", store=elsewhere)
-    source.trim(rounds=limit)
-    source.copy_to(target)
-    assert all_of(target) == all_of(source)
-    assert target.add_human("next").index == source.add_human("next").index == 12
-    assert target.last(1)[0].round == source.last(1)[0].round == 6
-
-
-def test_a_conversation_without_messages_is_copied_too(talk: Callable[..., History], elsewhere: Backend):
-    source = talk()
-    assert source.copy_to(talk("nothing", store=elsewhere)) == 0
-    assert talk("nothing", store=elsewhere).info() is None
-    source.set_metadata(title="not begun")
-    assert source.copy_to(talk("titled", store=elsewhere)) == 0
-    assert talk("titled", store=elsewhere).metadata() == {"title": "not begun"}
-    source.add(human("1"))
-    source.trim(rounds=0)
-    source.copy_to(talk("trimmed", store=elsewhere))
-    assert all_of(talk("trimmed", store=elsewhere)) == all_of(source)
-
-
-def test_a_large_conversation_is_copied_in_pieces(talk: Callable[..., History], elsewhere: Backend):
-    source, target = talk(), talk("copy", store=elsewhere)
-    source.add(*(human(str(at)) for at in range(1_203)))
-    source.remove(*range(490, 510))
-    source.edit(1_200, "edited")
-    assert source.copy_to(target) == 1_183
-    assert list(target) == list(source)
-    assert [len(target.versions(at)) for at in (489, 490, 509, 510, 1_200)] == [0, 1, 1, 0, 1]
-
-
 def test_what_has_begun_is_not_written_over(talk: Callable[..., History], elsewhere: Backend):
     source = eventful(talk())
     for name, begin in (
@@ -325,29 +249,12 @@ def test_what_has_begun_is_not_written_over(talk: Callable[..., History], elsewh
         assert (all_of(target), all_of(source)) == (before, ours)
 
 
-def test_a_conversation_is_not_copied_onto_itself(talk: Callable[..., History]):
-    history = eventful(talk())
-    before = all_of(history)
-    for take in (history.copy_to, history.move_to):
-        with pytest.raises(Conflict):
-            take(talk())
-    assert all_of(history) == before
-
-
 def test_a_moved_conversation_is_only_there(talk: Callable[..., History], elsewhere: Backend):
     source, target = eventful(talk()), talk("copy", store=elsewhere)
     before = all_of(source)
     assert source.move_to(target) == 10
     assert source.info() is None
     assert all_of(target) == before
-
-
-def test_a_conversation_is_moved_within_its_store(talk: Callable[..., History], store: Backend):
-    source = eventful(talk())
-    before = all_of(source)
-    source.move_to(talk("talk", space="away"))
-    assert all_of(talk("talk", space="away")) == before
-    assert store.log.threads(source.thread.space).items == []
 
 
 def test_two_handles_of_one_file_move_without_waiting_for_each_other(tmp_path: Any):
@@ -497,39 +404,6 @@ def test_a_fork_needs_a_new_name_and_a_message_that_is_there(talk: Callable[...,
     assert talk("new").info() is None
 
 
-def test_a_fork_of_nothing_has_begun_nothing_but_its_name(talk: Callable[..., History]):
-    fork = talk().fork("other")
-    assert list(fork) == []
-    assert fork.metadata() == {"forked_from": {"thread": "talk", "index": None}}
-
-
-def test_a_fork_keeps_space_and_counter(talk: Callable[..., History]):
-    history = talk(space="acme")
-    history.add_human("1")
-    fork = history.fork("other")
-    assert (fork.thread.space, fork.thread.id, fork.counter) == (history.thread.space, "other", history.counter)
-
-
-def test_a_fork_that_fails_leaves_no_trace(talk: Callable[..., History], watched: Any):
-    history = talk(store=watched)
-    history.add(human("1"))
-    watched.fails_at = ("annotate", 1)
-    with pytest.raises(OSError, match="this log fails"):
-        history.fork("other")
-    assert talk("other").info() is None
-    assert isinstance(history.get(0), Message)
-
-
-@pytest.mark.parametrize("target", [None, "chat.db", 3])
-def test_a_copy_goes_to_a_conversation_and_nothing_else(target: object):
-    history = History(MemoryBackend(), "trip")
-    history.add_human("Hello")
-    for operation in (history.copy_to, history.move_to):
-        with pytest.raises(InvalidInput, match="copied to a History"):
-            operation(target)  # type: ignore[arg-type]
-    assert len(history) == 1
-
-
 A_TIME = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
 
 
@@ -567,13 +441,6 @@ def test_a_tool_is_called_and_answers(history: History):
     assert {one.round for one in history} == {1}
 
 
-def test_content_may_be_text_parts_or_both(history: History):
-    stored = history.add_human(["look", Image(url="https://example.org/x.png", text="a lighthouse")])
-    assert history.get(0) == stored
-    assert stored.text == "look"
-    assert history.add_human("").parts == ()
-
-
 BROKEN: list[Any] = [
     human("\ud800"),
     human("a\x00b"),
@@ -607,23 +474,6 @@ def test_a_message_that_breaks_a_rule_is_not_put_in_anothers_place(history: Hist
             history.edit(0, wrong)
         assert texts(history) == ["was here"], wrong
         assert history.versions(0) == [], wrong
-
-
-@pytest.mark.parametrize("arguments", [3, "text", [1], {1: 2}, {"a": object()}])
-def test_arguments_of_a_call_are_plain_data(history: History, arguments: Any):
-    with pytest.raises(InvalidInput, match="arguments"):
-        history.add_tool_call("look", arguments)
-    assert history.info() is None
-
-
-def test_an_empty_id_is_refused_and_not_replaced(history: History):
-    with pytest.raises(InvalidInput, match="must not be empty"):
-        history.add_tool_call("look", call_id="")
-    with pytest.raises(InvalidInput, match="must not be empty"):
-        history.add_tool_result("", "r")
-    with pytest.raises(InvalidInput, match="unknown role"):
-        history.add(message("narrator", "x"))
-    assert history.info() is None
 
 
 def test_an_id_is_taken_once(history: History):
@@ -863,15 +713,6 @@ def test_trimming_to_nothing_keeps_the_instructions_only(talk: Callable[..., His
         assert (new.index, new.round) == (4, 3)
 
 
-def test_trimming_to_nothing_without_instructions_keeps_nothing(history: History):
-    history.add(human("1"), ai("a"))
-    assert history.trim(tokens=0) == 2
-    assert (len(history), history.tokens, list(history)) == (0, 0, [])
-    new = history.add_human("2")
-    assert (new.index, new.round) == (2, 2)
-    assert history.round(2).messages == [new]
-
-
 def test_trimming_by_tokens_keeps_what_fits(history: History):
     history.add(system("s"), *(one for at in range(9) for one in (human(f"question {at}"), ai("long " * at))))
     fixed = history.get(0).tokens or 0
@@ -885,13 +726,6 @@ def test_trimming_by_tokens_keeps_what_fits(history: History):
     assert texts(history)[:2] == ["s", "question 8"]
 
 
-def test_what_fits_as_it_is_loses_nothing(history: History):
-    history.add(system("s"), ai("Welcome."), human("1"), ai("a"), human("2"), message(Role.VIEW, "a chart"))
-    assert history.trim(tokens=history.tokens) == 0
-    assert history.trim(tokens=history.tokens - 1) == 1
-    assert texts(history) == ["s", "1", "a", "2", "a chart"]
-
-
 def test_trimming_takes_one_limit(history: History):
     history.add_human("x")
     for limits in ({}, {"rounds": 1, "tokens": 1}):
@@ -903,11 +737,6 @@ def test_trimming_takes_one_limit(history: History):
     assert len(history) == 1
 
 
-def test_trimming_what_has_not_begun_begins_nothing(history: History):
-    assert history.trim(rounds=1) == history.trim(tokens=0) == 0
-    assert history.info() is None
-
-
 def test_trimming_never_parts_a_result_from_its_call(history: History):
     history.add_human("1")
     call = history.add_tool_call("slow")
@@ -916,15 +745,6 @@ def test_trimming_never_parts_a_result_from_its_call(history: History):
     history.add(human("4"), ai("b"))
     assert history.trim(rounds=1) == 7
     assert texts(history) == ["4", "b"]
-
-
-def test_a_result_whose_call_is_gone_does_not_keep_the_rest(history: History):
-    history.add(human("1"), ai("a"), human("2"))
-    call = history.add_tool_call("look")
-    history.add(tool_result(call.id, "r"), human("3"), tool_result("nowhere", "?"), ai("c"))
-    history.remove(3)
-    assert history.trim(rounds=1) == 4
-    assert texts(history)[0] == "3"
 
 
 @given(
@@ -1014,18 +834,6 @@ class Changes(RuleBasedStateMachine):
 
 def test_tokens_are_the_sum_over_the_messages_whatever_was_done():
     run_state_machine_as_test(Changes, settings=settings(max_examples=30, stateful_step_count=15))
-
-
-def test_tokens_are_kept_in_any_store(talk: Callable[..., History]):
-    history, other = talk(), talk(counter=get_counter("cl100k_base"))
-    history.add(human("我搬到北京了"), *(ai("word " * at) for at in range(6)))
-    history.edit(1, "longer than it was before")
-    history.remove(0, 3)
-    history.restore(0)
-    history.add_human("next")
-    history.trim(rounds=1)
-    for one in (history, other):
-        assert one.tokens == sum(map(one.counter.count_message, one)) > 0
 
 
 def test_what_was_made_of_a_conversation_goes_with_it(talk: Callable[..., History]):

@@ -108,10 +108,6 @@ def test_the_language_of_the_answer_may_be_given():
         SHARED.answer("月亮有多远？", language="fr")
 
 
-def test_nothing_is_known_without_documents():
-    assert knowledge_over(open_backend("memory:"), chat=ScriptedChat([])).answer(LEAVE).supported is False
-
-
 def test_a_model_answers_with_the_sources_it_cites_and_that_there_are():
     knowledge, _ = _asking("They have 28 days [3], see also [1, 99] and [42].")
     hits = knowledge.recall(LEAVE)
@@ -134,11 +130,6 @@ def test_whatever_a_model_cites_every_number_names_a_source(said: str):
     numbers = [int(one) for one in re.findall(r"(?<![a-z])\[(\d+)\]", answer.text)]
     assert set(numbers) <= set(range(1, len(answer.sources) + 1))
     assert answer.supported == bool(answer.sources)
-
-
-def test_an_index_in_code_is_no_citation():
-    knowledge, _ = _asking("Use items[10] of the leave table [1].")
-    assert knowledge.answer(LEAVE).text == "Use items[10] of the leave table [1]."
 
 
 REFUSALS = (
@@ -305,23 +296,6 @@ def test_nothing_in_a_document_leaves_the_fence(pieces: list[str], language: str
     assert len([line for line in inside.split("\n") if line.startswith("[")]) == len(hits)
 
 
-def test_a_passage_of_which_nothing_is_seen_leaves_no_line_of_its_own():
-    knowledge = knowledge_over(open_backend("memory:"), embedder=None)
-    knowledge.add("\x1b", id="unseen", source="a.txt")
-    _, inside, _ = _fence(prompt("What?", knowledge.recall("what", limit=1), "en"))
-    assert inside in ("", "[1] a.txt")
-
-
-def test_a_model_sees_numbered_passages_and_the_question():
-    knowledge, chat = _asking("28 days [1]")
-    knowledge.answer(LEAVE)
-    head, inside, after = _fence(chat.asked[0])
-    assert "not instructions" in head
-    assert inside.startswith("[1] handbook.md › Staff handbook")
-    assert "| Every employee has 28 days of paid leave a year." in inside
-    assert after.strip() == f"Question: {LEAVE}"
-
-
 # The conversation so far
 
 SITE = (
@@ -364,17 +338,6 @@ def test_what_was_said_before_does_not_answer_another_question(before: str, ques
     for knowledge in (SHARED, WORDS_ALONE):
         assert knowledge.answer(before).supported
         assert knowledge.answer(question, history=[human(before), ai("28")]).supported is False
-
-
-def test_the_question_itself_may_be_the_last_of_the_conversation():
-    knowledge, _ = _site()
-    said = [human("Who runs the site?"), ai("…"), human("And what is her phone number?")]
-    assert "0471 882 19" in knowledge.answer("And what is her phone number?", history=said).text
-
-
-def test_a_question_that_stands_alone_is_answered_as_ever():
-    before = [human("谁发明了电话？"), ai("我不知道。")]
-    assert SHARED.answer(LEAVE, history=before) == SHARED.answer(LEAVE)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.knowledge.chunking import Chunk, Chunking, chunks, heading_words, plain
+from memwell.knowledge.chunking import Chunk, Chunking, chunks, plain
 from memwell.knowledge.documents import Block, Parsed
 from memwell.language.sentences import sentences
 from memwell.tokens import default_counter
@@ -130,20 +130,6 @@ def test_tiny_sections_of_one_rank_go_together_under_what_they_share():
     assert all(chunk.headings[:1] == ("FAQ",) for chunk in found)
 
 
-def test_a_small_closing_section_does_not_swallow_the_next_chapter():
-    parsed = _document(
-        ("heading", 1, "One"),
-        ("paragraph", 0, _prose("en", 8)),
-        ("heading", 2, "See also"),
-        ("paragraph", 0, "Nothing."),
-        ("heading", 1, "Two"),
-        ("paragraph", 0, _prose("en", 8)),
-    )
-    found = chunks(parsed, Chunking(tokens=200))
-    assert found[-1].headings == ("Two",)
-    assert _texts(parsed, found)[-1].startswith("Two")
-
-
 def test_code_and_rows_stay_whole_when_they_fit_and_are_cut_at_lines_when_not():
     code = "\n".join(f"value_{n} = compute({n}, scale=10)" for n in range(30))
     table = "\n".join(f"| row {n} | {n * n} | some more words |" for n in range(30))
@@ -173,13 +159,6 @@ def test_characters_may_be_counted_instead_of_tokens():
     assert all(600 < chunk.end - chunk.start <= 1000 for chunk in found)
 
 
-def test_one_endless_word_is_cut_and_nothing_is_lost():
-    text = "a1" * 20_000
-    found = chunks(plain(text), Chunking(tokens=64))
-    assert "".join(text[chunk.start : chunk.end] for chunk in found) == text
-    assert chunks(plain("")) == chunks(plain(" \n\n ")) == []
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -194,8 +173,3 @@ def test_one_endless_word_is_cut_and_nothing_is_lost():
 def test_limits_that_contradict_each_other_are_refused(wrong: dict[str, object]):
     with pytest.raises(InvalidInput):
         Chunking(**wrong)  # pyright: ignore[reportArgumentType]
-
-
-def test_heading_words_are_the_words_alone():
-    assert heading_words("## Leave  and\npay ##") == "Leave and pay"
-    assert heading_words("Leave\n=====") == "Leave"

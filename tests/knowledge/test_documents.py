@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput, UnreadableDocument
-from memwell.knowledge.documents import Block, Builder, Citation, Found, Parsed, one_line, storable
+from memwell.errors import UnreadableDocument
+from memwell.knowledge.documents import Builder, Citation, Found, one_line, storable
 from memwell.longterm.weights import Signal
 
 
@@ -32,27 +30,12 @@ def test_a_citation_without_pages_or_a_file_still_says_where():
     assert cited(source="https://example.org/a/", page=None, headings=()).in_words() == "https://example.org/a/"
 
 
-def test_another_language_is_refused():
-    with pytest.raises(InvalidInput, match="en and zh"):
-        cited().in_words("fr")
-
-
 def test_why_names_the_words_that_were_asked():
     signals = {"words": Signal(0.8, 0.6), "dense": Signal(0.7, 0.4)}
     found = Found("c1", "Parental leave is twelve weeks.", 1.0, cited(), signals, {}, "parental leave")
     assert found.why() == "same words: parental, leave (60 %); same meaning (40 %)"
     assert found.why(1, language="zh") == "用词相同：parental、leave（60%）"
     assert str(found) == found.text
-
-
-def test_values_survive_json():
-    parsed = Parsed("Hello", (Block("heading", 0, 5, 1, 3),), "t", pages=4, metadata={"a": [1]}, warnings=("w",))
-    assert msgspec.json.decode(msgspec.json.encode(parsed), type=Parsed) == parsed
-
-
-def test_the_reason_crosses_processes():
-    error = pickle.loads(pickle.dumps(UnreadableDocument("no", reason="archive")))  # noqa: S301 - our own
-    assert error.reason == "archive"
 
 
 @given(st.lists(st.text(alphabet=st.characters(), max_size=20), min_size=1, max_size=8))
@@ -71,10 +54,6 @@ def test_each_block_is_where_it_says(texts: list[str]):
 
 def test_chinese_lines_are_joined_without_a_space():
     assert one_line("中文\n  中文 and\nwords，\n好") == "中文中文 and words，好"
-
-
-def test_what_no_store_keeps_goes():
-    assert storable("a\x00b\ud800c") == "ab\ufffdc"
 
 
 def test_the_title_is_the_first_heading_when_nothing_says_it():

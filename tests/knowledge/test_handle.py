@@ -186,14 +186,3 @@ def test_every_call_has_its_async_twin():
         return hits[0].text
 
     assert "25th" in asyncio.run(use())
-
-
-def test_a_document_can_be_had_as_it_was_read(knowledge: Knowledge):
-    filled(knowledge)
-    parsed = knowledge.parsed("handbook")
-    assert parsed.text == knowledge.text("handbook")
-    headings = [parsed.text[block.start : block.end] for block in parsed.blocks if block.kind == "heading"]
-    assert headings == ["Staff handbook", "Leave", "Parental leave", "Pay"]
-    assert asyncio.run(knowledge.aparsed("handbook")) == parsed
-    with pytest.raises(NotFound):
-        knowledge.parsed("nothing")

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import InvalidInput
 from memwell.filters import id_begins_with
 from memwell.knowledge import Chunking, Knowledge
 from memwell.knowledge import shelf as vectors
 from memwell.knowledge.chunking import chunks, plain
-from memwell.knowledge.shelf import Manifest, Shelf, text_key
+from memwell.knowledge.shelf import DocumentStore, text_key
 from memwell.longterm import embedding
 from memwell.longterm.embedding import MARK
 from memwell.longterm.indexing import DEAD
@@ -29,7 +29,7 @@ from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
 from tests.senses import Sense
 
-# Vectors of chunks: made, owed, and made later.
+# ChunkVectors of chunks: made, owed, and made later.
 
 
 def test_a_text_that_the_embedder_cannot_take_does_not_hold_up_the_others(backend: Backend):
@@ -238,24 +238,8 @@ def test_caches_are_told_of_what_is_removed(backend: Backend):
     assert not any("leave" in text for text in gone)
 
 
-def test_a_manifest_comes_back_as_it_was(backend: Backend):
-    knowledge = filled(knowledge_over(backend))
-    shelf = Shelf(backend, knowledge.space, embedder=None, clock=lambda: knowledge.get("router").time)
-    found = {one.document.id: one for one in shelf.manifests()}
-    assert [found[one.id].document for one in knowledge.documents()] == knowledge.documents()
-    assert isinstance(shelf.required("router"), Manifest)
-    assert shelf.parsed(found["router"]).text == knowledge.text("router")
-    with pytest.raises(NotFound):
-        shelf.required("none")
-    before = found["router"]
-    shelf.restamp(before, (1, 2, 3))
-    assert shelf.required("router").stamp == (1, 2, 3)
-    shelf.restamp(before, (4,))
-    assert shelf.required("router").stamp == (1, 2, 3), "somebody else was faster"
-
-
-def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> Shelf:
-    return Shelf(
+def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> DocumentStore:
+    return DocumentStore(
         knowledge._shelf.backend,
         knowledge.space,
         embedder=knowledge.embedder,
@@ -283,21 +267,3 @@ def test_a_document_is_restored_once_with_the_vectors_that_fit(backend: Backend,
     assert dict(other.vectors_of(manifest)) == dict(shelf.vectors_of(manifest))
     with pytest.raises(InvalidInput, match="no text"):
         other.restore(replace(manifest.document, id="blank"), plain(" \n"), manifest.chunking, vectors={})
-
-
-def test_a_document_that_cannot_be_restored_leaves_nothing(backend: Backend):
-    shelf = _shelf_of(filled(knowledge_over(open_backend("memory:"), chunking=Chunking(24, 4, 8))))
-    other = _shelf_of(knowledge_over(backend))
-    manifest = shelf.required("handbook")
-    vectors = {key: [1.0] * (n + 3) for n, (key, _) in enumerate(shelf.vectors_of(manifest))}
-    with pytest.raises(InvalidInput):
-        other.restore(manifest.document, shelf.parsed(manifest), manifest.chunking, vectors=vectors)
-    assert (other.count(), other.vectors.pending, backend.facts()["blobs"]) == ((0, 0), 0, 0)
-
-
-def test_the_first_vectors_say_whose_they_are(backend: Backend):
-    shelf = _shelf_of(knowledge_over(backend, embedder=None))
-    assert shelf.embedder_name is None
-    assert shelf.adopt_embedder("one")
-    assert (shelf.embedder_name, shelf.adopt_embedder("two"), shelf.adopt_embedder("one")) == ("one", False, True)
-    assert not _shelf_of(knowledge_over(backend, space="bob")).adopt_embedder("one"), "its own embedder is another"

@@ -45,11 +45,6 @@ def test_every_word_of_it_stands_for_the_others_of_its_group_and_never_for_itsel
             assert {other for other in group if other not in others} == {term}, group
 
 
-def test_it_has_no_group_twice_and_no_single_han_character_that_is_part_of_many_words():
-    assert len({frozenset(group) for group in BUNDLED.groups}) == len(BUNDLED)
-    assert {term for term in TERMS if len(term) == 1} <= {"猫", "狗"}
-
-
 # Finding
 
 
@@ -74,27 +69,12 @@ def test_chinese_is_found_without_spaces_and_the_longest_word_wins():
     assert TABLE.expand("这个模型好吗") == ["这个模型好吗", "这个样式好吗"]
 
 
-def test_names_with_marks_are_told_apart():
-    assert TABLE.synonyms_of("c++") == ("cpp",)
-    assert TABLE.synonyms_of("C#") == ("csharp",)
-    assert TABLE.synonyms_of("C") == ()
-
-
-def test_settings_are_not_a_set():
-    assert synonyms_of("settings") != ()
-    assert "configuration" not in BUNDLED.terms("set the table")
-
-
 # Being alike is not handed on
 
 
 def test_a_synonym_of_a_synonym_is_none():
     assert TABLE.synonyms_of("car") == ("automobile", "汽车")
     assert TABLE.synonyms_of("汽车") == ("轿车", "car", "automobile")
-
-
-def test_what_is_written_alike_comes_first():
-    assert TABLE.expand("买汽车") == ["买汽车", "买轿车", "买car", "买automobile"]
 
 
 # Expanding
@@ -105,12 +85,6 @@ def test_every_word_gets_its_first_synonym_before_any_gets_its_second():
     assert table.expand("a1 a2", most=5) == ["a1 a2", "b1 a2", "a1 b2", "c1 a2", "a1 c2"]
     assert table.expand("a1 a2", most=2) == ["a1 a2", "b1 a2"]
     assert table.expand("a1 a2", most=1) == ["a1 a2"]
-
-
-def test_latin_words_do_not_grow_together():
-    table = Synonyms([["记忆", "memory"]])
-    assert table.expand("GPT记忆RAG") == ["GPT记忆RAG", "GPT memory RAG"]
-    assert table.expand("长期记忆。") == ["长期记忆。", "长期memory。"]
 
 
 @given(st.lists(st.one_of(st.sampled_from(TERMS), st.text(max_size=6)), max_size=8), st.integers(1, 12))
@@ -128,11 +102,6 @@ def test_every_word_of_the_table_is_found_in_a_query(term: str):
     assert BUNDLED.terms(f"? {term} !", most=100) == list(BUNDLED.synonyms_of(term))
 
 
-def test_only_the_beginning_of_a_huge_query_is_looked_at():
-    assert TABLE.expand("x " * 50_000 + "car") == ["x " * 50_000 + "car"]
-    assert len(TABLE.expand("car " * 50_000, most=3)) == 3
-
-
 # Extending and loading
 
 
@@ -140,11 +109,6 @@ def test_extending_leaves_the_table_as_it_was_and_puts_the_new_first():
     more = TABLE.extended([["car", "Wagen"]])
     assert more.synonyms_of("car") == ("Wagen", "automobile", "汽车")
     assert TABLE.synonyms_of("car") == ("automobile", "汽车")
-
-
-def test_a_mapping_of_a_word_and_its_synonyms_is_a_table_too():
-    table = Synonyms({"大模型": ["LLM", "语言模型"], "RAG": "检索增强"})
-    assert table.expand("大模型与RAG") == ["大模型与RAG", "语言模型与RAG", "大模型与检索增强", "LLM与RAG"]
 
 
 @pytest.mark.parametrize(
@@ -191,12 +155,6 @@ def test_a_file_that_is_no_text_or_not_there_is_named(tmp_path: Path):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(FileError, match="cannot be read"):
             Synonyms.load(path)
-
-
-@pytest.mark.parametrize("groups", ["ab", 3, [["a"]], [[]], [["a", None]], [["a", "b\x00"]], ["ab"]])
-def test_bad_groups_are_refused(groups: object):
-    with pytest.raises(InvalidInput):
-        Synonyms(groups)  # pyright: ignore[reportArgumentType]
 
 
 def test_bad_queries_are_refused():

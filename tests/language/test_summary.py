@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 from zlib import crc32
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput
-from memwell.language.sentences import is_small_talk, sentences
+from memwell.language.sentences import is_small_talk
 from memwell.language.summary import SummaryLine, lines_of, read_summary, summarise, written
 from memwell.testing import strategies
 
@@ -72,14 +70,6 @@ def test_a_summary_of_a_summary_is_still_faithful_and_as_small(talks: list[list[
 def test_what_is_written_is_read_back(talk: list[tuple[str, str]]):
     text = written(lines(talk))
     assert written(read_summary(text)) == text
-
-
-@given(texts=st.lists(TEXTS | st.sampled_from(SENTENCES), max_size=8))
-def test_a_row_is_cut_into_its_sentences_again(texts: list[str]):
-    source = [line for text in texts for line in lines_of("Human", text)]
-    whole = [span.text for line in source for span in sentences(line.text)]
-    rows = [row.removeprefix("Human: ") for row in written(source).split("\n") if row]
-    assert [span.text for row in rows for span in sentences(row)] == whole
 
 
 @given(talk=TALKS, limit=st.integers(0, 200), seed=st.integers(0, 5))
@@ -179,23 +169,6 @@ def test_while_there_is_room_all_that_is_said_is_kept(talk: list[tuple[str, str]
     }
 
 
-def test_items_of_a_list_are_all_kept_and_the_marks_of_code_are_not():
-    text = "To buy:\n- item one\n- item two\n```python\nx = 1\n```\nThat is all I need."
-    kept = [line.text for line in summarise(lines_of("Human", text), limit=1_000)]
-    assert kept == ["To buy:", "- item one", "- item two", "x = 1", "That is all I need."]
-
-
-def test_the_same_words_of_two_speakers_are_two_facts():
-    talk = [("Anna", "I am a doctor."), ("Ben", "I am a doctor."), ("Anna", "I am a doctor.")]
-    assert written(summarise(lines(talk), limit=99)) == "Ben: I am a doctor.\nAnna: I am a doctor."
-
-
-def test_the_size_is_what_it_is_told():
-    source = lines_of("Human", "I have 1 cat. I have 2 dogs. I have 3 birds.")
-    chosen = summarise(source, limit=9, size=lambda text: len(text.split()))
-    assert written(chosen) == "Human: I have 2 dogs. I have 3 birds."
-
-
 def test_sentences_that_would_run_together_get_lines_of_their_own():
     said = ("I live in Oslo", "I like tea.", "And milk.")
     source = [SummaryLine("Human", one) for one in said]
@@ -207,9 +180,3 @@ def test_a_hundred_thousand_characters_are_summed_up():
     text = " ".join(f"I have {number} cats in town {number}." for number in range(4_000))
     chosen = summarise(lines_of("Human", text), limit=100)
     assert 0 < len(written(chosen)) <= 100
-
-
-@pytest.mark.parametrize("limit", [-1, True, 2.0])
-def test_a_limit_is_a_whole_number(limit: Any):
-    with pytest.raises(InvalidInput, match="whole number"):
-        summarise([], limit=limit)

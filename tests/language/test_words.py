@@ -14,7 +14,7 @@ from memwell.language.dates import time_expressions
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms, segment
 from memwell.language.sentiment import sentiment
-from memwell.language.words import LOOKED_AT, check_string, han_share, language_of
+from memwell.language.words import check_string, han_share, language_of
 
 READERS: list[Callable[[Any], object]] = [check_string, keywords, query_terms, segment, sentiment]
 BAD = [7, None, 1.5, b"text", [], ["text"], object()]
@@ -25,11 +25,6 @@ def test_what_is_no_text_is_refused(bad: Any):
     for read in READERS:
         with pytest.raises(InvalidInput, match="must be a string, not"):
             read(bad)
-
-
-def test_any_string_is_a_text():
-    assert check_string("\x00\ud800") == "\x00\ud800"
-    assert check_string("") == ""
 
 
 @pytest.mark.parametrize("bad", [None, 1.5, b"text", "2"])
@@ -79,8 +74,3 @@ def test_the_share_of_han(text: str, share: float) -> None:
 def test_any_text_has_an_answer(text: str) -> None:
     assert language_of(text) in ("zh", "en", "other", "")
     assert 0.0 <= han_share(text) <= 1.0
-
-
-def test_only_the_front_of_a_long_text_decides() -> None:
-    assert language_of("word " * LOOKED_AT + "字" * 10 * LOOKED_AT) == "en"
-    assert han_share("字" * LOOKED_AT + "a" * 10 * LOOKED_AT) == 1.0

@@ -14,7 +14,7 @@ from memwell.records import Record
 from memwell.storage import open_backend
 
 if TYPE_CHECKING:
-    from tests.longterm.conftest import Bench
+    pass
 
 
 def attach(memory: Memory, id_: str, *blobs: bytes, vector: list[float] | None = None) -> list[str]:
@@ -84,33 +84,6 @@ def test_what_a_memory_was_before_takes_its_blobs_along(memory: Memory):
     assert not holds(memory, old)
     assert not holds(memory, new)
     assert memory.backend.index.get(features_space(memory.space, 3), [id_]) == []
-
-
-@pytest.mark.parametrize("way", ["erase_all", "erase_where", "purge"])
-def test_every_way_to_the_end_takes_blobs_along(bench: Bench, way: str):
-    memory = bench.memory()
-    id_ = memory.remember("gone soon", metadata={"x": 1}).id
-    [digest] = attach(memory, id_, b"bytes")
-    if way == "erase_all":
-        erased = memory.erase_all()
-    elif way == "erase_where":
-        erased = memory.erase_where({"x": 1})
-    else:
-        memory.forget(id_)
-        bench.pass_time(days=2)
-        erased = memory.purge(3600)
-    assert erased.blobs == 1
-    assert not holds(memory, digest)
-
-
-def test_another_space_keeps_its_blobs(bench: Bench):
-    ann, bob = bench.memory("ann"), bench.memory("bob")
-    for memory in (ann, bob):
-        [digest] = attach(memory, memory.remember("the same", id="same").id, b"the same", vector=[1.0])
-    ann.erase_all()
-    assert not holds(ann, digest)
-    assert holds(bob, digest)
-    assert bob.backend.index.get(features_space(bob.space, 1), ["same"])
 
 
 def test_a_failure_leaves_everything(memory: Memory, monkeypatch: pytest.MonkeyPatch):

@@ -16,13 +16,9 @@ from memwell.longterm import embedding
 from memwell.longterm.embedding import (
     DEFAULT,
     MARK,
-    NAMED,
     ORDERED,
     STAGED,
     STATE_KEY,
-    Embedders,
-    QueryVector,
-    QueryVectors,
     StagedVectors,
     WantedEmbedder,
 )
@@ -32,83 +28,6 @@ from memwell.models.named import offer_embedder
 from memwell.records import Space
 from memwell.storage import Backend, open_backend
 from tests.senses import Sense
-
-INNER = Space("ann", "memwell")
-
-
-def test_the_first_to_store_vectors_say_whose_they_are():
-    with open_backend("memory:") as backend:
-        one, other = (Embedders(backend.kv, INNER, Sense(name)) for name in ("one", "other"))
-        assert (one.stored_model(), one.is_current(), one.needs_reembedding()) == (None, True, False)
-        assert one.claim("one")
-        assert not other.claim("other")
-        assert (other.stored_model(), other.is_current(), other.needs_reembedding()) == ("one", False, True)
-        assert backend.kv.get(INNER, MARK).value == "one"  # type: ignore[union-attr]
-
-
-def test_who_makes_vectors_of_the_kind_that_is_there():
-    with open_backend("memory:") as backend:
-        chosen, known = Sense("chosen"), Sense("known to all")
-        offer_embedder(known)
-        embedders = Embedders(backend.kv, INNER, chosen)
-        assert embedders.embedder_for(None) is embedders.embedder_for("chosen") is chosen
-        assert embedders.embedder_for("known to all") is known
-        assert embedders.embedder_for("never heard of") is None
-        assert Embedders(backend.kv, INNER, None).embedder_for("known to all") is None, "words alone were asked for"
-
-
-def test_who_decides_later_or_with_more_weight_decides():
-    first, second = WantedEmbedder.made_now(), WantedEmbedder.made_now()
-    assert first < second
-    assert WantedEmbedder.made_now(DEFAULT) < first
-    assert WantedEmbedder.made_now(NAMED) < WantedEmbedder(ORDERED, first.at)
-    with open_backend("memory:") as backend:
-        early = Embedders(backend.kv, INNER, Sense("early"))
-        early.claim("early")
-        late = Embedders(backend.kv, INNER, Sense("late"))
-        late.switch_to("late")
-        assert not early.needs_reembedding(), "it was chosen before the others were made"
-        assert Embedders(backend.kv, INNER, Sense("early")).needs_reembedding()
-        assert not Embedders(backend.kv, INNER, None).needs_reembedding()
-        assert Embedders(backend.kv, INNER, Sense("early"), WantedEmbedder.made_now(DEFAULT)).needs_reembedding()
-        offer_embedder(Sense("late"))
-        assert not Embedders(backend.kv, INNER, Sense("early"), WantedEmbedder.made_now(DEFAULT)).needs_reembedding()
-
-
-def test_a_query_is_embedded_once_by_whoever_made_the_vectors():
-    with open_backend("memory:") as backend:
-        chosen, other = Sense("chosen"), Sense("other, and offered")
-        offer_embedder(other)
-        vectors = QueryVectors(Embedders(backend.kv, INNER, chosen))
-        for _ in range(3):
-            assert vectors.of("tea").model is None
-        assert (chosen.embedded, other.embedded) == (1, 0)
-        asked = vectors.of("tea")
-        Embedders(backend.kv, INNER, other).switch_to(other.name)
-        assert not vectors.still(asked, 7), "others were made meanwhile"
-        asked = vectors.of("tea")
-        assert asked.model == other.name
-        assert vectors.still(asked, 8)
-        assert (chosen.embedded, other.embedded) == (1, 1)
-        vectors.clear()
-        vectors.of("tea")
-        assert other.embedded == 2
-
-
-def test_where_nothing_was_written_the_store_is_not_asked(monkeypatch: pytest.MonkeyPatch):
-    with open_backend("memory:") as backend:
-        vectors = QueryVectors(Embedders(backend.kv, INNER, Sense("chosen")))
-        assert vectors.still(vectors.of("tea"), 3)
-        monkeypatch.setattr(type(backend.kv), "get", lambda *given: pytest.fail("it was asked"))
-        assert vectors.still(vectors.of("coffee"), 3)
-        assert vectors.still(QueryVector(None, None))
-
-
-@pytest.mark.parametrize("query", ["", " \n"])
-def test_nothing_has_no_direction(query: str):
-    with open_backend("memory:") as backend:
-        assert QueryVectors(Embedders(backend.kv, INNER, Sense("chosen"))).of(query) == QueryVector(None, None)
-        assert QueryVectors(Embedders(backend.kv, INNER, None)).of("tea") == QueryVector(None, None)
 
 
 @pytest.mark.parametrize("size", [256, 192])
@@ -212,27 +131,6 @@ def test_what_is_written_meanwhile_is_found_before_and_after(backend: Backend):
     assert backend.index.info(ANN).vectors == 5
 
 
-def test_a_vector_is_of_the_text_that_is_there(backend: Backend):
-    """A record that changes after it was looked through, at the very last moment too."""
-    filled(backend)
-
-    class Late(Sense):
-        def embed(self, texts: Any) -> Any:
-            rows = super().embed(texts)
-            if self.embedded == len(TEXTS):
-                Memory(backend, ANN, embedder=Sense("old")).update(first, "Ann bought a kitten.")
-            return rows
-
-    first = backend.index.scan(ANN).items[0].id
-    memory = Memory(backend, ANN, embedder=Late("new"))
-    memory.flush()
-    assert stored_model(backend) == "new"
-    record = backend.index.get(ANN, [first])[0]
-    assert record.vector is not None
-    expected = Sense("new").embed(["Ann bought a kitten."])[0]
-    assert list(record.vector) == pytest.approx(list(expected), abs=2e-3)
-
-
 @pytest.mark.parametrize("writes", [1, 100])
 def test_what_is_written_at_the_last_moment_has_the_vector_of_its_text(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, writes: int
@@ -276,19 +174,6 @@ def test_whoever_goes_on_makes_no_vector_twice(stops: list[int]):
         assert stored_model(backend) == "new"
         assert made == len(TEXTS)
         assert leftovers(backend) == []
-
-
-def test_one_that_runs_with_the_old_embedder_follows(backend: Backend):
-    """It does not have the vectors made back, and compares none of two models."""
-    old = filled(backend)
-    assert found(old) == TEXTS[0]
-    offer_embedder(Sense("new"))
-    Memory(backend, ANN, embedder=Sense("new")).flush()
-    assert found(old) == TEXTS[0]
-    old.remember("Flo has a kitten.")
-    old.flush()
-    assert (stored_model(backend), found(old, "cat")) == ("new", "Bob has a feline.")
-    assert backend.index.info(ANN).vectors == 6
 
 
 def test_without_a_name_that_is_known_words_decide_and_it_is_said_once(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import ModelError
 from memwell.language.claims import claims
 from memwell.longterm.indexing import model_claims
 from memwell.models.scripted import ScriptedChat
@@ -79,13 +79,3 @@ def test_when_the_model_fails_the_rules_read(said_instead: str | Exception) -> N
     assert read.claims
     assert read.source == "rules"
     assert len(read.reasons) == 1
-
-
-def test_a_model_may_find_nothing() -> None:
-    read = model_claims(ScriptedChat([answer()]), TEXT, time=NOW)
-    assert (read.claims, read.source) == ((), "model")
-
-
-def test_a_speaker_is_a_string() -> None:
-    with pytest.raises(InvalidInput, match="a speaker must be a string, not None"):
-        model_claims(ScriptedChat([]), TEXT, speaker=None, time=NOW)  # pyright: ignore[reportArgumentType]

@@ -84,10 +84,6 @@ def test_what_every_hit_has_is_no_reason(signals: dict[str, Signal]):
     assert line(signals, "zh") == "没有更合适的"
 
 
-def test_what_somebody_called_important_is_a_reason():
-    assert line({"importance": Signal(0.9, 0.054)}) == "important (100 %)"
-
-
 def test_without_a_conversation_there_are_no_neighbours():
     signals = {"session": Signal(1.0, 0.1), "dense_session": Signal(1.0, 0.1), "dense": Signal(0.2, 0.05)}
     assert line(signals, session="") == "related meaning (60 %); same words: drinks, milk (40 %)"
@@ -125,15 +121,6 @@ def test_a_name_that_is_the_speakers_is_no_same_word():
     both = line(SAID_BY_ALICE, query="Does Alice drink milk?")
     assert "same words: drink, milk (40 %)" in both
     assert "spoken by Alice (20 %)" in both
-
-
-@pytest.mark.parametrize(
-    ("uses", "english", "chinese"), [(1, "recalled before", "曾被回忆"), (3, "often recalled", "常被回忆")]
-)
-def test_once_is_not_often(uses: int, english: str, chinese: str):
-    signals = {"uses": Signal(1.0 - 1.0 / (1.0 + uses), 0.1)}
-    assert line(signals) == f"{english} (100 %)"
-    assert line(signals, "zh") == f"{chinese}（100%）"
 
 
 def test_only_languages_that_are_spoken():
@@ -178,13 +165,6 @@ def test_any_question_ranks_everything_there_is(text: str) -> None:
     found = rank(talk(), ask(text))
     assert len(found) == len(TALK)
     assert all(math.isfinite(hit.score) for hit in found)
-
-
-@pytest.mark.parametrize(
-    "entry", [SnapshotEntry("a", ""), SnapshotEntry("a", "hello"), SnapshotEntry("a", "火车", vector=np.ones(4))]
-)
-def test_one_bare_record_is_found(entry: SnapshotEntry) -> None:
-    assert [hit.id for hit in rank(Snapshot.build([entry]), ask("hello 火车", np.ones(4)))] == ["a"]
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
@@ -249,13 +229,6 @@ def test_near_duplicates_do_not_fill_a_diverse_list() -> None:
     assert varied[1] == "2"
 
 
-def test_time_weighted_scoring_is_a_choice_of_weights() -> None:
-    vector = np.array([0.6, 0.8], np.float32)
-    snapshot = Snapshot.build([SnapshotEntry("a", "x", time=NOW - 10 * 3600, importance=0.5, vector=vector)])
-    (hit,) = rank(snapshot, ask("y", np.array([1.0, 0.0])), weights=Weights.time_weighted(decay=0.01))
-    assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=0.005)
-
-
 def test_time_counts_since_a_record_was_said_or_last_recalled_before_the_moment_asked() -> None:
     snapshot = Snapshot.build(
         [
@@ -267,14 +240,6 @@ def test_time_counts_since_a_record_was_said_or_last_recalled_before_the_moment_
     hits = rank(snapshot, ask("y"), weights=Weights.time_weighted(importance=0.0))
     assert [hit.id for hit in hits] == ["recalled", "said", "later"]
     assert [hit.score for hit in hits] == pytest.approx([0.99**2, 0.99**4, 0.99**8], abs=1e-4)
-
-
-def test_importance_counts_as_it_was_given_when_the_time_is_weighted() -> None:
-    snapshot = Snapshot.build(
-        [SnapshotEntry("a", "x", importance=0.9, worth=0.2), SnapshotEntry("b", "x", importance=0.1, worth=0.3)]
-    )
-    hits = rank(snapshot, ask("y"), weights=Weights.time_weighted(recency=0.0, importance=2.0))
-    assert [(hit.id, round(hit.score, 4)) for hit in hits] == [("b", 0.6), ("a", 0.4)]
 
 
 @given(st.integers(0, 10_000), st.tuples(*[st.floats(0.0, 10.0)] * 3))
@@ -300,19 +265,3 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     best = np.sort(similarity * near + recency * 0.99**age + importance * worth)[::-1][:5]
     # Vectors are held in bytes, and two numbers to a vector are the worst case of it.
     assert [hit.score for hit in found] == pytest.approx(best.tolist(), abs=1e-3 + 0.005 * similarity)
-
-
-def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:
-    snapshot = Snapshot.build(
-        SnapshotEntry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000)
-    )
-    snapshot.apply([SnapshotEntry("last", "flower", time=NOW)], ())
-    assert rank(snapshot, ask("train"), weights=Weights.time_weighted(decay=0.001))[0].id == "last"
-
-
-def test_as_many_as_are_wanted_are_found():
-    snapshot = Snapshot.build(SnapshotEntry(f"m{number}", f"the garden has {number} roses") for number in range(400))
-    question = ParsedQuery.of("roses in the garden", now=0.0)
-    assert len(rank(snapshot, question, limit=1000)) == 400
-    assert len({one.id for one in rank(snapshot, question, limit=300)}) == 300
-    assert len(rank(snapshot, question, limit=200, diversity=0.5)) == 200

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.language.segment import segment
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import (
@@ -15,10 +14,6 @@ from memwell.longterm.snapshot import (
     Snapshot,
     SnapshotEntry,
     Speakers,
-    date_words,
-    embedded_text,
-    indexed_words,
-    speaker_name,
 )
 from memwell.longterm.weights import SIGNALS, Weights
 
@@ -63,18 +58,6 @@ def test_a_row_that_is_taken_out_or_has_no_direction_is_near_to_nothing() -> Non
     assert codes.cosine(0, 1) == 0.0
 
 
-def test_codes_take_little_more_than_a_byte_a_number() -> None:
-    codes = _codes(_unit(1, 64, 100))
-    assert 6_400 <= codes.nbytes <= 2 * 6_400
-
-
-def test_some_rows_have_the_products_that_all_rows_have() -> None:
-    vectors = _unit(4, 70, 33)
-    codes, some = _codes(vectors), np.array([3, 0, 68])
-    assert codes.dots_of(some, vectors[9]).tolist() == codes.dots(vectors[9], 70)[some].tolist()
-    assert codes.dots_of(some[:0], vectors[9]).tolist() == []
-
-
 def test_signs_tell_the_nearest_from_the_rest_whatever_changed_since() -> None:
     vectors = _unit(6, 5000, 200)
     codes = QuantizedVectors()
@@ -100,27 +83,6 @@ def test_people_are_named_by_the_first_part_of_their_name() -> None:
     assert speakers.named(["ben", "lee"]) == [ben]
     assert speakers.named(["安娜"]) == [anna]
     assert speakers.named(["lee", ""]) == []
-
-
-def test_roles_are_meant_and_never_named() -> None:
-    speakers = Speakers()
-    user, helper, _ = (speakers.add(name) for name in ("User", "assistant", "system"))
-    assert speakers.meant(asker=True, helper=False) == [user]
-    assert speakers.meant(asker=False, helper=True) == [helper]
-    assert speakers.meant(asker=False, helper=False) == speakers.named(["user", "assistant", "system"]) == []
-    assert [speaker_name(name) for name in ("Assistant", "Ben")] == ["", "Ben"]
-
-
-def test_a_speaker_is_forgotten_with_the_last_record_and_the_number_used_again() -> None:
-    speakers = Speakers()
-    ben = speakers.add("Ben")
-    assert speakers.add("Ben") == ben
-    speakers.remove(ben)
-    assert speakers.named(["ben"]) == [ben]
-    speakers.remove(ben)
-    assert speakers.named(["ben"]) == []
-    assert speakers.add("Ann") == ben
-    assert speakers.named(["ann"]) == [ben]
 
 
 # The pool: what it holds after any changes is what a fresh one would hold.
@@ -185,37 +147,9 @@ def test_neighbours_follow_the_positions_and_not_the_order_of_arrival() -> None:
     assert snapshot.following[first] == last
 
 
-def test_records_without_a_session_have_no_neighbours() -> None:
-    snapshot = Snapshot.build([SnapshotEntry("a", "x"), SnapshotEntry("b", "x")])
-    assert set(snapshot.previous[:2]) == set(snapshot.following[:2]) == {NOWHERE}
-    assert snapshot.session_count == 2
-
-
 def test_a_vector_of_another_length_is_refused() -> None:
     snapshot = Snapshot.build([SnapshotEntry("a", "x", vector=np.ones(3))])
     with pytest.raises(InvalidInput, match="'b' has 2 numbers"):
         snapshot.apply([SnapshotEntry("b", "y", vector=np.ones(2))], ())
     with pytest.raises(InvalidInput, match="finite"):
         snapshot.apply([SnapshotEntry("c", "y", vector=np.array([1.0, np.nan, 0.0]))], ())
-
-
-def test_a_pool_grows_past_its_first_rows_and_says_how_much_it_takes() -> None:
-    snapshot = Snapshot.build(
-        SnapshotEntry(str(number), f"word{number}", vector=np.full(4, number)) for number in range(300)
-    )
-    small = Snapshot.build([SnapshotEntry("0", "word0")])
-    assert snapshot.vectors.dots(np.ones(4), snapshot.limit)[snapshot.row_of("299")] == pytest.approx(4 * 299.0)
-    assert snapshot.nbytes > small.nbytes > 0
-
-
-@pytest.mark.parametrize(("text", "day"), [("hello", "7 May 2023 Sunday"), ("你好", "2023年5月7日 星期日")])
-def test_the_speaker_and_the_day_are_among_the_words(text: str, day: str) -> None:
-    found = indexed_words(SnapshotEntry("a", text, speaker="Anna", time=1_683_460_000.0))
-    assert {*segment(day), *segment(text), "anna"} <= set(found)
-
-
-def test_roles_and_unknown_times_add_no_words() -> None:
-    assert indexed_words(SnapshotEntry("a", "hello", speaker="user")) == ["hello"]
-    assert date_words(0.0, chinese=False) == ""
-    assert embedded_text(SnapshotEntry("a", "hello", speaker="Assistant")) == "hello"
-    assert embedded_text(SnapshotEntry("a", "hello", speaker="Anna")) == "Anna: hello"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +11,11 @@ from hypothesis import strategies as st
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
 from memwell.longterm.memory import Memory
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
-from memwell.longterm.snapshot_cache import HeldSnapshot, RowFilters, Snapshots
+from memwell.longterm.snapshot_cache import RowFilters, Snapshots
 from memwell.longterm.traits import Traits, with_traits
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record, Space
 from memwell.storage import open_backend
-from memwell.storage.protocols import Changes
 
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "", [1], {"b": 1}, {"b": True}])
 METADATA = st.dictionaries(st.sampled_from("ab"), VALUES)
@@ -63,14 +61,6 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
     row_filters.clear()
 
 
-def test_what_is_returned_is_the_callers():
-    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
-    change(snapshot, records, {"one": {"a": 1}})
-    for wanted in (Where("a", "eq", 1), Where("a", "gt", 0), AllOf(())):
-        row_filters.flags(wanted, snapshot, records)[:] = False
-        assert row_filters.flags(wanted, snapshot, records).all()
-
-
 def test_values_that_nothing_has_any_more_do_not_pile_up():
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
     for number in range(1100):
@@ -79,15 +69,6 @@ def test_values_that_nothing_has_any_more_do_not_pile_up():
         assert row_filters.flags(Where("a", "eq", number), snapshot, records).all()
     (column,) = row_filters._columns.values()
     assert len(column._numbers) <= 1026
-
-
-def test_only_the_filters_used_last_are_kept():
-    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
-    change(snapshot, records, {"one": {"a": 1}})
-    for number in range(40):
-        assert not row_filters.flags(Where(f"field {number}", "eq", 1), snapshot, records).any()
-        assert row_filters.flags(Where("a", "lt", number + 2), snapshot, records).all()
-    assert (len(row_filters._columns), len(row_filters._answers)) == (16, 16)
 
 
 # What is held of a space follows the store, whatever is done to it.
@@ -136,24 +117,3 @@ def test_a_pool_starts_afresh_when_the_size_changes_and_keeps_what_it_alone_know
     backend.index.upsert([_record(1, size)])
     with snapshots.of(SPACE) as later:
         assert sorted(later.records) == ["r0", "r1", "r2"]
-
-
-def test_only_another_size_makes_it_start_afresh():
-    backend = open_backend("memory:")
-    snapshots = Snapshots(backend.index)
-    backend.index.upsert([_record(0, 8)])
-    with snapshots.of(SPACE) as held:
-        snapshot = held.snapshot
-    backend.index.upsert([_record(1, 8), _record(2, None)])
-    with snapshots.of(SPACE) as held:
-        assert held.snapshot is snapshot
-        assert len(snapshot) == 3
-
-
-def test_a_pool_of_given_records_needs_no_store():
-    held = HeldSnapshot.of([_record(0, 8), _record(1, None)])
-    assert sorted(held.records) == ["r0", "r1"]
-    assert all(record.vector is None for record in held.records.values()), "vectors are held as codes alone"
-    assert np.isfinite(held.nbytes)
-    held.follow(Changes(None, False, [], [0]))
-    assert sorted(held.records) == ["r1"]

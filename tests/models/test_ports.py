@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from memwell.errors import BadModelOutput, InvalidInput
+from memwell.errors import BadModelOutput
 from memwell.messages import human
-from memwell.models import ChatModel, Completion, Delta
-from memwell.models.checking import checked_scores, checked_vectors, given_texts
+from memwell.models import Delta
+from memwell.models.checking import checked_scores, checked_vectors
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
 
 
@@ -55,12 +55,6 @@ def test_a_reader_who_leaves_early_closes_the_stream():
 
     asyncio.run(leave())
     assert closed == [True]
-
-
-def test_a_contract_cannot_be_used_itself():
-    with pytest.raises(TypeError, match="complete"):
-        ChatModel()  # type: ignore[abstract]
-    assert Completion(message=human("x"), model="m").cost is None
 
 
 # Nothing a model says is believed.
@@ -106,9 +100,3 @@ def test_scores_that_are_none_are_refused(value: object):
     with pytest.raises(BadModelOutput, match="the model"):
         checked_scores(value, 2, "the model")
     assert checked_scores(iter([1, 2.5]), 2, "m") == [1.0, 2.5]
-
-
-@pytest.mark.parametrize("texts", ["text", b"x", None, 3, ["a", None], [b"a"]])
-def test_what_is_no_list_of_texts_is_refused(texts: object):
-    with pytest.raises(InvalidInput, match="must be"):
-        given_texts(texts)

@@ -55,10 +55,6 @@ def test_what_is_wrapped_is_a_strategy(inner: Any):
         ReadOnly(inner)
 
 
-def test_a_strategy_has_its_verbs():
-    assert Strategy.__abstractmethods__ == {"observe", "recall", "clear"}
-
-
 @given(text=strategies.texts(max_size=80))
 def test_no_line_of_a_note_can_begin_like_anything_else(text: str):
     found = note("recalled", [text, "end"])
@@ -82,11 +78,6 @@ def test_what_is_not_seen_is_not_told(text: str, told: str):
     found = note("recalled", [text])
     assert found is not None
     assert found.text.partition("\n")[2] == told
-
-
-def test_nothing_is_told_of_nothing():
-    assert note("recalled", ["", " \n", "\u200b"]) is None
-    assert note("recalled", []) is None
 
 
 def test_the_same_words_are_the_same_message():
@@ -137,15 +128,3 @@ def test_one_that_fails_does_not_stop_the_others(history: History, numbering: An
 def test_a_recall_of_which_all_failed_fails():
     with pytest.raises(ModelError, match="down"):
         Combined(Broken(ModelError("down"))).recall()
-
-
-def test_none_recall_nothing():
-    nothing = Combined()
-    nothing.observe()
-    nothing.clear()
-    assert nothing.recall("tea") == []
-
-
-def test_they_are_strategies(history: History):
-    with pytest.raises(InvalidInput, match="expected a strategy"):
-        Combined(LastRounds(history), history)  # pyright: ignore[reportArgumentType]

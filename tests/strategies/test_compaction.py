@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
 from memwell.strategies import Buffer, Compaction
 from memwell.strategies.state import copy_states
-from memwell.tokens import default_counter
 from memwell.windows import paired
 
 SHARED = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -69,17 +65,6 @@ def test_a_long_tool_result_is_shown_as_its_beginning_and_end_and_fetched_whole(
     assert [one for one in view if not one.tool_results] == [one for one in history if not one.tool_results]
 
 
-def test_a_result_within_the_limit_stays_as_it_is(talk: Talk):
-    history = talk()
-    text = default_counter().truncate(LONG, 100)
-    called(history, 1, text)
-    compaction = Compaction(history, tool_tokens=100)
-    compaction.observe()
-    assert compaction.recall() == list(history)
-    assert compaction.offloaded() == []
-    assert Compaction(history, tool_tokens=99).recall() != list(history)
-
-
 def test_what_nobody_observed_is_shown_short_and_can_be_fetched_too(talk: Talk):
     history = talk()
     called(history, 1, LONG)
@@ -98,12 +83,6 @@ def test_media_and_other_results_of_a_message_stay(talk: Talk):
     assert one.content[1:] == (picture,)
     assert len(one.text) < 2_000
     assert other == results[1]
-
-
-def test_a_chinese_result_is_shown_with_a_chinese_notice(talk: Talk):
-    history = talk()
-    called(history, 1, "北京今天晴，气温二十度。" * 2_000)
-    assert "完整结果已保存" in "".join(one.text for one in Compaction(history).recall())
 
 
 def test_an_edited_result_has_another_preview(talk: Talk):
@@ -186,16 +165,6 @@ def test_a_summary_holds_what_was_said_and_no_shortened_results(talk: Talk):
     assert "read_tool_result" not in compaction.summary
 
 
-def test_a_limit_that_was_too_small_folds_nothing_away(talk: Talk):
-    history = talk()
-    called(history, 1, LONG)
-    history.add(human("And Smith?"))
-    Compaction(history, tokens=1, keep_recent=0).observe()
-    larger = Compaction(history, tokens=20_000)
-    larger.observe()
-    assert len(larger.recall()) == 5
-
-
 def test_the_last_messages_stay_as_long_as_they_fit(talk: Talk):
     history = talk()
     few = Compaction(history, tokens=2_000, keep_recent=0, name="few")
@@ -260,17 +229,6 @@ def test_a_copy_reads_from_its_log(talk: Talk):
     assert compaction.fetch(the_handle(compaction.recall())) == LONG
 
 
-def test_the_tool_describes_what_fetch_takes(talk: Talk):
-    history = talk()
-    called(history, 1, LONG)
-    compaction = Compaction(history)
-    described = compaction.tool()["function"]
-    assert described["name"] == "read_tool_result"
-    arguments = {"handle": the_handle(compaction.recall()), "start": 3, "tokens": 10}
-    assert set(arguments) == set(described["parameters"]["properties"])
-    assert compaction.fetch(**arguments) in LONG
-
-
 @pytest.mark.parametrize(
     "bad", [{"mode": "all"}, {"tokens": -1}, {"tool_tokens": "2"}, {"preview_tokens": 1.5}, {"keep_recent": -1}]
 )
@@ -279,28 +237,3 @@ def test_bad_limits_are_refused(talk: Talk, bad: dict[str, Any]):
         Compaction(talk(), **bad)
     with pytest.raises(InvalidInput):
         Compaction("talk")  # type: ignore[arg-type]
-
-
-def test_a_small_preview_is_the_notice_alone(talk: Talk):
-    history = talk()
-    called(history, 1, LONG)
-    view = Compaction(history, preview_tokens=0).recall()
-    [shown] = [one.text for one in view if one.tool_results]
-    assert shown.startswith("[… ")
-
-
-def test_it_is_there_after_a_restart(tmp_path: Path):
-    program = """
-import sys
-from memwell.history import History
-from memwell.strategies import Compaction
-compaction = Compaction(History.open(sys.argv[1], "talk"))
-[kept] = compaction.offloaded()
-print(len(compaction.fetch(kept.handle)))
-"""
-    path = str(tmp_path / "a.db")
-    with History.open(path, "talk") as history:
-        called(history, 1, LONG)
-        Compaction(history).observe()
-    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
-    assert int(done.stdout) == len(LONG)

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from memwell.errors import BackendError, Conflict, InvalidInput
+from memwell.errors import Conflict
 from memwell.history import History
 from memwell.messages import human
 from memwell.records import Space
 from memwell.storage import Backend
-from memwell.strategies.state import StrategyState, copy_states, until_done
+from memwell.strategies.state import StrategyState, copy_states
 
 
 def test_a_state_moves_only_from_where_it_was_read(history: History):
@@ -25,20 +23,6 @@ def test_a_state_moves_only_from_where_it_was_read(history: History):
     assert [one.text for one in mine.unread(mine.read(), most=1)] == ["3"]
     assert mine.unread(mine.read(), before=3) == []
     assert (mine.read().next, mine.read().last_round) == (5, 5)
-
-
-def test_a_step_that_came_too_late_is_done_again():
-    answers = iter([Conflict("taken"), True, False])
-    tried: list[object] = []
-
-    def step() -> bool:
-        tried.append(answer := next(answers))
-        if isinstance(answer, Conflict):
-            raise answer
-        return bool(answer)
-
-    until_done(step)
-    assert len(tried) == 3
 
 
 def test_values_move_with_the_state_or_not_at_all(history: History):
@@ -93,19 +77,6 @@ def test_a_conversation_begun_anew_has_a_blank_state(history: History):
     assert state.read().upto == 2
 
 
-def test_a_name_is_not_empty(history: History):
-    with pytest.raises(InvalidInput, match="must not be empty"):
-        StrategyState(history, "")
-
-
-def test_a_closed_store_says_so(tmp_path: Path):
-    history = History.open(str(tmp_path / "a.db"), "talk")
-    state = StrategyState(history, "notes")
-    history.close()
-    with pytest.raises(BackendError):
-        state.read()
-
-
 def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_next(history: History):
     state = StrategyState(history, "notes")
     state.move(state.read(), upto=0, round=0, fields={"a": 1})
@@ -118,26 +89,6 @@ def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_nex
     assert state.read().fields == {}
     history.add(human("two"))
     assert state.read().fields == {}
-
-
-def test_a_state_from_before_the_conversation_goes_with_it(history: History):
-    state = StrategyState(history, "notes")
-    state.move(state.read(), upto=0, round=0, fields={"a": 1})
-    history.add(human("one"))
-    history.delete()
-    history.add(human("two"))
-    assert state.read().fields == {}
-
-
-def test_who_read_before_the_conversation_took_the_state_over_can_still_not_overwrite_it(history: History):
-    mine, theirs = StrategyState(history, "notes"), StrategyState(history, "notes")
-    mine.move(mine.read(), upto=0, round=0, fields={"a": 1})
-    held = theirs.read()
-    history.add(human("one"))
-    mine.move(mine.read(), upto=1, round=1, fields={"a": 2})
-    with pytest.raises(Conflict):
-        theirs.move(held, upto=0, round=0, fields={})
-    assert theirs.read().fields == {"a": 2}
 
 
 def test_states_are_copied_with_their_conversation(history: History, store: Backend):

@@ -15,9 +15,7 @@ from memwell.messages import (
     Message,
     Opaque,
     Role,
-    Text,
     ToolCall,
-    ToolResult,
     ai,
     decode_message,
     encode_message,
@@ -26,7 +24,7 @@ from memwell.messages import (
     system,
     tool_result,
 )
-from memwell.transcript.agentscope import from_agentscope, original_id, to_agentscope
+from memwell.transcript.agentscope import from_agentscope, to_agentscope
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 _PLAIN = st.recursive(
@@ -94,14 +92,6 @@ def test_the_core_sees_what_was_said() -> None:
     assert "SECRET" not in stored.searchable
 
 
-def test_a_message_of_tool_results_is_a_tools_message() -> None:
-    block: Any = {"type": "tool_result", "id": "7", "name": "search", "output": "Ten."}
-    stored = from_agentscope(layout("system", [block], "system"))
-    assert stored.role is Role.TOOL
-    assert stored.tool_results == (ToolResult("7", (Text("Ten."),), "search"),)
-    assert from_agentscope(layout("a", [{"type": "text", "text": "x"}, block], "assistant")).role is Role.AI
-
-
 def test_messages_from_elsewhere_are_read() -> None:
     assert _seen(human("你好")) == ("user", "user", "你好", {})
     assert _seen(system("be nice", name="boss", metadata={"k": 1})) == ("boss", "system", "be nice", {"k": 1})
@@ -133,12 +123,6 @@ def test_an_edit_through_another_room_is_seen() -> None:
     replaced = to_agentscope(stored.changed(content=(ToolCall("1", "f"),)))
     assert replaced["content"] == [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]
     assert to_agentscope(stored.changed(content=()))["content"] == []
-
-
-def test_a_second_id_is_the_cores_alone() -> None:
-    stored = from_agentscope(layout("a", "x", "user"), id="second")
-    assert (stored.id, original_id(stored), to_agentscope(stored)["id"]) == ("second", "m1", "m1")
-    assert original_id(human("x", id="own")) == "own"
 
 
 @pytest.mark.parametrize("changes", [{"role": "tool"}, {"content": [{"type": "card"}]}, {"metadata": 1}, {"id": None}])

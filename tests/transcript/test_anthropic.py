@@ -201,27 +201,6 @@ class TestShapes:
         picture = system([Image(url="u", text="a cat")])
         assert to_anthropic([picture])[0] == "[image: a cat]"
 
-    @pytest.mark.parametrize("given_prompt", [None, "", []])
-    def test_no_prompt_makes_no_message(self, given_prompt: Any):
-        assert from_anthropic([], given_prompt) == []
-
-    def test_a_prompt_comes_first(self):
-        blocks_with_hint = [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]
-        for given_prompt in ("a", blocks_with_hint):
-            said = from_anthropic([{"role": "user", "content": "x"}], given_prompt)
-            assert [(item.role, item.text) for item in said] == [(Role.SYSTEM, "a"), (Role.HUMAN, "x")]
-
-    def test_words_said_before_a_result_follow_it(self):
-        said = [ai(tool_calls=[ToolCall("1", "f")]), human("hurry"), tool_result("1", "done")]
-        assert [block["type"] for block in to_anthropic(said)[1][1]["content"]] == ["tool_result", "text"]
-
-    def test_blanks_are_left_out(self):
-        assert to_anthropic([human(" \n"), ai(""), human(["", "x"])]) == ("", [{"role": "user", "content": "x"}])
-
-    def test_a_result_without_words(self):
-        (shape,) = to_anthropic([tool_result("1")])[1]
-        assert shape == {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}
-
     def test_a_result_inside_a_models_message_is_a_users_turn(self):
         mixed = ai(["a", ToolCall("1", "f"), ToolResult("1", (Text("r"),)), "b"])
         assert [shape["role"] for shape in to_anthropic([mixed])[1]] == ["assistant", "user", "assistant"]
@@ -240,10 +219,6 @@ class TestShapes:
     def test_arguments_that_are_text_become_an_object(self, arguments: Any, given_input: dict[str, Any]):
         (shape,) = to_anthropic([ai(tool_calls=[ToolCall("1", "f", arguments)])])[1]
         assert shape["content"][0]["input"] == given_input
-
-    def test_a_data_url_goes_as_bytes(self):
-        (shape,) = to_anthropic([human(Image(url="data:image/png;base64,iVBORw0KGgo="))])[1]
-        assert shape["content"] == [{"type": "image", "source": PIXEL_SOURCE}]
 
     def test_what_belongs_to_another_provider_stays_behind(self):
         said = from_openai(

@@ -186,15 +186,6 @@ class TestShapes:
         assert [shape["role"] for shape in to_openai([message("tool", ["x", result])])] == ["tool", "user"]
         assert [shape["role"] for shape in to_openai([ai([result, "x"])])] == ["assistant", "tool"]
 
-    def test_orphans_go_out_as_they_are(self):
-        words = message("tool", "42", id="m1", name="answer")
-        assert to_openai([tool_result("nowhere", "x"), words, message("function", "x"), human("hi")]) == [
-            {"role": "tool", "tool_call_id": "nowhere", "content": "x"},
-            {"role": "tool", "tool_call_id": "m1", "content": "42", "name": "answer"},
-            {"role": "function", "name": "function", "content": "x"},
-            {"role": "user", "content": "hi"},
-        ]
-
     @pytest.mark.parametrize(
         ("part", "sound"),
         [
@@ -243,20 +234,6 @@ class TestShapes:
             ]
         )
         assert call.tool_calls[0].id == result.tool_results[0].call_id
-
-    def test_one_call_among_several_is_no_function_call(self):
-        (shape,) = to_openai([ai(tool_calls=[ToolCall("function_call_f", "f"), ToolCall("2", "f")])])
-        assert [call["id"] for call in shape["tool_calls"]] == ["function_call_f", "2"]
-        assert "function_call" not in shape
-
-    def test_a_result_goes_under_its_own_name_or_else_its_messages(self):
-        results = (ToolResult("1", (), "own"), ToolResult("2"))
-        assert [shape["name"] for shape in to_openai([message("tool", results, name="tools")])] == ["own", "tools"]
-
-    def test_what_a_provider_left_empty_leaves_no_trace(self):
-        given_shape = {"role": "assistant", "content": "x", "refusal": None, "annotations": [], "tool_calls": None}
-        (read,) = from_openai([given_shape])
-        assert read.parts == (Text("x"),)
 
     def test_what_belongs_to_another_provider_stays_behind(self):
         thinking = Opaque("anthropic.thinking", {"type": "thinking", "thinking": "hm"})

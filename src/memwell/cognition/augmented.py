@@ -24,7 +24,7 @@ from memwell.language.keywords import keywords
 from memwell.language.quoting import clean, quoted
 from memwell.language.secrets import PERSONAL, SECRETS, findings
 from memwell.language.sentences import sentences
-from memwell.language.words import check_string, language_of
+from memwell.language.words import check_string, en_or_zh
 from memwell.messages import Message, human, system
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
@@ -329,7 +329,7 @@ class AugmentedModel:
         """
         if not check_text(text, "what is said").strip():
             raise InvalidInput("what is said must not be blank")
-        language = self.language or language_for(text)
+        language = self.language or en_or_zh(text)
         weighted = tuple(self.cognition.recall(text, self.limit, user=user or ""))
         episode, kept, refused = self._kept_turn(text, user, language)
         learned = learn_from(self.cognition, kept, user=user, source=episode) if episode else []
@@ -377,11 +377,6 @@ class AugmentedModel:
         return answer, ""
 
     arespond = asyncify(respond)
-
-
-def language_for(text: str) -> str:
-    """``zh`` for Chinese, ``en`` for everything else."""
-    return "zh" if language_of(text) == "zh" else "en"
 
 
 def prompt_for(text: str, weighted: Sequence[Weighted], language: str) -> list[Message]:

@@ -16,7 +16,7 @@ from memwell.filters import AllOf, Filter, Where
 from memwell.language.asking import content, coverage, is_question
 from memwell.language.secrets import findings, redacted
 from memwell.language.segment import query_terms
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh
 from memwell.longterm.gate import compatible, fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled, as_recalled
@@ -259,7 +259,7 @@ def keeps(found: Recalled, kind: str, shape: type) -> bool:
 
 def why_of(found: Recalled) -> str:
     """Why a memory was recalled, in the language of the query; empty when it was not."""
-    return found.why(language="zh" if language_of(found.asked) == "zh" else "en") if found.signals else ""
+    return found.why(language=en_or_zh(found.asked)) if found.signals else ""
 
 
 def living_of(memory: Memory, ids: Sequence[str]) -> list[Recalled]:

@@ -20,7 +20,7 @@ from memwell.cognition.working import Active, WorkingMemory, check_temperature, 
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.language.asking import coverage, only_asks
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
@@ -102,7 +102,7 @@ class Cognition:
         check_count(limit, "limit")
         check_temperature(temperature)
         wanted = _checked_kinds(kinds)
-        language = "zh" if language_of(query) == "zh" else "en"
+        language = en_or_zh(query)
         found = [one for kind in _MEMORIES.values() if kind in wanted for one in self._kept(kind, query, limit, user)]
         results = [_weighted(hit, belief, language) for hit, belief in found]
         if WORKING in wanted:

@@ -25,7 +25,7 @@ _ONES = re.compile("1+")
 _GAP = 16
 
 
-class Marks:
+class MessageMarks:
     """The marks of one conversation. Every change is a compare-and-set; changes that belong together need a transaction."""
 
     def __init__(self, history: History) -> None:

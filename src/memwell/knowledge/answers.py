@@ -13,13 +13,23 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, ModelError
-from memwell.knowledge.asking import Needs, figures, held, is_code, is_year, leans, named, wanted, without_named
+from memwell.knowledge.asking import (
+    Needs,
+    exact_things,
+    exact_things_in,
+    figures,
+    is_code,
+    is_year,
+    kinds_asked,
+    refers_back,
+    without_exact_things,
+)
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, in_words
-from memwell.knowledge.documents import Citation, Found, language_code
+from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh, language_code, language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.tokens import default_counter
@@ -139,9 +149,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 def answer_language(language: str | None, question: str) -> str:
     """The language of an answer: the given one, else the question's. Raises ``InvalidInput`` for other languages."""
-    if language is None:
-        return "zh" if language_of(question) == "zh" else "en"
-    return language_code(language, "answers")
+    return en_or_zh(question) if language is None else language_code(language, "answers")
 
 
 class Answerer:
@@ -168,8 +176,8 @@ class Answerer:
         self._history = history
         self._phrases = _PHRASES[language]
         self._needs = self._needs_of(self._asked)
-        self._exact = named(question)
-        self._rest = self._needs_of(without_named(self._asked)) if self._exact else self._needs
+        self._exact = exact_things(question)
+        self._rest = self._needs_of(without_exact_things(self._asked)) if self._exact else self._needs
         self.support, self._enough = self._measured(self._hits)
         about = not before or self._is_about(question)
         self.supported = about and self._measured(self._having())[0] >= self._enough
@@ -185,9 +193,9 @@ class Answerer:
         return self._checked(completion.text.strip())
 
     @property
-    def leans(self) -> bool:
+    def refers_back(self) -> bool:
         """Whether the question may need earlier messages: it refers to them, or says little by itself."""
-        return leans(self._question) or len(self._needs) <= _SAYS_LITTLE
+        return refers_back(self._question) or len(self._needs) <= _SAYS_LITTLE
 
     def _needs_of(self, text: str) -> Needs:
         return Needs(text, synonyms=self._search.synonyms, rarities=self._search.rarities)
@@ -196,7 +204,7 @@ class Answerer:
         """The passages that have some of the exact things of the question; none unless each thing is found."""
         if not self._exact:
             return self._hits
-        found = [(held(_in_place(hit), self._exact), hit) for hit in self._hits]
+        found = [(exact_things_in(_in_place(hit), self._exact), hit) for hit in self._hits]
         missing = self._exact.difference(*(things for things, _ in found))
         return [] if missing else [hit for things, hit in found if things]
 
@@ -212,7 +220,7 @@ class Answerer:
         near = hit.signals.get("dense")
         place = _in_place(hit)
         covered = self._needs.covered(place)
-        if self._exact and held(place, self._exact) == self._exact:
+        if self._exact and exact_things_in(place, self._exact) == self._exact:
             # It may be spelt in another way, as 3月 for 三月, which the words do not show.
             covered = max(covered, self._rest.covered(place))
         return covered + (0.0 if near is None else _NEARNESS * max(near.value, 0.0))
@@ -228,7 +236,7 @@ class Answerer:
     # Quoted from the documents
 
     def _extracted(self, note: str) -> Answer:
-        kinds = wanted(self._question)
+        kinds = kinds_asked(self._question)
         exact = Exact(self._exact, self._rest) if self._exact else None
         quotes = Chooser(self._search, self._asked, self._needs, self._having(), kinds=kinds, exact=exact).quotes()
         if not quotes:
@@ -267,11 +275,11 @@ class Answerer:
         Another one is never an answer, while from an amount or a weekday a model may conclude something.
         """
         fixed = frozenset(thing for thing in self._exact if is_year(thing) or is_code(thing))
-        return held(" ".join(map(_in_place, sources)), fixed) != fixed
+        return exact_things_in(" ".join(map(_in_place, sources)), fixed) != fixed
 
     def _invented(self, text: str, sources: Sequence[Found]) -> list[str]:
         """The figures of a text that are neither in its sources nor in the question."""
-        said = named(_NUMBERED.sub(" ", _CITED.sub(" ", text)))
+        said = exact_things(_NUMBERED.sub(" ", _CITED.sub(" ", text)))
         known = figures(" ".join((self._asked, *map(_in_place, sources))))
         return sorted(figure for figure in said - known if " " not in figure)
 

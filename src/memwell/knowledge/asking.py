@@ -210,7 +210,7 @@ def _in_full(found: re.Match[str]) -> str:
     return (*months, *days)[0].title()
 
 
-def named(question: str) -> frozenset[str]:
+def exact_things(question: str) -> frozenset[str]:
     """What a question names exactly: numbers, codes, weekdays and months.
 
     Numbers in words count only where they name something, as in 三号楼: *one* is seldom a number.
@@ -222,7 +222,7 @@ def named(question: str) -> frozenset[str]:
     return frozenset((*codes, *words, *_days(question)))
 
 
-def held(text: str, exact: frozenset[str]) -> frozenset[str]:
+def exact_things_in(text: str, exact: frozenset[str]) -> frozenset[str]:
     """Those of the exact things that a text has; a range of days has each weekday in it."""
     if not exact:
         return exact
@@ -237,7 +237,7 @@ def _undated(text: str) -> str:
     return _MONTH.sub(" ", _WEEKDAY.sub(" ", text))
 
 
-def held_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[str]:
+def exact_things_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[str]:
     """Those of the exact things that a sentence is about; ``contexts`` are the sentence and what stands above it.
 
     A year, a weekday or a month hides those farther away: under *2023*, *in 2021* is not in 2023.
@@ -268,7 +268,7 @@ def _time(thing: str) -> str:
     return "year" if is_year(thing) else thing.partition(" ")[0] if " " in thing else ""
 
 
-def without_named(question: str) -> str:
+def without_exact_things(question: str) -> str:
     """The question without its exact things."""
     for exact in (_WEEKDAY, _MONTH, _CODE, _HAN_NAMED):
         question = exact.sub(" ", question)
@@ -280,12 +280,12 @@ def asks_for_many(question: str) -> bool:
     return _MANY.search(question, 0, _LOOKED_AT) is not None
 
 
-def wanted(question: str) -> frozenset[str]:
+def kinds_asked(question: str) -> frozenset[str]:
     """The kinds of thing a question asks for: a person, a time, a place, a number, a phone number, advice."""
     return frozenset(kind for kind, asked in _ASKED.items() if asked.search(question, 0, _LOOKED_AT))
 
 
-def given(text: str, kinds: frozenset[str]) -> frozenset[str]:
+def kinds_in(text: str, kinds: frozenset[str]) -> frozenset[str]:
     """Those of the kinds that a text has."""
     found = {kind for kind in kinds if kind in _GIVEN and _GIVEN[kind].search(text)}
     if "person" in kinds and any(one.kind in _NAMED for one in entities(text)):
@@ -293,12 +293,12 @@ def given(text: str, kinds: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def leans(question: str) -> bool:
+def refers_back(question: str) -> bool:
     """Whether a question may refer to earlier messages: *it*, *and then*, 那, 它, …呢."""
     return _LEANS.search(question, 0, _LOOKED_AT) is not None
 
 
-def points(question: str) -> bool:
+def has_pronoun(question: str) -> bool:
     """Whether a question has a pronoun for something said before: *it*, *her*, 它, 那个."""
     return _POINTS.search(question, 0, _LOOKED_AT) is not None
 
@@ -381,7 +381,7 @@ class Needs:
         if not self._total:
             return 0.0
         held = set(segment(text))
-        if self._calls and given(text, _A_PHONE):
+        if self._calls and kinds_in(text, _A_PHONE):
             held.add(_PHONE)
         if self._pays and self._prices(text):
             held.add(_PRICE)
@@ -395,7 +395,7 @@ class Needs:
 
 
 def _needs(question: str, synonyms: Synonyms) -> list[Need]:
-    calls = wanted(question) >= _A_PHONE
+    calls = kinds_asked(question) >= _A_PHONE
     english = _ASKING_ENGLISH.sub(" ", _HAN.sub(" ", question))
     # Next to a telling word, function words are left out; alone they would be all there is.
     telling = weighted_terms(f"{english} {_TELLING}")

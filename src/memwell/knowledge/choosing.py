@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
-from memwell.knowledge.asking import Needs, asks_for_many, given, held_nearest, is_code
+from memwell.knowledge.asking import Needs, asks_for_many, exact_things_nearest, is_code, kinds_in
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
@@ -46,7 +46,7 @@ _ITEM = re.compile(
 )
 
 
-class Line(NamedTuple):
+class PassageLine(NamedTuple):
     """A sentence, a row of a table, an item of a list or a line of code."""
 
     start: int
@@ -77,7 +77,7 @@ class Line(NamedTuple):
         return _ASKS.search(self.text) is not None
 
 
-def lines_of(parsed: Parsed, start: int, end: int) -> list[Line]:
+def lines_of(parsed: Parsed, start: int, end: int) -> list[PassageLine]:
     """The lines of ``parsed.text[start:end]`` and some that follow in the same section, without headings."""
     return list(_Reader(parsed, start, end).lines())
 
@@ -93,7 +93,7 @@ class _Reader:
         self._stack: list[tuple[int, str]] = []
         self._section = 0
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[PassageLine]:
         blocks = self._parsed.blocks
         first = bisect_right(blocks, self._start, key=lambda block: block.end)
         self._stack = _above(self._parsed, first)
@@ -113,7 +113,7 @@ class _Reader:
         self._stack = [one for one in self._stack if one[0] < max(level, 1)]
         self._stack.append((max(level, 1), heading_words(heading)))
 
-    def _of_block(self, block: Block, number: int, page: int | None) -> Iterator[Line]:
+    def _of_block(self, block: Block, number: int, page: int | None) -> Iterator[PassageLine]:
         stop = min(block.end, self._stop)
         table = _table(self._text, block)
         for start, end in _spans(self._text, block.kind, max(block.start, self._start), stop):
@@ -137,7 +137,7 @@ class _Reader:
                 start = label.end() if label else start
                 text = self._text[start:end]
                 columns = table.columns if table and start >= table.rows and "|" in text else ()
-                yield Line(start, end, text, block.kind, number, self._section, headings, page, inside, columns)
+                yield PassageLine(start, end, text, block.kind, number, self._section, headings, page, inside, columns)
 
 
 class _Table(NamedTuple):
@@ -197,7 +197,7 @@ def _whole(text: str, kind: str, start: int, end: int) -> Iterator[tuple[int, in
         yield from ((start + one.start, start + one.end) for one in sentences(piece))
 
 
-def announces(lines: Sequence[Line], at: int) -> bool:
+def announces(lines: Sequence[PassageLine], at: int) -> bool:
     """Whether a line only introduces the next ones: it ends with a colon, or stands alone like a heading."""
     line = lines[at]
     if at + 1 >= len(lines) or lines[at + 1].section != line.section:
@@ -215,17 +215,17 @@ def announces(lines: Sequence[Line], at: int) -> bool:
     return following.kind != "paragraph" or _ENDS.search(following.text) is not None
 
 
-class Run(NamedTuple):
+class LineRun(NamedTuple):
     """Consecutive lines, ``lines[first:last + 1]``."""
 
     first: int
     last: int
 
-    def span(self, lines: Sequence[Line]) -> tuple[int, int]:
+    def span(self, lines: Sequence[PassageLine]) -> tuple[int, int]:
         """The span in the document."""
         return lines[self.first].start, lines[self.last].end
 
-    def fits(self, text: str, lines: Sequence[Line]) -> bool:
+    def fits(self, text: str, lines: Sequence[PassageLine]) -> bool:
         """Whether the run may be quoted from one place, and is of one section."""
         if self.first < 0 or self.last >= len(lines) or self.last - self.first >= _MOST_LINES:
             return False
@@ -234,7 +234,7 @@ class Run(NamedTuple):
         start, end = self.span(lines)
         return end - start <= MOST_TOKENS * 20 and default_counter().count(text[start:end]) <= MOST_TOKENS
 
-    def pieces(self, text: str, lines: Sequence[Line]) -> list[str]:
+    def pieces(self, text: str, lines: Sequence[PassageLine]) -> list[str]:
         """The text of the run: sentences of a paragraph together, lines apart."""
         said: list[str] = []
         for at in range(self.first, self.last + 1):
@@ -248,14 +248,14 @@ class Run(NamedTuple):
         return said
 
 
-class Listing(NamedTuple):
+class ListRun(NamedTuple):
     """A list, and whether its first line is the one that introduces it."""
 
-    run: Run
+    run: LineRun
     opened: bool
 
 
-def listing(text: str, lines: Sequence[Line], at: int) -> Listing | None:
+def listing(text: str, lines: Sequence[PassageLine], at: int) -> ListRun | None:
     """The list that a line introduces or belongs to; None for a single item, and for a list of questions."""
     section = lines[at].section
     first = at if _listed(text, lines, at) else at + 1
@@ -270,18 +270,18 @@ def listing(text: str, lines: Sequence[Line], at: int) -> Listing | None:
     if len(items) < _LEAST_ITEMS or any(line.asks for line in lines[first : last + 1]):
         return None
     opened = first > 0 and lines[first - 1].section == section and bool(_OPENS.search(lines[first - 1].text))
-    return Listing(Run(first - 1 if opened else first, last), opened)
+    return ListRun(LineRun(first - 1 if opened else first, last), opened)
 
 
-def _is_item(text: str, lines: Sequence[Line], at: int) -> bool:
+def _is_item(text: str, lines: Sequence[PassageLine], at: int) -> bool:
     return _ITEM.match(lines[at].text) is not None and (at == 0 or _on_its_own_line(text, lines, at))
 
 
-def _on_its_own_line(text: str, lines: Sequence[Line], at: int) -> bool:
+def _on_its_own_line(text: str, lines: Sequence[PassageLine], at: int) -> bool:
     return at == 0 or "\n" in text[lines[at - 1].end : lines[at].start]
 
 
-def _listed(text: str, lines: Sequence[Line], at: int) -> bool:
+def _listed(text: str, lines: Sequence[PassageLine], at: int) -> bool:
     """Whether a line begins or continues an item of a list."""
     while at > 0 and not _is_item(text, lines, at):
         # An item continues after its first sentence, and on indented lines.
@@ -325,7 +325,7 @@ class _Reading(NamedTuple):
     hit: Found
     text: str
     offset: int
-    lines: list[Line]
+    lines: list[PassageLine]
     above: tuple[str, ...]
 
     def headings(self, at: int) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ class _Reading(NamedTuple):
             said.append(before.text)
         return [*said, *reversed(self.headings(at)), self.hit.citation.title]
 
-    def said(self, run: Run) -> str:
+    def said(self, run: LineRun) -> str:
         start, end = run.span(self.lines)
         return self.text[start:end]
 
@@ -361,7 +361,7 @@ class _Candidate(NamedTuple):
     score: float
     reading: int
     at: int
-    run: Run
+    run: LineRun
     """The line with its neighbours."""
 
 
@@ -402,7 +402,7 @@ class Chooser:
         ranked = self._compared(sorted(self._candidates(), key=_best_first))
         if self._exact is not None:
             ranked = self._having(ranked, self._exact)
-        chosen: list[tuple[int, Run]] = []
+        chosen: list[tuple[int, LineRun]] = []
         for one in ranked[:_MOST_RUNS]:
             if one.score >= _NEARLY_AS_GOOD * ranked[0].score:
                 self._add(chosen, one)
@@ -422,7 +422,7 @@ class Chooser:
         return [] if missing else [one for _, one in having]
 
     @staticmethod
-    def _exact_in(reading: _Reading, run: Run, exact: Exact) -> frozenset[str]:
+    def _exact_in(reading: _Reading, run: LineRun, exact: Exact) -> frozenset[str]:
         """The exact things that are said of the subject of the question, and not in an unrelated sentence."""
         whole = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
         found = frozenset[str]()
@@ -431,7 +431,7 @@ class Chooser:
             if whole is not None and at == whole.run.first and whole.opened:
                 # The line that introduces a list says what it is about.
                 contexts[0] = reading.said(run)
-            things = held_nearest(contexts, exact.things)
+            things = exact_things_nearest(contexts, exact.things)
             # A code identifies its subject; a year or a number does not.
             if any(map(is_code, things)) or not exact.rest or exact.rest.covered(" ".join(contexts)) >= _ITS_OWN:
                 found |= things
@@ -461,7 +461,7 @@ class Chooser:
         for number, reading in enumerate(self._readings):
             for at, line in enumerate(reading.lines):
                 if line.inside and line.text not in found and (not line.asks or reading.answered(at)):
-                    found[line.text] = _Candidate(self._worth(reading, at), number, at, Run(at, at))
+                    found[line.text] = _Candidate(self._worth(reading, at), number, at, LineRun(at, at))
         return list(found.values())
 
     def _worth(self, reading: _Reading, at: int) -> float:
@@ -472,7 +472,7 @@ class Chooser:
     def _held(self, reading: _Reading, at: int, said: str) -> float:
         """How much of the question a text holds, and of the kinds of things it asks for."""
         held = self._needs.covered(f"{reading.lead(at)} {said}")
-        return held + (_OF_ITS_KIND * len(given(said, self._kinds)) / len(self._kinds) if self._kinds else 0.0)
+        return held + (_OF_ITS_KIND * len(kinds_in(said, self._kinds)) / len(self._kinds) if self._kinds else 0.0)
 
     def _compared(self, ranked: list[_Candidate]) -> list[_Candidate]:
         """The best candidates ranked again, by meaning too and with their neighbours."""
@@ -493,7 +493,7 @@ class Chooser:
         lead = reading.lead(at)
         return f"{lead}: {reading.lines[at].text}" if lead else reading.lines[at].text
 
-    def _add(self, chosen: list[tuple[int, Run]], one: _Candidate) -> None:
+    def _add(self, chosen: list[tuple[int, LineRun]], one: _Candidate) -> None:
         """Add a candidate, unless it is quoted already or makes the answer too long."""
         reading = self._readings[one.reading]
         run = one.run
@@ -503,13 +503,13 @@ class Chooser:
         if not chosen or _tokens(in_words(quotes)) <= MOST_QUOTED_TOKENS:
             chosen.append((one.reading, run))
 
-    def _merged(self, chosen: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
+    def _merged(self, chosen: list[tuple[int, LineRun]]) -> list[tuple[int, LineRun]]:
         """Consecutive runs joined, as far as they may be quoted together."""
-        merged: list[tuple[int, Run]] = []
+        merged: list[tuple[int, LineRun]] = []
         for number, run in chosen:
             reading = self._readings[number]
             if merged and merged[-1][0] == number and merged[-1][1].last + 1 == run.first:
-                longer = Run(merged[-1][1].first, run.last)
+                longer = LineRun(merged[-1][1].first, run.last)
                 if longer.fits(reading.text, reading.lines):
                     merged[-1] = (number, longer)
                     continue
@@ -517,36 +517,36 @@ class Chooser:
         return merged
 
     @staticmethod
-    def _overlap(one: _Reading, run: Run, other: _Reading, its: Run) -> bool:
+    def _overlap(one: _Reading, run: LineRun, other: _Reading, its: LineRun) -> bool:
         if one.hit.citation.document != other.hit.citation.document:
             return False
         start, end = run.span(one.lines)
         its_start, its_end = its.span(other.lines)
         return start + one.offset < its_end + other.offset and its_start + other.offset < end + one.offset
 
-    def _grown(self, reading: _Reading, at: int) -> Run:
+    def _grown(self, reading: _Reading, at: int) -> LineRun:
         """A line with the neighbours that complete it, and the list that they introduce."""
-        run = self._listed(reading, at) or self._beside(reading, at)
+        run = self._listed(reading, at) or self._with_neighbours(reading, at)
         found = listing(reading.text, reading.lines, run.last)
         opens = found is not None and found.opened and found.run.first == run.last
-        return _shortened(reading, Run(run.first, found.run.last)) if found and opens else run
+        return _shortened(reading, LineRun(run.first, found.run.last)) if found and opens else run
 
-    def _beside(self, reading: _Reading, at: int) -> Run:
+    def _with_neighbours(self, reading: _Reading, at: int) -> LineRun:
         lines, text = reading.lines, reading.text
         run = self._opened(reading, at)
         for before, after in ((0, 1), (0, 2), (-1, 0), (-2, 0)):
-            longer = Run(run.first + before, run.last + after)
+            longer = LineRun(run.first + before, run.last + after)
             # A line before belongs to it only in its own paragraph.
             joins = longer.fits(text, lines) and (not before or lines[longer.first].block == lines[run.first].block)
             if joins and self._gains(reading, run, longer):
                 run = longer
-        following = Run(run.first, run.last + 1)
-        if run == Run(at, at) and "advice" in self._kinds and following.fits(text, lines):
+        following = LineRun(run.first, run.last + 1)
+        if run == LineRun(at, at) and "advice" in self._kinds and following.fits(text, lines):
             # The advice follows the problem.
             return following if lines[following.last].block == lines[at].block else run
         return run
 
-    def _listed(self, reading: _Reading, at: int) -> Run | None:
+    def _listed(self, reading: _Reading, at: int) -> LineRun | None:
         """The list that a line introduces; or the one it is in, when the question is about the whole list."""
         found = listing(reading.text, reading.lines, at)
         if found is None:
@@ -556,36 +556,36 @@ class Chooser:
             return None
         return _shortened(reading, found.run)
 
-    def _is_about_all(self, reading: _Reading, found: Listing, at: int) -> bool:
+    def _is_about_all(self, reading: _Reading, found: ListRun, at: int) -> bool:
         """Whether the lead of a list holds as much of the question as one of its items."""
         first = found.run.first
         above = f"{reading.lead(first)} {reading.lines[first].text if found.opened else ''}"
         return self._needs.covered(above) >= self._needs.covered(reading.lines[at].text)
 
     @staticmethod
-    def _opened(reading: _Reading, at: int) -> Run:
+    def _opened(reading: _Reading, at: int) -> LineRun:
         """A line; for a question or an introduction, with as much of the paragraph that follows as may be quoted."""
         lines, text = reading.lines, reading.text
         if not reading.answered(at) or not (lines[at].asks or announces(lines, at)):
-            return Run(at, at)
+            return LineRun(at, at)
         # A question on its own line is not quoted; one inside a paragraph is needed to understand the rest.
         alone = lines[at].asks and lines[at + 1].block != lines[at].block
-        run = Run(at + 1, at + 1) if alone else Run(at, at + 1)
+        run = LineRun(at + 1, at + 1) if alone else LineRun(at, at + 1)
         if not run.fits(text, lines):
-            return Run(at + 1, at + 1)
-        longer = Run(run.first, run.last + 1)
+            return LineRun(at + 1, at + 1)
+        longer = LineRun(run.first, run.last + 1)
         while longer.fits(text, lines) and lines[longer.last].block == lines[at + 1].block:
-            run, longer = longer, Run(longer.first, longer.last + 1)
+            run, longer = longer, LineRun(longer.first, longer.last + 1)
         return run
 
-    def _gains(self, reading: _Reading, run: Run, longer: Run) -> bool:
+    def _gains(self, reading: _Reading, run: LineRun, longer: LineRun) -> bool:
         said, more = reading.said(run), reading.said(longer)
-        if given(more, self._kinds) > given(said, self._kinds):
+        if kinds_in(more, self._kinds) > kinds_in(said, self._kinds):
             return True
         lead = reading.lead(run.first)
         return self._needs.covered(f"{lead} {more}") - self._needs.covered(f"{lead} {said}") >= _A_GAIN
 
-    def _quote(self, number: int, run: Run) -> Quote:
+    def _quote(self, number: int, run: LineRun) -> Quote:
         reading = self._readings[number]
         start, end = run.span(reading.lines)
         first, last = reading.lines[run.first], reading.lines[run.last]
@@ -602,15 +602,15 @@ class Chooser:
         return Quote(_pieces(reading, run), source)
 
 
-def _shortened(reading: _Reading, run: Run) -> Run:
+def _shortened(reading: _Reading, run: LineRun) -> LineRun:
     """As much of a list as may be quoted."""
     first, last = run
-    while last > first and _tokens(reading.said(Run(first, last))) > MOST_QUOTED_TOKENS - _A_NUMBER:
+    while last > first and _tokens(reading.said(LineRun(first, last))) > MOST_QUOTED_TOKENS - _A_NUMBER:
         last -= 1
-    return Run(first, last)
+    return LineRun(first, last)
 
 
-def _pieces(reading: _Reading, run: Run) -> tuple[str, ...]:
+def _pieces(reading: _Reading, run: LineRun) -> tuple[str, ...]:
     """The text of a run; a list is one piece, with an ellipsis where it is cut."""
     found = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
     if found is None or not run.first <= found.run.first < run.last:

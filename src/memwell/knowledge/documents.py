@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from memwell.errors import InvalidInput, UnreadableDocument
-from memwell.longterm.ranking import in_words as reasons_in_words
+from memwell.errors import UnreadableDocument
+from memwell.language.words import language_code
+from memwell.longterm.ranking import why_found
 from memwell.longterm.weights import Signal
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_text
 
 BLOCK_KINDS = ("heading", "paragraph", "list", "code", "table", "row")
 """The kinds of blocks. A ``row`` is a record of a CSV or JSON file."""
@@ -115,27 +116,10 @@ class Found(msgspec.Struct, frozen=True):
 
         Words are named as in ``query``, or else as in what was asked. Raises ``InvalidInput`` for another language.
         """
-        return reasons_in_words(
-            self.signals,
-            text=self.text,
-            speaker="",
-            session="",
-            query=check_text(query, "a query") or self.asked,
-            language=language,
-            most=check_count(most, "most"),
-            asked=self.asked,
-        )
+        return why_found(self, most, check_text(query, "a query") or self.asked, language)
 
     def __str__(self) -> str:
         return self.text
-
-
-def language_code(given: object, what: str) -> str:
-    """``en`` or ``zh``, of a language or locale such as ``zh_CN``. Raises ``InvalidInput`` for another one."""
-    short = re.split("[-_]", given, maxsplit=1)[0] if isinstance(given, str) else ""
-    if short not in ("en", "zh"):
-        raise InvalidInput(f"{what} are written in en and zh, not in {shown(given)}")
-    return short
 
 
 def described(

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
-from memwell.filters import Filter, FilterLike, as_filter, holds
+from memwell.filters import FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
-from memwell.knowledge.asking import points
+from memwell.knowledge.asking import has_pronoun
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Document, Found, Parsed, described
-from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
-from memwell.knowledge.recall import Asked, Search
-from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
+from memwell.knowledge.ingest import Ingested, Ingestion, IngestOptions, Progress
+from memwell.knowledge.recall import Search, SearchRequest
+from memwell.knowledge.shelf import DocumentStore, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.journal import PendingWork, knowledge_space
@@ -53,6 +53,10 @@ class _Entry(NamedTuple):
     time: datetime
     metadata: dict[str, Any]
 
+    @classmethod
+    def of(cls, one: Document) -> _Entry:
+        return cls(one.id, one.media_type, one.title, one.time, one.metadata)
+
 
 class Knowledge:
     """The documents of one space. Safe for threads and, over a durable store, for processes.
@@ -79,7 +83,7 @@ class Knowledge:
         self.space = knowledge_space(space)
         self.chat = chat
         self._chunking = chunking
-        self._shelf = Shelf(
+        self._shelf = DocumentStore(
             backend, self.space, embedder=embedder, clock=clock, notify=notify, wanted_embedder=wanted_embedder
         )
         self._search = Search(self._shelf, snapshots=snapshots, reranker=reranker, synonyms=synonyms)
@@ -131,8 +135,10 @@ class Knowledge:
             metadata=own,
         )
         known = None if id is None else self._shelf.manifest(document.id)
-        if known is not None and _same(known.document, document):
-            return known.document
+        if known is not None:
+            stored = known.document
+            if replace(document, chunks=stored.chunks, time=stored.time, modified=stored.modified) == stored:
+                return stored
         return self._shelf.put(document, parsed, self.chunking)[0]
 
     def ingest(
@@ -151,7 +157,7 @@ class Knowledge:
         is false. A source that cannot be read is named in the report. ``progress`` is called with the number of finished
         sources and their total. Raises ``InvalidInput`` for an argument that breaks a rule.
         """
-        rules = Rules(
+        options = IngestOptions(
             self.chunking,
             checked_metadata(metadata),
             (patterns,) if isinstance(patterns, str) else tuple(patterns),
@@ -160,7 +166,7 @@ class Knowledge:
             allow_private,
             progress,
         )
-        return Ingestion(self._shelf, rules).run(sources)
+        return Ingestion(self._shelf, options).run(sources)
 
     # Reading
 
@@ -169,8 +175,8 @@ class Knowledge:
         type, too). Raises ``InvalidInput`` for a filter that breaks a rule.
         """
         wanted = as_filter(where)
-        found = (manifest.document for manifest in self._shelf.manifests())
-        return [document for document in found if wanted is None or _satisfies(document, wanted)]
+        found = [manifest.document for manifest in self._shelf.manifests()]
+        return found if wanted is None else [one for one in found if holds(wanted, _Entry.of(one))]
 
     def get(self, id: str, /) -> Document:  # noqa: A002
         """One document. Raises ``NotFound``."""
@@ -256,7 +262,7 @@ class Knowledge:
         for one in named or ():
             check_id(one, "a document's id")
         return self._search.find(
-            Asked(query, check_count(limit, "limit"), as_filter(where), named, bool(expand), weights)
+            SearchRequest(query, check_count(limit, "limit"), as_filter(where), named, bool(expand), weights)
         )
 
     def answer(
@@ -273,7 +279,7 @@ class Knowledge:
         hits = self.recall(question, limit=limit)
         answerer = Answerer(self._search, question, hits, language, history=history)
         before = said_before(history, question)
-        if before and (points(question) or (not answerer.supported and answerer.leans)):
+        if before and (has_pronoun(question) or (not answerer.supported and answerer.refers_back)):
             hits = self.recall(f"{before}\n{question}", limit=limit)
             wider = Answerer(self._search, question, hits, language, history=history, before=before)
             if wider.supported or (self.chat is not None and wider.support > answerer.support):
@@ -303,12 +309,3 @@ def _as_parsed(text: str | Parsed) -> Parsed:
     if isinstance(text, Parsed):
         return text
     return plain(check_text(text, "a document's text"))
-
-
-def _same(known: Document, given: Document) -> bool:
-    """Whether a document is stored as given, apart from times."""
-    return replace(given, chunks=known.chunks, time=known.time, modified=known.modified) == known
-
-
-def _satisfies(document: Document, wanted: Filter) -> bool:
-    return holds(wanted, _Entry(document.id, document.media_type, document.title, document.time, document.metadata))

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from hashlib import blake2b, sha256
@@ -24,7 +24,7 @@ from memwell.errors import ConfigurationError, FileError, InvalidInput, Unreadab
 from memwell.knowledge.chunking import Chunking
 from memwell.knowledge.documents import described
 from memwell.knowledge.reading import read_document
-from memwell.knowledge.shelf import MOST_AT_ONCE, Manifest, Shelf, checked_parsed, own_part
+from memwell.knowledge.shelf import MOST_AT_ONCE, DocumentStore, Manifest, checked_parsed, own_part
 from memwell.values import check_text, shown
 
 # Files
@@ -63,7 +63,12 @@ def files_under(
                 inner.append(found)
             elif entry.is_file(follow_symlinks=False) and _is_wanted(found.relative_to(root), patterns):
                 yield found
-            elif on_link is not None and entry.is_symlink() and _might_lead(found, root, patterns):
+            elif (
+                on_link is not None
+                and entry.is_symlink()
+                # Else no wanted file is missed because it is not followed.
+                and (_is_wanted(found.relative_to(root), patterns) or os.path.isdir(found))
+            ):
                 on_link(found)
         waiting.extend(reversed(inner))
 
@@ -80,11 +85,6 @@ def _entries(
         on_error(folder, error)
         return []
     return sorted(kept, key=lambda entry: entry.name)
-
-
-def _might_lead(link: Path, root: Path, patterns: Sequence[str]) -> bool:
-    """Whether wanted files may be missed because a link is not followed."""
-    return _is_wanted(link.relative_to(root), patterns) or os.path.isdir(link)
 
 
 def _is_wanted(inside: Path, patterns: Sequence[str]) -> bool:
@@ -147,7 +147,7 @@ _PHRASES = {
 }  # fmt: skip
 
 
-class Rules(NamedTuple):
+class IngestOptions(NamedTuple):
     """The options of an ingestion."""
 
     chunking: Chunking
@@ -172,9 +172,9 @@ class _Content(NamedTuple):
 class Ingestion:
     """One run over some sources."""
 
-    def __init__(self, shelf: Shelf, rules: Rules) -> None:
+    def __init__(self, shelf: DocumentStore, options: IngestOptions) -> None:
         self._shelf = shelf
-        self._rules = rules
+        self._options = options
         self._known: dict[str, Manifest] = {}
         self._outcomes: dict[str, list[str]] = {name: [] for name in ("added", "changed", "unchanged", "removed")}
         self._refused: list[Refused] = []
@@ -194,7 +194,7 @@ class Ingestion:
         for done, (origin, source) in enumerate(items):
             self._tell(done, len(items))
             self._take(origin, source)
-        if self._rules.remove_missing:
+        if self._options.remove_missing:
             self._drop_missing(roots, {source for _, source in items})
         self._tell(len(items), len(items))
         self._finish()
@@ -209,8 +209,8 @@ class Ingestion:
         )
 
     def _tell(self, done: int, total: int) -> None:
-        if self._rules.progress is not None:
-            self._rules.progress(done, total)
+        if self._options.progress is not None:
+            self._options.progress(done, total)
 
     # Listing
 
@@ -239,10 +239,10 @@ class Ingestion:
 
     def _files_of(self, folder: Path) -> list[str]:
         links: list[Path] = []
-        found = files_under(folder, patterns=self._rules.patterns, on_error=self._note_unlisted, on_link=links.append)
+        found = files_under(folder, patterns=self._options.patterns, on_error=self._note_unlisted, on_link=links.append)
         files = [str(file) for file in found]
         if links:
-            self._warnings.append(_told(f"{folder}: {_about_links([link.name for link in links])}"))
+            self._warnings.append(_printable(f"{folder}: {_about_links([link.name for link in links])}"))
         return files
 
     def _note_unlisted(self, folder: Path, error: OSError) -> None:
@@ -273,7 +273,7 @@ class Ingestion:
     def _refuse(self, source: str, reason: str, detail: str, known: Manifest | None = None) -> None:
         if known is not None:
             detail += "; what was taken in before is kept"
-        self._refused.append(Refused(_told(source), reason, _told(detail)))
+        self._refused.append(Refused(_printable(source), reason, _printable(detail)))
 
     def _known_under(self, folder: str) -> Manifest | None:
         """A document from a folder that is missing."""
@@ -288,17 +288,17 @@ class Ingestion:
             stamp = _stamp(before)
             if known is not None and known.stamp == stamp and self._has_metadata(known):
                 return None
-            if before.st_size > self._rules.most_bytes:
-                raise _too_large(source, before.st_size, self._rules.most_bytes)
+            if before.st_size > self._options.most_bytes:
+                raise _too_large(source, before.st_size, self._options.most_bytes)
             with open(source, "rb") as file:
-                data = file.read(self._rules.most_bytes + 1)
+                data = file.read(self._options.most_bytes + 1)
                 after = os.fstat(file.fileno())
         except FileNotFoundError as error:
             raise _MissingFile(f"there is no {source}", reason="unreachable") from error
         except OSError as error:
             raise UnreadableDocument(f"{source} cannot be read: {error.strerror}", reason="unreachable") from error
-        if len(data) > self._rules.most_bytes:
-            raise _too_large(source, len(data), self._rules.most_bytes)
+        if len(data) > self._options.most_bytes:
+            raise _too_large(source, len(data), self._options.most_bytes)
         modified = datetime.fromtimestamp(after.st_mtime, UTC)
         return _Content(data, Path(source).name, None, _trusted(stamp, _stamp(after)), modified)
 
@@ -306,7 +306,7 @@ class Ingestion:
         # TLS takes longer to load than most files to read.
         from memwell.knowledge.reading.web import fetch  # noqa: PLC0415
 
-        fetched = fetch(source, most_bytes=self._rules.most_bytes, allow_private=self._rules.allow_private)
+        fetched = fetch(source, most_bytes=self._options.most_bytes, allow_private=self._options.allow_private)
         return _Content(fetched.data, fetched.name, fetched.media_type)
 
     def _put(self, origin: str, source: str, content: _Content, known: Manifest | None) -> str:
@@ -324,10 +324,10 @@ class Ingestion:
             title=parsed.title,
             time=self._shelf.clock(),
             modified=content.modified,
-            metadata={**own_part(parsed.metadata), **self._rules.metadata},
+            metadata={**own_part(parsed.metadata), **self._options.metadata},
         )
         stored, embedded = self._shelf.put(
-            document, parsed, self._rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
+            document, parsed, self._options.chunking, origin=origin, stamp=content.stamp, embed=self._embed
         )
         self._embed = self._embed and (embedded or stored.chunks > MOST_AT_ONCE)
         self._chunks += stored.chunks
@@ -336,7 +336,8 @@ class Ingestion:
 
     def _has_metadata(self, known: Manifest) -> bool:
         """Whether a document has the metadata that is given now."""
-        return _within(self._rules.metadata, known.document.metadata)
+        held = known.document.metadata
+        return all(key in held and held[key] == value for key, value in self._options.metadata.items())
 
     # The end
 
@@ -399,7 +400,7 @@ def _check_name(origin: str, source: str) -> None:
         raise UnreadableDocument("its name is in no known encoding; rename it", reason="broken") from None
 
 
-def _told(text: str) -> str:
+def _printable(text: str) -> str:
     """The text with a replacement for bytes of file names that are in no encoding."""
     return text.encode(errors="replace").decode()
 
@@ -423,10 +424,6 @@ def _is_gone(source: str) -> bool:
     except OSError:
         return False
     return False
-
-
-def _within(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    return all(key in given and given[key] == value for key, value in wanted.items())
 
 
 def _too_large(source: str, size: int, most: int) -> UnreadableDocument:

@@ -9,20 +9,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memwell._products import product
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
-from memwell.knowledge.shelf import Place, Shelf, own_part
+from memwell.knowledge.shelf import ChunkPlace, DocumentStore, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.segment import query_terms
@@ -30,6 +29,7 @@ from memwell.language.words import STOP_WORDS, check_string
 from memwell.longterm.candidates import ParsedQuery, weighted_terms
 from memwell.longterm.embedding import MOST_TRIES, QueryVector, QueryVectors
 from memwell.longterm.ranking import rank
+from memwell.longterm.recall import likeliest, reranked
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -99,13 +99,12 @@ SYNONYM_WEIGHT = 0.25
 """What a synonym counts, where the word itself counts 1."""
 
 _RERANKED = 4  # A reranker gets this many times the wanted number of passages
-_DECISIVE = 3.0  # The reranker decides the order, whatever the scores before it
 _CANDIDATES = 200
 _MOST_QUERY_TERMS = 128
 _FEW_DOCUMENTS = 32
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """A query, and the chunks to look among."""
 
     query: str
@@ -120,7 +119,7 @@ class Search:
     """Finds the passages of one space."""
 
     def __init__(
-        self, shelf: Shelf, *, snapshots: Snapshots | None, reranker: Reranker | None, synonyms: Synonyms | None
+        self, shelf: DocumentStore, *, snapshots: Snapshots | None, reranker: Reranker | None, synonyms: Synonyms | None
     ) -> None:
         self._shelf = shelf
         self._reranker = reranker
@@ -136,7 +135,7 @@ class Search:
             self._synonyms = Synonyms.bundled()
         return self._synonyms
 
-    def find(self, asked: Asked) -> list[Found]:
+    def find(self, asked: SearchRequest) -> list[Found]:
         """The passages that answer best, best first."""
         moment = self._shelf.clock()
         tries = 0
@@ -149,7 +148,7 @@ class Search:
             tries += 1
 
     @contextmanager
-    def _held(self, asked: Asked, question: ParsedQuery) -> Generator[HeldSnapshot]:
+    def _held(self, asked: SearchRequest, question: ParsedQuery) -> Generator[HeldSnapshot]:
         """The chunks to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
         if not self.snapshots.suits(space):
@@ -158,7 +157,7 @@ class Search:
         with self.snapshots.of(space) as held:
             yield held
 
-    def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
+    def _question(self, asked: SearchRequest, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
         question = ParsedQuery.of(asked.query, now=moment.timestamp(), vector=vector)
         others = self.synonyms.terms(asked.query) if asked.expand else []
         if not others:
@@ -177,17 +176,17 @@ class Search:
         if embedders.chosen is not None and asked.model not in (None, embedders.chosen.name, self._reported):
             self._reported = asked.model
             if embedders.needs_reembedding():
-                self._shelf.tell()
+                self._shelf.notify()
         return asked
 
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosines of texts with a query; 0 for each without an embedder."""
         asked = self._query_vectors.of(query)
-        maker = self._shelf.vectors.embedders.embedder_for(asked.model)
-        if asked.vector is None or maker is None or not texts:
+        embedder = self._shelf.vectors.embedders.embedder_for(asked.model)
+        if asked.vector is None or embedder is None or not texts:
             return [0.0] * len(texts)
         try:
-            rows = maker.embed(texts)
+            rows = embedder.embed(texts)
         except ModelError:
             return [0.0] * len(texts)
         return [float(near) for near in product(rows, asked.vector)]
@@ -196,19 +195,13 @@ class Search:
         """A document as it was read. Raises ``NotFound``."""
         return self._shelf.parsed(self._shelf.required(id_))
 
-    def _likeliest(self, asked: Asked, question: ParsedQuery) -> HeldSnapshot:
+    def _likeliest(self, asked: SearchRequest, question: ParsedQuery) -> HeldSnapshot:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
         index, space = self._shelf.backend.index, self._shelf.space
-        wanted = _narrowed(asked)
         most = max(_CANDIDATES, asked.limit)
-        hits = index.match(space, asked.query, limit=most, where=wanted)
-        if question.vector is not None:
-            # Another size: all vectors were replaced this moment. The caller notices it, and asks again.
-            with suppress(InvalidInput):
-                hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
-        return HeldSnapshot.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
+        return HeldSnapshot.of(likeliest(index, space, asked.query, question.vector, _narrowed(asked), most))
 
-    def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: Asked, moment: datetime) -> list[Found]:
+    def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: SearchRequest, moment: datetime) -> list[Found]:
         ranked = rank(
             held.snapshot,
             question,
@@ -217,8 +210,9 @@ class Search:
             weights=asked.weights or DOCUMENT_WEIGHTS,
         )
         hits = self._cited([(held.records[one.id], one.score, one.signals) for one in ranked], asked.query)
-        if self._reranker is not None and hits:
-            hits = self._reranked(self._reranker, asked.query, hits)
+        if self._reranker is not None:
+            texts = ["\n".join((*hit.citation.headings, hit.text)) for hit in hits]
+            hits = reranked(self._reranker, asked.query, hits, texts)
         return hits[: asked.limit]
 
     def _cited(self, ranked: Iterable[tuple[Record, float, dict[str, Signal]]], query: str) -> list[Found]:
@@ -235,22 +229,6 @@ class Search:
                 found.append(_found(record, score, signals, named, query))
         return found
 
-    @staticmethod
-    def _reranked(reranker: Reranker, query: str, hits: Sequence[Found]) -> list[Found]:
-        """Passages in the order of the reranker's scores; in their own order when it fails."""
-        try:
-            scores = reranker.scores(query, ["\n".join((*hit.citation.headings, hit.text)) for hit in hits])
-        except ModelError:
-            return list(hits)
-        low, high = min(scores), max(scores)
-        top = max(abs(hit.score) for hit in hits) or 1.0
-        judged: list[Found] = []
-        for hit, score in zip(hits, scores, strict=True):
-            share = _DECISIVE * top * (score - low) / ((high - low) or 1.0)
-            signals = {**hit.signals, "reranker": Signal(score, share)}
-            judged.append(replace(hit, score=hit.score + share, signals=signals))
-        return sorted(judged, key=lambda hit: -hit.score)
-
     def rarities(self, terms: Iterable[str]) -> dict[str, float]:
         """The rarity of terms: near 0 for one in all chunks, 1 for one in none, so that foreign questions are noticed."""
         wanted = set(terms)
@@ -265,7 +243,7 @@ def _rarity(size: int, total: int) -> float:
     return math.log1p((total - size + 0.5) / (size + 0.5)) / math.log1p((total + 0.5) / 0.5)
 
 
-def _narrowed(asked: Asked) -> Filter | None:
+def _narrowed(asked: SearchRequest) -> Filter | None:
     """One filter for the wanted metadata and the named documents."""
     if asked.documents is None:
         return asked.wanted
@@ -273,7 +251,7 @@ def _narrowed(asked: Asked) -> Filter | None:
     return named if asked.wanted is None else AllOf((asked.wanted, named))
 
 
-def _allowed(held: HeldSnapshot, asked: Asked, moment: datetime) -> NDArray[np.bool_] | None:
+def _allowed(held: HeldSnapshot, asked: SearchRequest, moment: datetime) -> NDArray[np.bool_] | None:
     if asked.documents is None or not 0 < len(asked.documents) <= _FEW_DOCUMENTS:
         return held.allowed(_narrowed(asked), moment)
     # A column answers equality; a list of ids would be compared with every chunk the first time.
@@ -286,7 +264,7 @@ def _allowed(held: HeldSnapshot, asked: Asked, moment: datetime) -> NDArray[np.b
 
 
 def _found(record: Record, score: float, signals: dict[str, Signal], named: tuple[str, str], query: str) -> Found:
-    place = msgspec.convert(record.metadata["chunk"], Place)
+    place = msgspec.convert(record.metadata["chunk"], ChunkPlace)
     source, title = named
     citation = Citation(
         record.metadata["document"],

@@ -50,7 +50,7 @@ class Given(NamedTuple):
     model: str | None
 
 
-class Vectors:
+class ChunkVectors:
     """The vectors of the chunks of one space."""
 
     def __init__(
@@ -79,31 +79,31 @@ class Vectors:
             return Given(records, True, None)
         # Asked before anything is read: when the model changes meanwhile, ``store`` notices it.
         model = self.embedders.stored_model()
-        maker = self.embedders.embedder_for(model)
-        if maker is None:
+        embedder = self.embedders.embedder_for(model)
+        if embedder is None:
             return Given(records, False, None)
         known = {one.text: one.vector for one in self._backend.index.get(self._space, before)}
         records = [replace(one, vector=known[one.text]) if one.text in known else one for one in records]
         missing = [record for record in records if record.vector is None]
         texts = [Indexer.embedded_text(record) for record in missing]
-        rows = self._rows(maker, texts) if len(missing) <= MOST_AT_ONCE else None
+        rows = self._rows(embedder, texts) if len(missing) <= MOST_AT_ONCE else None
         if rows is None:
-            return Given(records, False, maker.name)
+            return Given(records, False, embedder.name)
         made = {record.id: row for record, row in zip(missing, rows, strict=True) if row.any()}
         records = [replace(one, vector=made[one.id]) if one.id in made else one for one in records]
-        return Given(records, True, maker.name)
+        return Given(records, True, embedder.name)
 
     def _fresh(self) -> Indexer:
         return Indexer(self._backend, self._space, embedder=self.embedder, wanted_embedder=self._wanted_embedder)
 
-    def _rows(self, maker: Embedder, texts: Sequence[str]) -> list[NDArray[Any]] | None:
+    def _rows(self, embedder: Embedder, texts: Sequence[str]) -> list[NDArray[Any]] | None:
         """The vectors of texts, or None when the embedder fails: they stay pending."""
         rows: list[NDArray[Any]] = []
         try:
             for start in range(0, len(texts), BATCH):
-                rows += list(maker.embed(texts[start : start + BATCH]))
+                rows += list(embedder.embed(texts[start : start + BATCH]))
         except ModelError as error:
-            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", maker.name, error)
+            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
         return rows
 
@@ -114,12 +114,12 @@ class Vectors:
             records = [replace(record, vector=None) for record in records]
         self._backend.index.upsert(records)
         if self.embedder is not None:
-            self._owe([record.id for record in records if record.vector is None])
+            self._queue([record.id for record in records if record.vector is None])
 
-    def _owe(self, ids: Sequence[str]) -> None:
+    def _queue(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _PAGE):
-            reminders = [pending_vector(id_) for id_ in ids[start : start + _PAGE]]
-            self._indexer.journal.write(reminders)
+            entries = [pending_vector(id_) for id_ in ids[start : start + _PAGE]]
+            self._indexer.journal.write(entries)
 
     def flush(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:
         """Make the pending vectors; returns how many are still pending because the embedder fails."""
@@ -142,7 +142,7 @@ class Vectors:
             return
         aside = set(self._set_aside().values())
         stored = paged(lambda cursor: index.scan(self._space, limit=_PAGE, cursor=cursor))
-        self._owe([record.id for record in stored if record.vector is None and record.id not in aside])
+        self._queue([record.id for record in stored if record.vector is None and record.id not in aside])
 
     def _set_aside(self) -> dict[str, str]:
         """The chunks that could not be embedded, by the keys of the notes that say so."""
@@ -192,7 +192,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The size, times and inode of the file when it was read; empty when they do not identify its content."""
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class ChunkPlace(msgspec.Struct, frozen=True, array_like=True):
     """The place of a chunk in its document, as stored in its record."""
 
     start: int
@@ -204,7 +204,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     headings: tuple[str, ...]
 
 
-class Shelf:
+class DocumentStore:
     """Stores the documents of one space: each with its manifest, text, chunks and vectors, as a whole."""
 
     def __init__(
@@ -220,7 +220,7 @@ class Shelf:
         self.backend = backend
         self.space = space
         self.clock = clock
-        self.vectors = Vectors(backend, space, embedder, wanted_embedder)
+        self.vectors = ChunkVectors(backend, space, embedder, wanted_embedder)
         self.uncache: Callable[[list[str], list[str]], int] | None = None
         self._notify = notify
         self._gate = Gate()
@@ -321,7 +321,7 @@ class Shelf:
 
     # Changes
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Notify the worker that vectors are pending."""
         self._notify(self.space)
 
@@ -437,7 +437,7 @@ class Shelf:
 
     def _record(self, document: Document, text: str, chunk: Chunk, name: str, key: str) -> Record:
         lead = _lead(name, chunk.headings)
-        place = Place(chunk.start, chunk.end, chunk.page, chunk.last_page, len(lead), chunk.headings)
+        place = ChunkPlace(chunk.start, chunk.end, chunk.page, chunk.last_page, len(lead), chunk.headings)
         traits = Traits(
             session=document.id,
             position=chunk.ordinal,

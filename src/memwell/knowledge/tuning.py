@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
@@ -22,14 +21,14 @@ from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge.chunking import LEAST_TOKENS, Chunking, heading_words, plain
-from memwell.knowledge.documents import Block, Found, Parsed, language_code
+from memwell.knowledge.documents import Block, Found, Parsed
 from memwell.knowledge.handle import Knowledge
 from memwell.knowledge.recall import FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
-from memwell.language.words import han_share
+from memwell.language.words import by_language, han_share, language_code, terminal_width
 from memwell.models.checking import zero_rows
 from memwell.models.ports import Embedder
 from memwell.plotting import figure, save
@@ -425,7 +424,7 @@ class _Maker:
 # Trials: the documents in a store of their own, asked every question.
 
 
-class Outcome(NamedTuple):
+class QuestionScore(NamedTuple):
     """How well one question found its answer."""
 
     found: float
@@ -434,7 +433,7 @@ class Outcome(NamedTuple):
     """The share of the answer in the first tokens: mean over the whole budget, a half, a quarter and an eighth of it."""
 
 
-class Figures(msgspec.Struct, frozen=True):
+class TrialFigures(msgspec.Struct, frozen=True):
     """Means over questions. ``low`` to ``high`` is the 95 % interval of the score."""
 
     recall: float = 0.0
@@ -457,8 +456,8 @@ class Tried(NamedTuple):
 
     way: Way
     chunks: int
-    choosing: list[Outcome]
-    held_out: list[Outcome]
+    choosing: list[QuestionScore]
+    held_out: list[QuestionScore]
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -468,8 +467,8 @@ class Trial(msgspec.Struct, frozen=True):
     expand: bool
     rerank: bool
     chunks: int
-    choosing: Figures
-    held_out: Figures
+    choosing: TrialFigures
+    held_out: TrialFigures
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -483,13 +482,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def outcome(
     answer: Span, passages: Sequence[Found], *, document: str, size: Callable[[str], int], budget: int
-) -> Outcome:
+) -> QuestionScore:
     """Judge recalled passages, best first, for an answer at this span of the document of that id."""
     spans = [(one.citation.start, one.citation.end) if one.citation.document == document else None for one in passages]
     sizes = [size(one.text) for one in passages]
     within = [_covered(answer, _fitting(spans, sizes, round(share * budget))) for share in SHARES]
     found = _covered(answer, [span for span in spans[:FIRST] if span]) >= _ENOUGH
-    return Outcome(float(found), sum(within) / len(within))
+    return QuestionScore(float(found), sum(within) / len(within))
 
 
 def _fitting(spans: Sequence[Span | None], sizes: Sequence[int], budget: int) -> list[Span]:
@@ -512,13 +511,13 @@ def _covered(answer: Span, spans: Sequence[Span]) -> float:
     return held / max(answer[1] - answer[0], 1)
 
 
-def figures(outcomes: Sequence[Outcome], *, seed: int) -> Figures:
+def figures(outcomes: Sequence[QuestionScore], *, seed: int) -> TrialFigures:
     """The means over questions; zeros for none."""
     if not outcomes:
-        return Figures()
+        return TrialFigures()
     recall, score = (float(np.mean(column)) for column in zip(*outcomes, strict=True))
     _, low, high = interval(_scores(outcomes), seed=seed)
-    return Figures(recall, score, low, high, len(outcomes))
+    return TrialFigures(recall, score, low, high, len(outcomes))
 
 
 def interval(values: Scores, *, seed: int) -> tuple[float, float, float]:
@@ -529,7 +528,7 @@ def interval(values: Scores, *, seed: int) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
-def _scores(outcomes: Sequence[Outcome]) -> Scores:
+def _scores(outcomes: Sequence[QuestionScore]) -> Scores:
     return np.array([one.score for one in outcomes], np.float64)
 
 
@@ -579,7 +578,7 @@ class Bench:
         half = len(self._questions.choosing)
         return Tried(way, chunks, asked[:half], asked[half:])
 
-    def _asked(self, knowledge: Knowledge, question: SyntheticQuestion, way: Way, limit: int) -> Outcome:
+    def _asked(self, knowledge: Knowledge, question: SyntheticQuestion, way: Way, limit: int) -> QuestionScore:
         passages = knowledge.recall(question.text, limit=limit, expand=way.expand)
         answer, document = (question.start, question.end), str(question.document)
         return outcome(answer, passages, document=document, size=self._size, budget=self._budget)
@@ -635,53 +634,50 @@ class RememberingEmbedder(Embedder):
 
 # The report: a table, a text and a plot, in English and Chinese.
 
-_WORDS = {
-    "en": {
-        "columns": "{unit} overlap synonyms rerank chunks recall@{first} score held-out",
-        "tokens": "tokens",
-        "characters": "characters",
-        "yes": "yes",
-        "no": "no",
-        "advised": "advised",
-        "in_use": "in use",
-        "measured": "{questions} questions: {choosing} to choose by, {held} held out to check. "
-        "Score: the share of the answer in the first {parts} tokens. Held-out: the score with its 95 % interval.",
-        "sampled": "Measured on a part of the documents: {share} of their text.",
-        "cut": "Chunks of {size} {unit} with {overlap} overlapping",
-        "search": "Synonyms {expand}, reranking {rerank}",
-        "better": "{what}: advised, scored {gain} higher than the setting in use on the held-out questions "
-        "(95 %: {low} to {high}).",
-        "default": "{what}: kept, no other setting did better.",
-        "noise": "{what}: kept, the best other setting differed by {gain}, which may be chance (95 %: {low} to {high}).",
-        "few": "{what}: kept, the documents give too few questions to tell.",
-        "title": "Which passages find the answers",
-        "size_axis": "{unit} a passage",
-        "score_axis": "score, held-out questions",
-        "overlap": "overlap {share} %",
-    },
-    "zh": {
-        "columns": "{unit}数 重叠 同义词 重排 块数 召回@{first} 得分 留出题",
-        "tokens": "词元",
-        "characters": "字符",
-        "yes": "是",
-        "no": "否",
-        "advised": "建议",
-        "in_use": "现用",
-        "measured": "共 {questions} 题：{choosing} 题用于选择，{held} 题留出用于检验。"
-        "得分：答案在前 {parts} 个词元中出现的比例。留出题：得分及其 95% 区间。",
-        "sampled": "只在部分文档上测量：占全部文字的 {share}。",
-        "cut": "每块 {size} 个{unit}、重叠 {overlap}",
-        "search": "同义词：{expand}，重排：{rerank}",
-        "better": "{what}：建议采用，在留出题上比现用设置高 {gain}（95%：{low} 至 {high}）。",
-        "default": "{what}：保持不变，没有更好的设置。",
-        "noise": "{what}：保持不变，其他设置中最好的相差 {gain}，可能只是偶然（95%：{low} 至 {high}）。",
-        "few": "{what}：保持不变，从文档能出的题太少，无法判断。",
-        "title": "怎样分块最容易找到答案",
-        "size_axis": "每块的{unit}数",
-        "score_axis": "得分（留出题）",
-        "overlap": "重叠 {share}%",
-    },
-}
+_WORDS = by_language(
+    {
+        "columns": (
+            "{unit} overlap synonyms rerank chunks recall@{first} score held-out",
+            "{unit}数 重叠 同义词 重排 块数 召回@{first} 得分 留出题",
+        ),
+        "tokens": ("tokens", "词元"),
+        "characters": ("characters", "字符"),
+        "yes": ("yes", "是"),
+        "no": ("no", "否"),
+        "advised": ("advised", "建议"),
+        "in_use": ("in use", "现用"),
+        "measured": (
+            "{questions} questions: {choosing} to choose by, {held} held out to check. "
+            "Score: the share of the answer in the first {parts} tokens. Held-out: the score with its 95 % interval.",
+            "共 {questions} 题：{choosing} 题用于选择，{held} 题留出用于检验。"
+            "得分：答案在前 {parts} 个词元中出现的比例。留出题：得分及其 95% 区间。",
+        ),
+        "sampled": (
+            "Measured on a part of the documents: {share} of their text.",
+            "只在部分文档上测量：占全部文字的 {share}。",
+        ),
+        "cut": ("Chunks of {size} {unit} with {overlap} overlapping", "每块 {size} 个{unit}、重叠 {overlap}"),
+        "search": ("Synonyms {expand}, reranking {rerank}", "同义词：{expand}，重排：{rerank}"),
+        "better": (
+            "{what}: advised, scored {gain} higher than the setting in use on the held-out questions "
+            "(95 %: {low} to {high}).",
+            "{what}：建议采用，在留出题上比现用设置高 {gain}（95%：{low} 至 {high}）。",
+        ),
+        "default": ("{what}: kept, no other setting did better.", "{what}：保持不变，没有更好的设置。"),
+        "noise": (
+            "{what}: kept, the best other setting differed by {gain}, which may be chance (95 %: {low} to {high}).",
+            "{what}：保持不变，其他设置中最好的相差 {gain}，可能只是偶然（95%：{low} 至 {high}）。",
+        ),
+        "few": (
+            "{what}: kept, the documents give too few questions to tell.",
+            "{what}：保持不变，从文档能出的题太少，无法判断。",
+        ),
+        "title": ("Which passages find the answers", "怎样分块最容易找到答案"),
+        "size_axis": ("{unit} a passage", "每块的{unit}数"),
+        "score_axis": ("score, held-out questions", "得分（留出题）"),
+        "overlap": ("overlap {share} %", "重叠 {share}%"),
+    }
+)
 
 
 class Tuned(msgspec.Struct, frozen=True, kw_only=True):
@@ -769,14 +765,11 @@ def _judged(words: Mapping[str, str], what: str, verdict: Verdict) -> str:
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows with their columns aligned to the right, the last one to the left."""
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)][:-1]
-    padded = ([" " * (width - _width(cell)) + cell for cell, width in zip(row, widths, strict=False)] for row in rows)
+    widths = [max(map(terminal_width, column)) for column in zip(*rows, strict=True)][:-1]
+    padded = (
+        [" " * (width - terminal_width(cell)) + cell for cell, width in zip(row, widths, strict=False)] for row in rows
+    )
     return ["  ".join((*cells, row[-1])).rstrip() for cells, row in zip(padded, rows, strict=True)]
-
-
-def _width(text: str) -> int:
-    """How many columns a text takes in a terminal: a Chinese character takes two."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def _draw(axes: Any, tuned: Tuned, words: Mapping[str, str]) -> None:

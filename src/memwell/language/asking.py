@@ -62,7 +62,7 @@ def only_asks(text: str) -> bool:
     return bool(said) and all(_ONLY_ASKS.search(one) for one in said)
 
 
-class Content(NamedTuple):
+class ContentTerms(NamedTuple):
     """What a text is about: stems of words, and of Chinese the characters and their pairs."""
 
     words: frozenset[str]
@@ -74,7 +74,7 @@ class Content(NamedTuple):
         """The number of words; most Chinese words have two characters."""
         return len(self.words) + len(self.characters) / 2
 
-    def covered(self, given: Content) -> float:
+    def covered(self, given: ContentTerms) -> float:
         """How much of it another content holds, from 0 to 1; 0 for nothing."""
         if not self.weight:
             return 0.0
@@ -88,7 +88,7 @@ class Content(NamedTuple):
         return found / self.weight
 
 
-def content(text: str) -> Content:
+def content(text: str) -> ContentTerms:
     """What a text is about, without its small words, unless it has no others."""
     runs = _HAN.findall(text)
     terms = {term for term in query_terms(text) if not _HAN.search(term)} if runs else set(query_terms(text))
@@ -97,8 +97,8 @@ def content(text: str) -> Content:
     kept = set("".join(kept_runs)) - _SMALL_ZH
     pairs = {run[at : at + 2] for run in kept_runs for at in range(len(run) - 1)}
     if words or kept:
-        return Content(frozenset(words), frozenset(kept), frozenset(filter(kept.issuperset, pairs)))
-    return Content(frozenset(terms), frozenset("".join(runs)), frozenset())
+        return ContentTerms(frozenset(words), frozenset(kept), frozenset(filter(kept.issuperset, pairs)))
+    return ContentTerms(frozenset(terms), frozenset("".join(runs)), frozenset())
 
 
 def coverage(wanted: str, text: str) -> float:

@@ -1,8 +1,9 @@
-"""Words that carry no topic of their own, and the language of a text, in English and Chinese."""
+"""Words that carry no topic of their own, the language of a text, and phrases in English and Chinese."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -134,6 +135,29 @@ def language_of(text: str) -> str:
     if latin > others * _LETTERS_A_CHARACTER:
         return _of_latin(text)
     return _of_scripts(text, latin, others) if others else ""
+
+
+def en_or_zh(text: str) -> str:
+    """``"zh"`` for a Chinese text, else ``"en"``: the languages in which phrases are written."""
+    return "zh" if language_of(text) == "zh" else "en"
+
+
+def language_code(given: object, what: str) -> str:
+    """``en`` or ``zh``, of a language or locale such as ``zh_CN``. Raises ``InvalidInput`` for another one."""
+    short = re.split("[-_]", given, maxsplit=1)[0] if isinstance(given, str) else ""
+    if short not in ("en", "zh"):
+        raise InvalidInput(f"{what} are written in en and zh, not in {shown(given)}")
+    return short
+
+
+def by_language(pairs: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Phrases given in English and Chinese, as the phrases of each language."""
+    return {code: {key: pair[place] for key, pair in pairs.items()} for place, code in enumerate(("en", "zh"))}
+
+
+def terminal_width(text: str) -> int:
+    """How many columns a text takes in a terminal: a Chinese character takes two."""
+    return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
 def _of_scripts(text: str, latin: int, others: int) -> str:

@@ -15,7 +15,6 @@ changes nothing: its report has a plan, which ``Memory.repair`` carries out in o
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -26,6 +25,7 @@ import msgspec
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms
+from memwell.language.words import terminal_width
 from memwell.longterm.facts import Clash, Fact
 from memwell.longterm.gate import TRUSTS, DuplicateFinder, Gate, Policy, fingerprint
 from memwell.longterm.traits import Traits, blobs_space, traits_of
@@ -116,15 +116,10 @@ def _rows(report: AuditReport, chinese: bool) -> Iterator[tuple[str, str, str]]:
 
 
 def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [max(_width(row[column]) for row in rows) for column in (0, 1)]
+    widths = [max(terminal_width(row[column]) for row in rows) for column in (0, 1)]
     for name, count, proposed in rows:
-        gap = " " * (widths[0] - _width(name) + 2 + widths[1] - _width(count))
+        gap = " " * (widths[0] - terminal_width(name) + 2 + widths[1] - terminal_width(count))
         yield f"  {name}{gap}{count}  {proposed}"
-
-
-def _width(text: str) -> int:
-    """The width of a text in terminal columns."""
-    return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
 def _shown_examples(report: AuditReport, language: str) -> Iterator[str]:

@@ -15,12 +15,11 @@ from typing import Any
 import msgspec
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import Conflict, ReadOnlyStore
-from memwell.filters import FilterLike
+from memwell.errors import Conflict
 from memwell.messages import Message
 from memwell.records import Page, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage import open_backend
-from memwell.storage.protocols import Backend, Entry, JSONValue, KeyValue
+from memwell.storage.protocols import Backend
 
 MARKS = "journal"
 _LONGEST = 900
@@ -183,7 +182,7 @@ class ReadOnlyView(Backend):
         self._copy = copy
         self.log = base.log
         self.blobs = base.blobs
-        self.kv = _Values(copy.kv, base.kv, inner_space(space))
+        self.kv = copy.kv
         self.index = copy.index
         copy.seal(_refusal(space))
 
@@ -253,10 +252,10 @@ class ReadView:
 def _copy_space(base: Backend, copy: Backend, space: Space) -> None:
     inner = inner_space(space)
     with copy.transaction():
-        for entry in paged(lambda cursor: base.kv.scan(inner, limit=_PAGE, cursor=cursor)):
-            # Bytes are cached vectors, which are not read here.
-            if not isinstance(entry.value, bytes):
-                copy.kv.put(inner, entry.key, entry.value)
+        copy.kv.restore(space, list(paged(lambda cursor: base.kv.scan(space, limit=_PAGE, cursor=cursor))))
+        entries = paged(lambda cursor: base.kv.scan(inner, limit=_PAGE, cursor=cursor))
+        # Bytes are cached vectors, which are not read here.
+        copy.kv.restore(inner, [entry for entry in entries if not isinstance(entry.value, bytes)])
         batch: list[Record] = []
         for record in paged(lambda cursor: base.index.scan(space, limit=_PAGE, cursor=cursor)):
             batch.append(record)
@@ -264,49 +263,3 @@ def _copy_space(base: Backend, copy: Backend, space: Space) -> None:
                 copy.index.upsert(batch)
                 batch = []
         copy.index.upsert(batch)
-
-
-class _Values(KeyValue):
-    """The space's own data from the copy, everything else from the store."""
-
-    def __init__(self, copy: KeyValue, base: KeyValue, inner: Space) -> None:
-        self._copy = copy
-        self._base = base
-        self._inner = inner
-
-    def _of(self, space: Space) -> KeyValue:
-        return self._copy if space == self._inner else self._base
-
-    def get(self, space: Space, key: str) -> Entry | None:
-        return self._of(space).get(space, key)
-
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        skip: int = 0,
-    ) -> Page[Entry]:
-        return self._of(space).scan(space, where=where, limit=limit, cursor=cursor, skip=skip)
-
-    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
-        return self._of(space).count(space, where=where)
-
-    def put(
-        self,
-        space: Space,
-        key: str,
-        value: JSONValue | bytes,
-        *,
-        ttl: float | None = None,
-        expect: int | None = None,
-    ) -> Entry:
-        raise ReadOnlyStore(_refusal(space))
-
-    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        raise ReadOnlyStore(_refusal(space))
-
-    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        raise ReadOnlyStore(_refusal(space))

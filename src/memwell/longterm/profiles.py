@@ -11,14 +11,14 @@ from typing import TypeGuard, cast
 
 import msgspec
 
-from memwell.errors import InvalidInput
 from memwell.language.claims import FAVOURITE, USER, relation_of
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
+from memwell.language.words import by_language, language_code
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
-from memwell.values import check_count, shown
+from memwell.values import check_count
 
 # Statistics of a subject's records: topics, words, moods, and counts by month and session.
 
@@ -339,7 +339,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
         """
-        words = _PHRASES[_checked(self.language if language is None else language)]
+        words = _PHRASES[_code(self.language if language is None else language)]
         lines = [
             (words["attributes"], [_trait(one, words) for one in self.attributes]),
             (words["likes"], [one.value for one in self.preferences if one.relation == "likes"]),
@@ -355,7 +355,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
         """
-        words = _PHRASES[_checked(self.language if language is None else language)]
+        words = _PHRASES[_code(self.language if language is None else language)]
         said = self._sentences(words)
         ids = [list(dict.fromkeys(sources)) if evidence else [] for _, sources in said]
         lines = [f"{one} [{', '.join(held)}]" if held else one for (one, _), held in zip(said, ids, strict=True)]
@@ -396,7 +396,7 @@ def profile(
     empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
     """
     check_count(limit, "limit", least=1)
-    _checked(language)
+    _code(language)
     held = facts.about(subject)
     reading = SubjectStats(name_key(subject))
     for record in records:
@@ -449,15 +449,13 @@ def _traits(facts: Iterable[Fact], limit: int) -> tuple[ProfileEntry, ...]:
     )
 
 
-def _checked(language: str) -> str:
-    if language not in LANGUAGES:
-        raise InvalidInput(f"a profile is written in {' or '.join(LANGUAGES)}, not {shown(language)}")
-    return language
+def _code(language: str) -> str:
+    return language_code(language, "profiles")
 
 
 def relation_in_words(relation: str, language: str) -> str:
     """A relation in words: ``lives_in`` is *lives in* or 住在. One without a translation is returned as it is."""
-    return _label(relation, _PHRASES[_checked(language)])
+    return _label(relation, _PHRASES[_code(language)])
 
 
 def _label(relation: str, words: dict[str, str]) -> str:
@@ -493,105 +491,71 @@ def _within(limit: int, title: str, lines: Sequence[tuple[str, list[str]]], word
     return text
 
 
-_PHRASES: dict[str, dict[str, str]] = {
-    "en": {
-        "title": "{subject}: {count} memories from {first} to {last}",
-        "title_empty": "{subject}",
-        "attributes": "Known",
-        "likes": "Likes",
-        "dislikes": "Dislikes",
-        "people": "People",
-        "topics": "Topics",
-        "moods": "Mood by month",
-        "since": " (since {date})",
-        "favourite": "favourite {what}",
-        "said": "{subject}: {count} messages{sessions}{dated}.",
-        "in_sessions": " in {count} sessions",
-        "days": ", from {first} to {last}",
-        "one_day": ", on {first}",
-        "nothing": "{subject}: nothing is known yet.",
-        USER: "The user",
-        "about": "Mostly about {topics}.",
-        "times": "{word} ({count})",
-        "and": ", ",
-        "mood": "The mood is {mood} ({sentiment:+.2f}){turn}.",
-        "good": "good",
-        "bad": "bad",
-        "even": "neutral",
-        "better": ", and getting better",
-        "worse": ", and getting worse",
-        "steady": ", and steady",
-        "space": " ",
-        "colon": ": ",
-        "comma": "; ",
-        "lives_in": "lives in",
-        "works_at": "works at",
-        "studies_at": "studies at",
-        "graduated_from": "graduated from",
-        "allergic_to": "allergic to",
-        "married_to": "married to",
-    },
-    "zh": {
-        "title": "{subject}：{first} 至 {last} 共 {count} 条记忆",
-        "title_empty": "{subject}",
-        "attributes": "已知",
-        "likes": "喜欢",
-        "dislikes": "不喜欢",
-        "people": "人物",
-        "topics": "话题",
-        "moods": "每月情绪",
-        "since": "（自 {date}）",
-        "favourite": "最喜欢的{what}",
-        "said": "{subject}：{dated}{sessions}共有 {count} 条消息。",
-        "in_sessions": "在 {count} 次会话中",
-        "days": "从 {first} 到 {last}，",
-        "one_day": "{first}，",
-        "nothing": "{subject}：还没有任何记录。",
-        USER: "用户",
-        "about": "主要关注{topics}。",
-        "times": "{word}（{count} 次）",
-        "and": "、",
-        "mood": "整体情绪{mood}（{sentiment:+.2f}）{turn}。",
-        "good": "积极",
-        "bad": "消极",
-        "even": "平和",
-        "better": "，并且在好转",
-        "worse": "，并且在变差",
-        "steady": "，保持平稳",
-        "space": "",
-        "colon": "：",
-        "comma": "；",
-        "name": "名字",
-        "age": "年龄",
-        "birthday": "生日",
-        "from": "来自",
-        "nationality": "国籍",
-        "lives_in": "住在",
-        "works_at": "工作单位",
-        "occupation": "职业",
-        "studies_at": "就读于",
-        "studies": "学习",
-        "graduated_from": "毕业于",
-        "speaks": "会说",
-        "email": "邮箱",
-        "phone": "电话",
-        "married_to": "配偶",
-        "partner": "伴侣",
-        "parent": "父母",
-        "child": "子女",
-        "sibling": "兄弟姐妹",
-        "relative": "亲戚",
-        "friend": "朋友",
-        "colleague": "同事",
-        "pet": "宠物",
-        "kind": "种类",
-        "owns": "拥有",
-        "hobby": "爱好",
-        "allergic_to": "过敏",
-        "diet": "饮食",
-        "plans": "计划",
-        "visited": "去过",
-        "bought": "买了",
-        "believes": "相信",
-    },
-}
+_PHRASES = by_language(
+    {
+        "title": (
+            "{subject}: {count} memories from {first} to {last}",
+            "{subject}：{first} 至 {last} 共 {count} 条记忆",
+        ),
+        "title_empty": ("{subject}", "{subject}"),
+        "attributes": ("Known", "已知"),
+        "likes": ("Likes", "喜欢"),
+        "dislikes": ("Dislikes", "不喜欢"),
+        "people": ("People", "人物"),
+        "topics": ("Topics", "话题"),
+        "moods": ("Mood by month", "每月情绪"),
+        "since": (" (since {date})", "（自 {date}）"),
+        "favourite": ("favourite {what}", "最喜欢的{what}"),
+        "said": ("{subject}: {count} messages{sessions}{dated}.", "{subject}：{dated}{sessions}共有 {count} 条消息。"),
+        "in_sessions": (" in {count} sessions", "在 {count} 次会话中"),
+        "days": (", from {first} to {last}", "从 {first} 到 {last}，"),
+        "one_day": (", on {first}", "{first}，"),
+        "nothing": ("{subject}: nothing is known yet.", "{subject}：还没有任何记录。"),
+        USER: ("The user", "用户"),
+        "about": ("Mostly about {topics}.", "主要关注{topics}。"),
+        "times": ("{word} ({count})", "{word}（{count} 次）"),
+        "and": (", ", "、"),
+        "mood": ("The mood is {mood} ({sentiment:+.2f}){turn}.", "整体情绪{mood}（{sentiment:+.2f}）{turn}。"),
+        "good": ("good", "积极"),
+        "bad": ("bad", "消极"),
+        "even": ("neutral", "平和"),
+        "better": (", and getting better", "，并且在好转"),
+        "worse": (", and getting worse", "，并且在变差"),
+        "steady": (", and steady", "，保持平稳"),
+        "space": (" ", ""),
+        "colon": (": ", "："),
+        "comma": ("; ", "；"),
+        "lives_in": ("lives in", "住在"),
+        "works_at": ("works at", "工作单位"),
+        "studies_at": ("studies at", "就读于"),
+        "graduated_from": ("graduated from", "毕业于"),
+        "allergic_to": ("allergic to", "过敏"),
+        "married_to": ("married to", "配偶"),
+        "name": ("name", "名字"),
+        "age": ("age", "年龄"),
+        "birthday": ("birthday", "生日"),
+        "from": ("from", "来自"),
+        "nationality": ("nationality", "国籍"),
+        "occupation": ("occupation", "职业"),
+        "studies": ("studies", "学习"),
+        "speaks": ("speaks", "会说"),
+        "email": ("email", "邮箱"),
+        "phone": ("phone", "电话"),
+        "partner": ("partner", "伴侣"),
+        "parent": ("parent", "父母"),
+        "child": ("child", "子女"),
+        "sibling": ("sibling", "兄弟姐妹"),
+        "relative": ("relative", "亲戚"),
+        "friend": ("friend", "朋友"),
+        "colleague": ("colleague", "同事"),
+        "pet": ("pet", "宠物"),
+        "kind": ("kind", "种类"),
+        "owns": ("owns", "拥有"),
+        "hobby": ("hobby", "爱好"),
+        "diet": ("diet", "饮食"),
+        "plans": ("plans", "计划"),
+        "visited": ("visited", "去过"),
+        "bought": ("bought", "买了"),
+        "believes": ("believes", "相信"),
+    }
+)

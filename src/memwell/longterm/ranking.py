@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
-from memwell.language.words import STOP_WORDS
+from memwell.language.words import STOP_WORDS, by_language, language_code
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.signals import CANDIDATES, SignalTable, observe
 from memwell.longterm.snapshot import Flags, Snapshot
 from memwell.longterm.weights import Signal, Weights, default_weights
-from memwell.values import shown
+from memwell.values import check_count, check_text
 
 # The reasons of a hit in words: a few of them with their parts of the score, in English or Chinese.
 
@@ -56,54 +57,31 @@ _ALONE = {
 _SAYS_NOTHING_UP_TO = {"importance": 0.5}
 """The value up to which a signal gives no reason: an importance of a half is the default."""
 
-_PHRASES = {
-    "en": {
-        "meaning": "same meaning",
-        "loosely": "related meaning",
-        "words": "same words",
-        "near_words": "next to another good hit",
-        "talk": "from a conversation about it",
-        "answer": "answers such a question",
-        "time": "said around the asked time",
-        "when": "tells a time",
-        "number": "tells a number",
-        "speaker": "spoken by {speaker}",
-        "anyone": "spoken by the one asked about",
-        "importance": "important",
-        "recency": "recent",
-        "uses": "often recalled",
-        "used": "recalled before",
-        "reranker": "preferred by the reranker",
-        "nothing": "nothing better was found",
-        "named": "{reason}: {words}",
-        "part": "{reason} ({part} %)",
-        "and": "; ",
-        "comma": ", ",
-    },
-    "zh": {
-        "meaning": "意思相同",
-        "loosely": "意思相近",
-        "words": "用词相同",
-        "near_words": "紧邻另一条好结果",
-        "talk": "所在会话与此有关",
-        "answer": "回答了类似的问题",
-        "time": "时间与所问相近",
-        "when": "提到了时间",
-        "number": "提到了数字",
-        "speaker": "由{speaker}说的",
-        "anyone": "由所问的人说的",
-        "importance": "重要",
-        "recency": "最近",
-        "uses": "常被回忆",
-        "used": "曾被回忆",
-        "reranker": "重排模型选中",
-        "nothing": "没有更合适的",
-        "named": "{reason}：{words}",
-        "part": "{reason}（{part}%）",
-        "and": "；",
-        "comma": "、",
-    },
-}
+_PHRASES = by_language(
+    {
+        "meaning": ("same meaning", "意思相同"),
+        "loosely": ("related meaning", "意思相近"),
+        "words": ("same words", "用词相同"),
+        "near_words": ("next to another good hit", "紧邻另一条好结果"),
+        "talk": ("from a conversation about it", "所在会话与此有关"),
+        "answer": ("answers such a question", "回答了类似的问题"),
+        "time": ("said around the asked time", "时间与所问相近"),
+        "when": ("tells a time", "提到了时间"),
+        "number": ("tells a number", "提到了数字"),
+        "speaker": ("spoken by {speaker}", "由{speaker}说的"),
+        "anyone": ("spoken by the one asked about", "由所问的人说的"),
+        "importance": ("important", "重要"),
+        "recency": ("recent", "最近"),
+        "uses": ("often recalled", "常被回忆"),
+        "used": ("recalled before", "曾被回忆"),
+        "reranker": ("preferred by the reranker", "重排模型选中"),
+        "nothing": ("nothing better was found", "没有更合适的"),
+        "named": ("{reason}: {words}", "{reason}：{words}"),
+        "part": ("{reason} ({part} %)", "{reason}（{part}%）"),
+        "and": ("; ", "；"),
+        "comma": (", ", "、"),
+    }
+)
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[^\W_{_HAN}]+(?:['’][^\W_{_HAN}]+)*")
 _RUN = re.compile(f"[{_HAN}]+")
@@ -141,7 +119,7 @@ def in_words(
     With ``query`` the words are named; ``asked`` is the query that found the hit. Raises ``InvalidInput`` for another
     language.
     """
-    phrases = _PHRASES[_language(language)]
+    phrases = _PHRASES[language_code(language, "reasons")]
     named: list[str] = []
     found = reasons(signals, neighbours=bool(session))
     if "words" in found and _only_named(query or asked, text, speaker):
@@ -156,11 +134,30 @@ def in_words(
     return phrases["and"].join(named) or phrases["nothing"]
 
 
-def _language(given: str) -> str:
-    # As systems name it: zh, zh-CN or zh_CN.
-    if not isinstance(given, str) or re.split("[-_]", given, maxsplit=1)[0] not in _PHRASES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"reasons are told in {' and '.join(_PHRASES)}, not in {shown(given)}")
-    return given[:2]
+class _Hit(Protocol):
+    """A hit of any kind: its text, its signals, and the query that found it."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def signals(self) -> dict[str, Signal]: ...
+    @property
+    def asked(self) -> str: ...
+
+
+def why_found(hit: _Hit, most: int, query: str, language: str, *, speaker: str = "", session: str = "") -> str:
+    """``in_words`` of a hit. Raises ``InvalidInput`` for a query that is no text, and for another language."""
+    check_text(query, "a query")
+    return in_words(
+        hit.signals,
+        text=hit.text,
+        speaker=speaker,
+        session=session,
+        query=query,
+        language=language,
+        most=check_count(most, "most"),
+        asked=hit.asked,
+    )
 
 
 def _only_named(query: str, text: str, speaker: str) -> bool:

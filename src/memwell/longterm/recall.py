@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -21,12 +21,13 @@ from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, ho
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import in_words, rank
+from memwell.longterm.ranking import rank, why_found
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
-from memwell.records import Page, Record
-from memwell.storage.protocols import Backend
+from memwell.models.ports import Reranker
+from memwell.records import Page, Record, Space
+from memwell.storage.protocols import Backend, RecordIndex
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 _RERANKED = 3
@@ -65,18 +66,7 @@ class Recalled(msgspec.Struct, frozen=True):
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        check_text(query, "a query")
-        check_count(most, "most")
-        return in_words(
-            self.signals,
-            text=self.text,
-            speaker=self.speaker,
-            session=self.session,
-            query=query,
-            language=language,
-            most=most,
-            asked=self.asked,
-        )
+        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
 
     def __str__(self) -> str:
         return self.text
@@ -193,31 +183,14 @@ class RecallingMemory(MemoryBase):
             diversity=diversity,
         )
         hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
-        if self.reranker is not None and hits:
-            hits = self._reranked(query, hits)
+        if self.reranker is not None:
+            hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
         hits = hits[:limit]
         ids = [hit.id for hit in hits]
         self._echoes.heard({hit.id: hit.text for hit in hits})
         held.touch(ids, moment)
         self._used(self.space, ids, moment)
         return hits
-
-    def _reranked(self, query: str, hits: Sequence[Recalled]) -> list[Recalled]:
-        """The hits in the order of the reranker's scores, scaled to ours; unchanged when the reranker fails."""
-        assert self.reranker is not None
-        try:
-            scores = self.reranker.scores(query, [hit.text for hit in hits])
-        except ModelError:
-            return list(hits)
-        low, high = min(scores), max(scores)
-        top = max(abs(hit.score) for hit in hits) or 1.0
-        span = (high - low) or 1.0
-        judged: list[Recalled] = []
-        for hit, score in zip(hits, scores, strict=True):
-            share = _DECISIVE * top * (score - low) / span
-            signals = {**hit.signals, "reranker": Signal(score, share)}
-            judged.append(replace(hit, score=hit.score + share, signals=signals))
-        return sorted(judged, key=lambda hit: -hit.score)
 
     def forget_query_vectors(self) -> None:
         """Drop the cached vectors of queries."""
@@ -293,25 +266,13 @@ class RecallingMemory(MemoryBase):
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
             # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
-            records = self._likeliest(query, vector, None, most)
+            records = likeliest(self.indexer.view.index, self.space, query, vector, None, most)
             if all(holds(wanted, record) for record in records):
                 return HeldSnapshot.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldSnapshot.of(self._likeliest(query, vector, wanted, most))
-
-    def _likeliest(
-        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
-    ) -> list[Record]:
-        # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
-        index = self.indexer.view.index
-        hits = index.match(self.space, query, limit=most, where=wanted)
-        if vector is not None:
-            # A vector of another size means that the space was just re-embedded; the caller then asks again.
-            with suppress(InvalidInput):
-                hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
-        return index.get(self.space, list(dict.fromkeys(hit.record.id for hit in hits)))
+        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, vector, wanted, most))
 
     def _held_at(self, moment: datetime) -> HeldSnapshot:
         """The memories as they were known at a time."""
@@ -334,6 +295,52 @@ class RecallingMemory(MemoryBase):
     apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
+
+
+class ScoredHit(Protocol):
+    """A hit with a score that is the sum of the shares of its signals."""
+
+    @property
+    def score(self) -> float: ...
+    @property
+    def signals(self) -> dict[str, Signal]: ...
+
+
+H = TypeVar("H", bound=ScoredHit)
+
+
+def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[str]) -> list[H]:
+    """Hits in the order of the reranker's scores of their texts, scaled to ours; unchanged when the reranker fails."""
+    try:
+        scores = reranker.scores(query, texts) if hits else []
+    except ModelError:
+        return list(hits)
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    top = max((abs(hit.score) for hit in hits), default=0.0) or 1.0
+    judged: list[H] = []
+    for hit, score in zip(hits, scores, strict=True):
+        share = _DECISIVE * top * (score - low) / ((high - low) or 1.0)
+        signals = {**hit.signals, "reranker": Signal(score, share)}
+        judged.append(cast(H, replace(cast(Any, hit), score=hit.score + share, signals=signals)))
+    return sorted(judged, key=lambda hit: -hit.score)
+
+
+def likeliest(
+    index: RecordIndex,
+    space: Space,
+    query: str,
+    vector: NDArray[np.float32] | None,
+    where: Filter | None,
+    most: int,
+) -> list[Record]:
+    """The best matches of a space by the store's own indexes of words and vectors."""
+    # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
+    hits = index.match(space, query, limit=most, where=where)
+    if vector is not None:
+        # A vector of another size means that the space was just re-embedded; the caller then asks again.
+        with suppress(InvalidInput):
+            hits += index.near(space, vector.tolist(), limit=most, where=where)
+    return index.get(space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
 
 def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:

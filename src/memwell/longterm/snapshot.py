@@ -279,11 +279,6 @@ def date_words(time: float, *, chinese: bool) -> str:
     return shown_date(datetime.fromtimestamp(time, UTC), "zh" if chinese else "en") if time else ""
 
 
-def indexed_words(entry: SnapshotEntry) -> list[str]:
-    """The words that find an entry."""
-    return [*_head(entry), *segment(entry.text)]
-
-
 def _head(entry: SnapshotEntry) -> tuple[str, ...]:
     """The words in front of the text's: the speaker's name, and the day."""
     day = entry.time // _DAY if entry.time else None

@@ -17,7 +17,7 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import HistoryReader
 from memwell.history.reading import thread_blobs
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
 from memwell.records import Thread
@@ -252,7 +252,7 @@ class Previews:
         beginning = int(self._shown * _HEAD_SHARE)
         head = _cut(text, beginning, self._counter)
         tail = _cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
-        words = _LEFT_OUT["zh" if language_of(head or text[:200]) == "zh" else "en"]
+        words = _LEFT_OUT[en_or_zh(head or text[:200])]
         notice = words.format(count=len(text) - len(head) - len(tail), tool=READ_TOOL, handle=handle)
         lines = "\n".join(line for line in (head, notice, tail) if line)
         others = [one for one in part.content if not isinstance(one, Text)]

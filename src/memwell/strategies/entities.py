@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
@@ -64,7 +65,43 @@ class EntityNotes(msgspec.Struct, frozen=True):
         return (*self.texts, *(text[:_LONGEST_TEXT] for text in texts))[-_MOST_TEXTS:]
 
 
-class Entities(Strategy):
+class _StoredByName(Strategy):
+    """The last ``rounds`` rounds, after what is stored about the names in them and in the query."""
+
+    def __init__(self, history: HistoryReader, rounds: int, name: str, *, system: bool) -> None:
+        self.history = checked_history(history)
+        self.rounds = check_count(rounds, "rounds")
+        self.system = system
+        self.state = StrategyState(history, name)
+        """What is stored, by name."""
+
+    def observe(self) -> None:
+        until_done(self._step)
+
+    def _step(self) -> bool:
+        held = self.state.read()
+        messages = self.state.unread(held)
+        if not messages:
+            return False
+        changed = self._changed(messages)
+        with self.state.together():
+            for key, value, version in changed:
+                self.state.put(key, value, expect=version)
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
+        return len(messages) == AT_ONCE
+
+    @abstractmethod
+    def _changed(self, messages: Sequence[Message]) -> list[tuple[str, dict[str, Any], int]]:
+        """What messages change: the key and new value of each name, and the version of its old value."""
+
+    def clear(self) -> None:
+        self.state.clear()
+
+    def _window(self) -> list[Message]:
+        return self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
+
+
+class Entities(_StoredByName):
     """The last ``rounds`` rounds, after notes on the names in them and in the query.
 
     ``extract`` finds the names in a text and ``describe`` writes the notes on one. By default the notes are the sentences
@@ -83,29 +120,13 @@ class Entities(Strategy):
         system: bool = True,
         name: str = "entities",
     ) -> None:
-        self.history = checked_history(history)
-        self.rounds = check_count(rounds, "rounds")
-        self.system = system
+        super().__init__(history, rounds, name, system=system)
         self._extract = extract or named
         self._describe = describe or sentences_on
-        self.state = StrategyState(history, name)
-        """The stored notes."""
 
-    def observe(self) -> None:
-        until_done(self._step)
-
-    def _step(self) -> bool:
-        held = self.state.read()
-        messages = self.state.unread(held)
-        if not messages:
-            return False
+    def _changed(self, messages: Sequence[Message]) -> list[tuple[str, dict[str, Any], int]]:
         spoken = [one for one in messages if one.for_model and one.role in _SPEAKERS and one.text.strip()]
-        changed = [self._noted(name, naming) for name, naming in self._naming(spoken).items()]
-        with self.state.together():
-            for key, value, version in changed:
-                self.state.put(key, value, expect=version)
-            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
-        return len(messages) == AT_ONCE
+        return [self._noted(name, naming) for name, naming in self._naming(spoken).items()]
 
     def _naming(self, messages: Iterable[Message]) -> dict[str, list[tuple[str, Message]]]:
         """The messages that mention each name, by its key, with the spelling."""
@@ -147,14 +168,11 @@ class Entities(Strategy):
         return text.strip() or old.notes
 
     def recall(self, query: str | None = None) -> list[Message]:
-        window = self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
+        window = self._window()
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
         keys = [*spelt(query or ""), *map(entity_key, self._names(recent))]
         found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
         return with_note(window, note("entities", (f"{one.name}:\n{one.notes}" for one in found), id_=self.state.id))
-
-    def clear(self) -> None:
-        self.state.clear()
 
     def notes(self, name: str) -> EntityNotes | None:
         """The notes on a name in any spelling, or None."""
@@ -248,7 +266,7 @@ Triples: TypeAlias = Callable[[Message], Iterable[Triple]]
 """Returns the triples that a message states."""
 
 
-class Graph(Strategy):
+class Graph(_StoredByName):
     """The last ``rounds`` rounds, after what is known of the names in the query, in any case.
 
     ``extract`` reads triples from a message; by default rules read the claims of people. A subject and a predicate may have
@@ -265,27 +283,11 @@ class Graph(Strategy):
         system: bool = True,
         name: str = "graph",
     ) -> None:
-        self.history = checked_history(history)
-        self.rounds = check_count(rounds, "rounds")
-        self.system = system
+        super().__init__(history, rounds, name, system=system)
         self._extract = extract or claimed
-        self.state = StrategyState(history, name)
-        """The stored facts."""
 
-    def observe(self) -> None:
-        until_done(self._step)
-
-    def _step(self) -> bool:
-        held = self.state.read()
-        messages = self.state.unread(held)
-        if not messages:
-            return False
-        changed = [self._learnt(key, said) for key, said in self._said(messages).items()]
-        with self.state.together():
-            for key, triples, version in changed:
-                self.state.put(key, {"triples": triples}, expect=version)
-            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
-        return len(messages) == AT_ONCE
+    def _changed(self, messages: Sequence[Message]) -> list[tuple[str, dict[str, Any], int]]:
+        return [self._learnt(key, said) for key, said in self._said(messages).items()]
 
     def _said(self, messages: Iterable[Message]) -> dict[str, list[Triple]]:
         """The triples of messages by the key of their subject."""
@@ -296,13 +298,13 @@ class Graph(Strategy):
                 found.setdefault(entity_key(triple.subject), []).append(placed)
         return found
 
-    def _learnt(self, key: str, said: Iterable[Triple]) -> tuple[str, list[Any], int]:
+    def _learnt(self, key: str, said: Iterable[Triple]) -> tuple[str, dict[str, Any], int]:
         entry = self.state.get(key)
         known = _decoded_triples(entry.value) if entry else []
         for triple in said:
             known = [one for one in known if not _ends(triple, one)]
             known += [] if triple.negated else [triple]
-        return key, msgspec.to_builtins(known[-MOST_ABOUT_ONE:]), entry.version if entry else 0
+        return key, {"triples": msgspec.to_builtins(known[-MOST_ABOUT_ONE:])}, entry.version if entry else 0
 
     def about(self, subject: str) -> list[Triple]:
         """The facts about a subject, oldest first."""
@@ -315,8 +317,7 @@ class Graph(Strategy):
         return sorted(found, key=lambda triple: triple.index)
 
     def recall(self, query: str | None = None) -> list[Message]:
-        window = self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
-        return with_note(window, note("graph", self._known(query or ""), id_=self.state.id))
+        return with_note(self._window(), note("graph", self._known(query or ""), id_=self.state.id))
 
     def _known(self, query: str) -> list[str]:
         """The facts about the names in the query, and about the user for *I* and 我."""
@@ -324,9 +325,6 @@ class Graph(Strategy):
         keys = dict.fromkeys([*map(entity_key, named(query)), *own, *spelt(query)])
         known = [triples for key in list(keys)[:MOST_LOOKUPS] if (triples := self.about(key))]
         return [f"On {one[0].subject}: {' '.join(f'{triple}.' for triple in one)}" for one in known]
-
-    def clear(self) -> None:
-        self.state.clear()
 
     aabout = asyncify(about)
     atriples = asyncify(triples)

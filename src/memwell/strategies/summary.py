@@ -11,7 +11,7 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.quoting import quoted
 from memwell.language.summary import Size, SummaryLine, lines_of, read_summary, summarise, written
-from memwell.language.words import language_of
+from memwell.language.words import en_or_zh
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy, note
@@ -105,7 +105,7 @@ class ModelSummariser:
 
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
         spoken = to_text(messages)
-        language = "zh" if language_of(spoken or summary) == "zh" else "en"
+        language = en_or_zh(spoken or summary)
         prompt = self.prompt or _PROMPTS[language].format(words=max(1, int(self.tokens * _WORDS_A_TOKEN)))
         asked = _PARTS[language].format(summary=quoted(summary) or "-", messages=quoted(spoken))
         answer = self.model.complete([system(prompt), human(asked)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.reading.sniffing import decoded, kind_of, media_type_of
+from memwell.knowledge.reading.sniffing import decoded, media_type_of
 
 # Encodings: what is certain is silent, what is guessed is said, what cannot be guessed is refused.
 
@@ -87,10 +87,6 @@ def test_a_declared_encoding_is_taken_when_it_fits():
     assert decoded("公司的员工".encode("gbk"), declared="rot13")[0] == "公司的员工"
 
 
-def test_line_ends_are_one_kind():
-    assert decoded(b"a\r\nb\rc\n")[0] == "a\nb\nc\n"
-
-
 @pytest.mark.parametrize(
     ("head", "name", "media_type"),
     [
@@ -116,8 +112,3 @@ def test_line_ends_are_one_kind():
 )
 def test_bytes_decide_and_names_help(head: bytes, name: str, media_type: str):
     assert media_type_of(head, name) == media_type
-
-
-def test_a_guess_is_known_as_one():
-    assert not kind_of(b'{"a": 1}', "", None).certain
-    assert kind_of(b'{"a": 1}', "a.json", None).certain

@@ -51,10 +51,6 @@ def test_quotes_that_do_not_close_lose_nothing():
     assert "do not close" in parsed.warnings[0]
 
 
-def test_rows_that_are_too_long_are_counted():
-    assert "1 rows have more fields" in read_table("a,b\n1,2\n3,4,5\n").warnings[0]
-
-
 def test_a_field_beyond_all_measure_is_refused():
     with pytest.raises(UnreadableDocument, match="no table"):
         read_table("a,b\n" + "x" * 200_000 + ",1\n")

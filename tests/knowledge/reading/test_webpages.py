@@ -8,14 +8,9 @@ from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.reading.webpages import (
-    Tag,
     declared_encoding,
-    has_name,
-    has_role,
-    is_hidden,
     read_webpage,
     tags_and_texts,
-    unescaped,
 )
 
 # HTML in tags and texts, whatever is wrong with it.
@@ -28,11 +23,6 @@ def told(page: str) -> list[str]:
     return [token if isinstance(token, str) else f"<{'/' * token.end}{token.name}>" for token in tags_and_texts(page)]
 
 
-def test_tags_texts_and_what_is_neither():
-    page = "a<!-- <b> --><P Class='x > y'>5 < 6 &amp; 7</p ><?php x ?><!doctype html><br/>"
-    assert told(page) == ["a", "<p>", "5 ", "<", " 6 & 7", "</p>", "<br>"]
-
-
 def test_scripts_are_no_markup():
     assert told("<script>if (a<b) '<p>'</script>x<title>a<b</title>") == [
         "<script>",
@@ -43,13 +33,6 @@ def test_scripts_are_no_markup():
         "</title>",
     ]
     assert told("<style>never closed <p>") == ["<style>"]
-
-
-def test_attributes_are_read_when_asked_for():
-    (tag,) = (
-        token for token in tags_and_texts("<a HREF=x title='a>b' hidden data-x=\"&lt;\">") if isinstance(token, Tag)
-    )
-    assert tag.attributes == {"href": "x", "title": "a>b", "hidden": "", "data-x": "<"}
 
 
 @given(st.text(alphabet="<>/!-=\"' ab&#;x1", max_size=60))
@@ -72,42 +55,7 @@ def test_broken_pages_take_no_longer_than_whole_ones(page: str):
     assert len(list(tags_and_texts(page))) <= len(page)
 
 
-def test_references_of_any_length():
-    assert unescaped("&#" + "9" * 10_000 + ";&#x4e2d;&lt;") == "\ufffd中<"
-
-
 # What of a page nobody comes to read.
-
-
-@pytest.mark.parametrize(
-    ("source", "hidden"),
-    [
-        (" hidden", True), (" HIDDEN", True), (" aria-hidden=true", True), (" aria-hidden=false", False),
-        (' style="display:none"', True), (' STYLE="color:red;visibility: hidden"', True),
-        (' style="--display:none"', False), (' style="overflow:hidden"', False), (' title="display:none"', False),
-    ],
-)  # fmt: skip
-def test_what_is_not_shown(source: str, hidden: bool):
-    assert is_hidden(Tag("div", source=source)) == hidden
-
-
-@given(
-    st.sampled_from(["nav", "menu", "cookie", "footer"]),
-    st.text("abcxyz", min_size=1, max_size=4),
-    st.sampled_from("-_ "),
-)
-def test_a_name_counts_as_a_word_and_not_inside_one(name: str, other: str, between: str):
-    assert has_name(Tag("div", source=f' class="{other}{between}{name}"'))
-    assert has_name(Tag("div", source=f' class="x{name.capitalize()}"'))
-    assert not has_name(Tag("div", source=f' class="{other}{name}"'))
-    assert not has_name(Tag("div", source=f' class="has-{name}"'))
-    assert not has_name(Tag("h2", source=f' class="{name}" id="{name}"'))
-    assert not has_name(Tag("section", source=f' id="{name}"'))
-
-
-def test_roles_are_told_in_any_case():
-    assert has_role(Tag("div", source=' ROLE=" Navigation "'))
-    assert not has_role(Tag("div", source=' role="main" title="navigation"'))
 
 
 PAGE = """<!doctype html><html lang="zh-CN"><head><title>员工 &amp; 手册</title>
@@ -207,10 +155,6 @@ def test_a_question_that_is_pressed_to_see_its_answer_stays():
     page = "<h3><button>How many days?</button></h3><p>Ten days.</p><button>Send</button>"
     assert read_webpage(page).text == "How many days?\n\nTen days."
     assert read_webpage("<p>All in <button>Copy</button> one line.").text == "All in one line."
-
-
-def test_nested_menus_end_where_they_end():
-    assert read_webpage("<nav><div><nav>a</nav></div>b</nav><p>kept").text == "kept"
 
 
 def test_tables_for_layout_are_text():

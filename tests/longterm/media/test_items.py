@@ -3,17 +3,13 @@ from __future__ import annotations
 from array import array
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput
 from memwell.longterm.media.items import (
     MediaWords,
-    Wording,
     apart,
     check_features,
-    check_kinds,
     check_sentiment,
     composed,
 )
@@ -35,12 +31,6 @@ def test_a_text_that_was_changed_is_all_description(words: MediaWords, more: str
     assert apart(text + more, wording) == (MediaWords(text + more) if text else MediaWords())
 
 
-def test_each_has_a_line_of_its_own():
-    assert composed(MediaWords("a chart", ("tree", "SVM"), "hello"))[0] == "a chart\ntree, SVM\nhello"
-    assert composed(MediaWords("", ("决策树", "SVM"), ""))[0] == "决策树、SVM"
-    assert composed(MediaWords()) == ("", Wording())
-
-
 def test_features_are_words_or_a_vector():
     assert check_features(None) == check_features([]) == ((), None)
     assert check_features([" tree ", "SVM", "tree", " "]) == (("tree", "SVM"), None)
@@ -50,27 +40,6 @@ def test_features_are_words_or_a_vector():
     assert check_features([1, 0])[1] == array("f", [1.0, 0.0])
 
 
-@pytest.mark.parametrize("features", ["tree", b"tree", 3, ["tree", 1.0], ["x" * 501], ["a"] * 1001, [1.0] * 9000])
-def test_other_features_are_refused(features: object):
-    with pytest.raises(InvalidInput):
-        check_features(features)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize(
-    "features", [{"tree": 1.0}, {}, {1.0: 2.0}, [True, False], [1.0, True], np.array([True, False])]
-)
-def test_truths_and_mappings_are_no_features(features: object):
-    with pytest.raises(InvalidInput, match="features are several words or the numbers of a vector, not"):
-        check_features(features)  # pyright: ignore[reportArgumentType]
-
-
-def test_a_sentiment_is_kept_as_it_was_given():
-    assert check_sentiment("curious", "I hate it") == "curious"
-    assert check_sentiment(" 好奇 ", "") == "好奇"
-    assert check_sentiment(-1, "") == -1.0
-    assert check_sentiment(0.25, "") == 0.25
-
-
 def test_a_sentiment_is_read_off_the_transcript():
     glad, sad = check_sentiment(None, "太好了，我很开心！"), check_sentiment(None, "This is terrible and sad.")
     assert isinstance(glad, float)
@@ -78,16 +47,3 @@ def test_a_sentiment_is_read_off_the_transcript():
     assert glad > 0 > sad
     assert check_sentiment(None, "The train leaves at nine.") == 0.0
     assert check_sentiment(None, " ") is None
-
-
-@pytest.mark.parametrize("value", [1.01, -2, float("nan"), float("inf"), False, "", "x" * 101, [1]])
-def test_other_sentiments_are_refused(value: object):
-    with pytest.raises(InvalidInput, match="sentiment"):
-        check_sentiment(value, "words")  # pyright: ignore[reportArgumentType]
-
-
-def test_kinds_are_one_several_or_all():
-    assert check_kinds(None) == ["image", "audio", "video"]
-    assert check_kinds("audio") == check_kinds(["audio"]) == ["audio"]
-    with pytest.raises(InvalidInput, match="image, audio, video"):
-        check_kinds(["image", "text"])

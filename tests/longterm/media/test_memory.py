@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from PIL import Image
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
-from memwell.longterm.media.items import came_in_words
 from memwell.longterm.memory import Memory
-from memwell.longterm.traits import blobs_space, features_space, traits_of
+from memwell.longterm.traits import blobs_space, traits_of
 from memwell.models.scripted import HashEmbedder
 from memwell.records import as_vector, pack_half
 from memwell.storage import Backend, open_backend
@@ -123,18 +121,6 @@ def test_a_file_is_read_by_its_path(media: MediaMemory, tmp_path: Path):
     assert media.data(item.id) == PNG
 
 
-def test_a_medium_without_any_words_still_has_a_text(media: MediaMemory):
-    assert media.add(PNG).text == "image"
-    assert media.add(wav(), name="???.wav").text == "???.wav"
-
-
-def test_who_when_and_where_are_kept(media: MediaMemory):
-    noon = datetime(2024, 5, 7, 12, tzinfo=UTC)
-    item = media.add(PNG, description="a cat", session="talk", speaker="Ann", time=noon)
-    assert (item.session, item.speaker, item.time) == ("talk", "Ann", noon)
-    assert media.memory.get(item.id).speaker == "Ann"
-
-
 # What is refused, with nothing stored.
 
 
@@ -218,11 +204,6 @@ def test_pictures_that_cannot_be_decoded_are_kept_with_a_warning(media: MediaMem
     assert media.get(item.id).warnings == item.warnings
 
 
-def test_limits_must_be_limits(media: MediaMemory):
-    with pytest.raises(InvalidInput, match="MediaLimits"):
-        MediaMemory(media.memory, limits=5)  # pyright: ignore[reportArgumentType]
-
-
 # Without its bytes.
 
 
@@ -242,19 +223,6 @@ def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
     backend.blobs.put(space, PNG)  # as another export may bring it
     assert media.get(item.id).warnings == (f"its thumbnail is {WHERE}",)
     assert media.data(item.id) == PNG
-
-
-def test_a_medium_that_came_in_words_is_looked_at_more_closely(media: MediaMemory):
-    item = media.add(film("webm")[:-300], description="a broken film", features=[1.0, 0.0])
-    assert not item.has_thumbnail
-    backend, space = media.memory.backend, media.memory.space
-    [record] = backend.index.get(space, [media.get(item.id).id])
-    backend.blobs.delete(blobs_space(space), item.digest)
-    backend.index.delete(features_space(space, 2), [item.id])
-    backend.index.upsert([came_in_words(record)])
-    here = media.get(item.id)
-    assert here.dimensions == 0
-    assert here.warnings[-1].startswith("its bytes and its features are not in this store")
 
 
 # Finding.
@@ -294,12 +262,6 @@ def test_several_media_of_a_session_are_all_kept(media: MediaMemory):
     assert found(media.items(kinds="image", limit=6)) == [*found(items), other.id]
     assert media.items(kinds="audio") == []
     assert len({media.data(item.id) for item in items}) == 5
-
-
-def test_the_same_words_without_a_session_stay_two_media(media: MediaMemory):
-    first, second = media.add(PNG, description="a cat"), media.add(picture(colour=(1, 2, 3)), description="a cat")
-    assert found(media.items()) == [first.id, second.id]
-    assert media.data(first.id) != media.data(second.id)
 
 
 def test_media_are_found_by_their_features(media: MediaMemory):
@@ -403,14 +365,6 @@ def test_what_was_erased_is_in_no_file(tmp_path: Path, ending: str):
             assert media.data(kept.id) == wav()
 
 
-def test_an_expired_medium_takes_its_bytes_along(media: MediaMemory):
-    item = media.add(PNG, description="a cat", features=[1.0, 0.0])
-    media.memory.forget(item.id)
-    assert media.memory.purge(0).blobs == 2
-    assert media.like([1.0, 0.0]) == []
-    assert facts(media)["blobs"] == 0
-
-
 def test_a_killed_writer_leaves_no_bytes_without_their_medium(tmp_path: Path):
     child = """
 import os, sys
@@ -485,14 +439,6 @@ def test_words_that_were_changed_are_the_description(media: MediaMemory):
     media.memory.undo(item.id)
     media.memory.undo(item.id)
     assert media.get(item.id) == item
-
-
-def test_a_memory_of_such_a_kind_that_came_another_way_is_a_medium(media: MediaMemory):
-    id_ = media.memory.remember("a drawing of a tree", kind="image").id
-    assert media.get(id_).description == "a drawing of a tree"
-    assert media.get(id_).size == 0
-    assert media.thumbnail(id_) is None
-    assert media.erase(id_).memories == 1
 
 
 def test_every_method_has_a_twin(media: MediaMemory):

@@ -15,7 +15,7 @@ from memwell._asyncify import run_blocking
 from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
-from memwell.history.marks import Marks, every_place, places_at, stretches
+from memwell.history.marks import MessageMarks, every_place, places_at, stretches
 from memwell.history.reading import key_part, thread_keys
 from memwell.history.writing import transaction_of
 from memwell.messages import Message
@@ -105,7 +105,7 @@ class Conversation:
         if history.backend is None:
             raise InvalidInput("a memory needs a History over a whole store, not over a bare MessageLog")
         self.history = history
-        self.marks = Marks(history)
+        self.marks = MessageMarks(history)
         self._kv = history.backend.kv
         self._space, beside = thread_keys(history.thread)
         self._summary = beside + SUMMARY

@@ -14,7 +14,6 @@ from memwell.cognition.augmented import (
     WORDS,
     definitions,
     extract,
-    language_for,
     learn_from,
     learn_unknown,
     may_be_learnt,
@@ -28,6 +27,7 @@ from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, a
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, NotFound
 from memwell.language.asking import coverage
 from memwell.language.keywords import keywords
+from memwell.language.words import en_or_zh
 from memwell.longterm.memory import HasMemory, Memory, MemoryLike
 from memwell.messages import human
 from memwell.models.callables import answer_of
@@ -112,7 +112,7 @@ class NeuralMemoryNetwork(Closing):
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
             """The items, and this user's recent turns, that match a query, best first."""
-            found = thoughts(self.core, query, language_for(query))
+            found = thoughts(self.core, query, en_or_zh(query))
             if self._cognition is not None:
                 found += self._cognition.recall(query, _MOST, user=user_id or _ANONYMOUS, kinds=WORKING)
             return [_as_dict(one) for one in answers_first(found)[:_MOST]]
@@ -227,11 +227,11 @@ class MemoryAugmentedLLM:
         self.update_memories(input_text, answer, user_id)
         if not note:
             return str(answer)
-        return f"{answer}（{note}）" if language_for(input_text) == "zh" else f"{answer} ({note})"
+        return f"{answer}（{note}）" if en_or_zh(input_text) == "zh" else f"{answer} ({note})"
 
     def _answered(self, text: str, memories: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
         """The answer, and why it is not the model's, or an empty text."""
-        language = language_for(text)
+        language = en_or_zh(text)
         if self._generate is None:
             return _FromMemory(extract(text, _as_weighted(memories), language)), ""
         prompt = self.create_enhanced_prompt(text, memories)
@@ -269,7 +269,7 @@ class MemoryAugmentedLLM:
 
     def create_enhanced_prompt(self, input_text: str, memories: Sequence[Mapping[str, Any]]) -> str:
         """The prompt: the memories, marked as data, and then the text."""
-        language = language_for(input_text)
+        language = en_or_zh(input_text)
         speaker = "用户：" if language == "zh" else "User: "
         return f"{remembered(_as_weighted(memories), language)}\n\n{speaker}{input_text}"
 

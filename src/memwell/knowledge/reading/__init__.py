@@ -7,7 +7,7 @@ from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import sniffing
 from memwell.knowledge.reading.pdf import read_pdf
 from memwell.knowledge.reading.plain import read_markdown, read_plain
-from memwell.knowledge.reading.sniffing import Kind, decoded, kind_of, media_type_of
+from memwell.knowledge.reading.sniffing import FileType, decoded, kind_of, media_type_of
 from memwell.knowledge.reading.tables import read_json, read_json_lines, read_table
 from memwell.knowledge.reading.webpages import declared_encoding, read_webpage
 from memwell.knowledge.reading.word import read_word
@@ -35,7 +35,7 @@ def read_document(data: bytes, *, name: str = "", media_type: str | None = None)
     return _read_text(data, kind, _charset(media_type), warnings)
 
 
-def _read_text(data: bytes, kind: Kind, charset: str | None, warnings: tuple[str, ...]) -> Parsed:
+def _read_text(data: bytes, kind: FileType, charset: str | None, warnings: tuple[str, ...]) -> Parsed:
     if kind.media_type == sniffing.HTML:
         charset = charset or declared_encoding(data)
     text, more = decoded(data, declared=charset)
@@ -55,7 +55,7 @@ def _read_text(data: bytes, kind: Kind, charset: str | None, warnings: tuple[str
             return read_plain(text, media_type=kind.media_type, warnings=warnings)
 
 
-def _read_json(text: str, kind: Kind, warnings: tuple[str, ...]) -> Parsed:
+def _read_json(text: str, kind: FileType, warnings: tuple[str, ...]) -> Parsed:
     try:
         return read_json(text, warnings=warnings)
     except UnreadableDocument:

@@ -52,7 +52,7 @@ _ENOUGH_PAGES = 4
 _MOST_FRONT_MATTER = 60  # The largest difference between a printed page number and its place in the file
 
 
-class Line(msgspec.Struct, frozen=True, gc=False):
+class PdfLine(msgspec.Struct, frozen=True, gc=False):
     """A line of text; ``top`` and ``bottom`` are the heights of its first and last character on the page, from below.
 
     They differ when hyphens have joined lines. ``size`` is the height of its letters, ``left`` where it begins.
@@ -73,7 +73,7 @@ class Paragraph(msgspec.Struct, frozen=True, gc=False):
     top: float
 
 
-def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+def without_running_lines(pages: Sequence[Sequence[PdfLine]]) -> list[list[PdfLine]]:
     """The pages without the headers, footers and page numbers that most of them have."""
     numbered = [(page, _without_number(lines, page)) for page, lines in enumerate(pages, 1)]
     if len(pages) < _ENOUGH_PAGES:
@@ -84,7 +84,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     return [_stripped(lines, running, page) for page, lines in numbered]
 
 
-def _without_number(lines: Sequence[Line], page: int) -> list[Line]:
+def _without_number(lines: Sequence[PdfLine], page: int) -> list[PdfLine]:
     """A page without a first or last line such as ``Page 1 of 3``."""
     kept = list(lines)
     for place in (0, -1):
@@ -101,14 +101,14 @@ def _is_said_number(text: str, page: int) -> bool:
     return number <= total if total else number == page
 
 
-def _edges(lines: Sequence[Line]) -> Sequence[Line]:
+def _edges(lines: Sequence[PdfLine]) -> Sequence[PdfLine]:
     if len(lines) <= 2 * _LINES_AT_EDGE:
         # On a page of a few lines only the outermost can be a header or a footer.
         return [*lines[:1], *lines[-1:]] if len(lines) > 2 else ()
     return [*lines[:_LINES_AT_EDGE], *lines[-_LINES_AT_EDGE:]]
 
 
-def _sign(line: Line, page: int) -> str:
+def _sign(line: PdfLine, page: int) -> str:
     """The text of a line with the number of its page replaced, so that it is the same on every page."""
 
     def from_here(found: re.Match[str]) -> str:
@@ -118,21 +118,21 @@ def _sign(line: Line, page: int) -> str:
     return _DIGITS.sub(from_here, line.text.strip().casefold())
 
 
-def _stripped(lines: Sequence[Line], running: Container[str], page: int) -> list[Line]:
+def _stripped(lines: Sequence[PdfLine], running: Container[str], page: int) -> list[PdfLine]:
     """A page without running lines, from the outside inwards up to the first line of text."""
     edges = {id(line) for line in _edges(lines)}
 
-    def runs(line: Line) -> bool:
+    def runs(line: PdfLine) -> bool:
         return id(line) in edges and (_sign(line, page) in running or _PAGE_NUMBER.match(line.text) is not None)
 
     inner = list(dropwhile(runs, lines))
     return list(dropwhile(runs, reversed(inner)))[::-1]
 
 
-def paragraphs(lines: Sequence[Line], compounds: Container[str] = ()) -> Iterator[Paragraph]:
+def paragraphs(lines: Sequence[PdfLine], compounds: Container[str] = ()) -> Iterator[Paragraph]:
     """The paragraphs of a page. ``compounds`` are words with a hyphen elsewhere in the document."""
     usual = _usual(lines)
-    gathered: list[Line] = []
+    gathered: list[PdfLine] = []
     for line in lines:
         if gathered and _begins_another(gathered, line, usual):
             yield _paragraph(gathered, compounds)
@@ -150,7 +150,7 @@ class _Usual(NamedTuple):
     length: int
 
 
-def _usual(lines: Sequence[Line]) -> _Usual:
+def _usual(lines: Sequence[PdfLine]) -> _Usual:
     size = median_low([line.size for line in lines]) if lines else 0.0
     gaps = [above.bottom - below.top for above, below in pairwise(lines)]
     # Lines that nearly touch are one line with something raised in it.
@@ -159,14 +159,10 @@ def _usual(lines: Sequence[Line]) -> _Usual:
     gap = gaps[len(gaps) // 4] if gaps else size * 1.25
     lefts = Counter(round(line.left) for line in lines)
     left = min((place for place, times in lefts.items() if times * 4 >= len(lines)), default=0)
-    return _Usual(min(gap, size * 2.5) if size else gap, left, max(map(_length, lines), default=0))
+    return _Usual(min(gap, size * 2.5) if size else gap, left, max((len(line.text) for line in lines), default=0))
 
 
-def _length(line: Line) -> int:
-    return len(line.text)
-
-
-def _begins_another(gathered: Sequence[Line], line: Line, usual: _Usual) -> bool:
+def _begins_another(gathered: Sequence[PdfLine], line: PdfLine, usual: _Usual) -> bool:
     before = gathered[-1]
     distance = before.bottom - line.top
     wider = distance > usual.gap * _WIDER > 0.0
@@ -184,13 +180,13 @@ def _begins_another(gathered: Sequence[Line], line: Line, usual: _Usual) -> bool
     return wider or (ended and short and not _ITEM.match(gathered[0].text))
 
 
-def _paragraph(lines: Sequence[Line], compounds: Container[str]) -> Paragraph:
+def _paragraph(lines: Sequence[PdfLine], compounds: Container[str]) -> Paragraph:
     if _ITEM.match(lines[0].text):
         return Paragraph(_list(lines, compounds), "list", lines[0].top)
     return Paragraph(joined([line.text for line in lines], compounds), "paragraph", lines[0].top)
 
 
-def _list(lines: Sequence[Line], compounds: Container[str]) -> str:
+def _list(lines: Sequence[PdfLine], compounds: Container[str]) -> str:
     items: list[list[str]] = []
     for line in lines:
         if _ITEM.match(line.text) or not items:
@@ -252,7 +248,7 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Content(msgspec.Struct):
-    pages: list[list[Line]]
+    pages: list[list[PdfLine]]
     bookmarks: list[Bookmark]
     about: dict[str, str]
     unread: list[int]
@@ -280,20 +276,17 @@ def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
         broken_off = bool(lines) and not ends_a_sentence(lines[-1].text)
     if not builder:
         raise UnreadableDocument("its pages have no text; they may be scanned pictures", reason="no-text")
+    title = content.about.get("Title", "")
     return builder.parsed(
         "application/pdf",
-        title=_title(content.about.get("Title", "")),
+        # Many programs write the name of a file there.
+        title="" if _NO_TITLE.match(title.strip()) else title,
         pages=len(pages),
         metadata={
             ours: title_of(content.about[theirs]) for theirs, ours in _ABOUT.items() if content.about.get(theirs)
         },
         warnings=(*warnings, *_about_pages(content)),
     )
-
-
-def _title(said: str) -> str:
-    # Many programs write the name of a file there.
-    return "" if _NO_TITLE.match(said.strip()) else said
 
 
 def _about_pages(content: _Content) -> Iterator[str]:
@@ -366,7 +359,7 @@ def _read_pages(pdfium: Any, document: Any, count: int, content: _Content) -> No
         content.pages.append(lines)
 
 
-def _lines_of(raw: Any, document: Any, number: int) -> list[Line]:
+def _lines_of(raw: Any, document: Any, number: int) -> list[PdfLine]:
     page = document.get_page(number)
     try:
         textpage = page.get_textpage()
@@ -378,7 +371,7 @@ def _lines_of(raw: Any, document: Any, number: int) -> list[Line]:
         page.close()
 
 
-def _lines(raw: Any, textpage: Any, text: str) -> Iterator[Line]:
+def _lines(raw: Any, textpage: Any, text: str) -> Iterator[PdfLine]:
     place = 0
     for piece in text.split("\r\n"):
         # pdfium counts in UTF-16.
@@ -388,7 +381,7 @@ def _lines(raw: Any, textpage: Any, text: str) -> Iterator[Line]:
             first = raw.FPDFText_GetCharIndexFromTextIndex(textpage, place + len(piece) - len(piece.lstrip()))
             last = raw.FPDFText_GetCharIndexFromTextIndex(textpage, place + max(0, length - 1))
             left, top = _origin(raw, textpage, first)
-            yield Line(kept, top, _origin(raw, textpage, last)[1], _height(raw, textpage, first), left)
+            yield PdfLine(kept, top, _origin(raw, textpage, last)[1], _height(raw, textpage, first), left)
         place += length + 2
 
 

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from memwell.errors import UnreadableDocument
+from memwell.history.media import types_of
 from memwell.values import shown
 
 # Bytes to text
@@ -174,16 +175,8 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
     (b"Rar!\x1a\x07", "application/vnd.rar"),
     (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
     (b"II*\x00", "image/tiff"),
     (b"MM\x00*", "image/tiff"),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"ID3", "audio/mpeg"),
-    (b"\x1aE\xdf\xa3", "video/webm"),
     (b"\x7fELF", "application/x-elf"),
     (b"SQLite format 3\x00", "application/vnd.sqlite3"),
     (b"PAR1", "application/vnd.apache.parquet"),
@@ -240,7 +233,7 @@ _JSON_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:\{\s*+[\"}]|\[\s*+[\[{\"\]])"
 _HEAD = 4096
 
 
-class Kind(msgspec.Struct, frozen=True):
+class FileType(msgspec.Struct, frozen=True):
     """The media type of a file; ``certain`` when its bytes say so, or its name does and they agree."""
 
     media_type: str
@@ -265,7 +258,7 @@ def media_type_of(head: bytes, name: str = "") -> str:
     return JSON if _JSON_HEAD.match(head[:_HEAD]) else PLAIN
 
 
-def kind_of(data: bytes, name: str, media_type: str | None) -> Kind:
+def kind_of(data: bytes, name: str, media_type: str | None) -> FileType:
     """What a whole file is, with what its sender says of it.
 
     Raises ``UnreadableDocument`` for what is not read: archives, pictures, formats not supported, names that lie.
@@ -273,17 +266,17 @@ def kind_of(data: bytes, name: str, media_type: str | None) -> Kind:
     by_bytes = media_type_of(data, name)
     said = _said(name, media_type)
     if by_bytes in (PDF, DOCX):
-        return Kind(by_bytes, warning=_lie(said, by_bytes))
+        return FileType(by_bytes, warning=_lie(said, by_bytes))
     if by_bytes not in _TEXTUAL:
         _refuse(data, by_bytes, said)
     if said and said not in _TEXTUAL:
         if by_bytes != HTML:
             message = f"it is called {said}, but its bytes are those of a text"
             raise UnreadableDocument(message, reason="not-what-it-says")
-        return Kind(HTML, warning=_lie(said, HTML))
+        return FileType(HTML, warning=_lie(said, HTML))
     if by_bytes == HTML:
-        return Kind(HTML, warning=_lie(said, HTML) if said != PLAIN else "")
-    return Kind(said) if said else Kind(by_bytes, certain=False)
+        return FileType(HTML, warning=_lie(said, HTML) if said != PLAIN else "")
+    return FileType(said) if said else FileType(by_bytes, certain=False)
 
 
 def _said(name: str, media_type: str | None) -> str:
@@ -318,10 +311,8 @@ def _by_magic(head: bytes) -> str:
     for magic, media_type in _MAGIC:
         if head.startswith(magic) and (len(magic) > 3 or looks_binary(head)):
             return media_type
-    if head[:4] == b"RIFF":
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}.get(head[8:12], UNKNOWN)
-    if head[4:8] == b"ftyp":
-        return "video/mp4"
+    if looks_binary(head) and (medium := types_of(head)):
+        return medium[0]
     return "application/x-tar" if head[257:262] == b"ustar" else ""
 
 

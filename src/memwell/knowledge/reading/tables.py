@@ -40,7 +40,7 @@ def read_table(text: str, *, media_type: str = "text/csv", warnings: tuple[str, 
         )
     names, records = _header(rows)
     builder = Builder()
-    builder.rows(_in_words(names, row) for row in records)
+    builder.rows("; ".join(_fields(names, row)) for row in records)
     if not builder and names:
         builder.rows(["; ".join(names)])
     metadata = {"columns": list(names)} if names else {}
@@ -103,10 +103,6 @@ def _can_be_names(cells: Sequence[str]) -> bool:
 def _alike(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     """Whether values of the first row occur again below it: then it is no header."""
     return any(cell.strip() and cell == row[place] for row in others for place, cell in enumerate(first[: len(row)]))
-
-
-def _in_words(names: Sequence[str], row: Sequence[str]) -> str:
-    return "; ".join(_fields(names, row))
 
 
 def _fields(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:

@@ -28,7 +28,7 @@ _QUOTES = re.compile("[\"']")
 _MOST_OF_A_TAG = 20_000
 
 
-class Tag(msgspec.Struct, frozen=True, gc=False):
+class HtmlTag(msgspec.Struct, frozen=True, gc=False):
     """A start or end tag. Its attributes are parsed when they are needed: most never are."""
 
     name: str
@@ -51,7 +51,7 @@ def unescaped(text: str) -> str:
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
-def tags_and_texts(page: str) -> Iterator[Tag | str]:
+def tags_and_texts(page: str) -> Iterator[HtmlTag | str]:
     """Tags and the texts between them, in order, without comments, declarations and scripts."""
     return _Tokens(page).run()
 
@@ -64,7 +64,7 @@ class _Tokens:
         self.at = 0
         self._gone: set[str] = set()
 
-    def run(self) -> Iterator[Tag | str]:
+    def run(self) -> Iterator[HtmlTag | str]:
         page, length = self.page, len(self.page)
         while self.at < length:
             opened = page.find("<", self.at)
@@ -93,7 +93,7 @@ class _Tokens:
         end = self._find("-->" if comment else ">", self.at + 2)
         self.at = len(self.page) if end < 0 else end + (3 if comment else 1)
 
-    def _tag(self, name: str, start: int, *, end: bool) -> Iterator[Tag | str]:
+    def _tag(self, name: str, start: int, *, end: bool) -> Iterator[HtmlTag | str]:
         closed = self._closing(start)
         if closed < 0:
             # The page ends inside a tag.
@@ -101,7 +101,7 @@ class _Tokens:
             return
         source = self.page[start : min(closed, start + _MOST_OF_A_TAG)]
         self.at = closed + 1
-        yield Tag(name, end, source)
+        yield HtmlTag(name, end, source)
         if name in _RAW and not end:
             yield from self._raw(name)
 
@@ -119,7 +119,7 @@ class _Tokens:
                 closed = self._find(">", at)
         return closed
 
-    def _raw(self, name: str) -> Iterator[Tag | str]:
+    def _raw(self, name: str) -> Iterator[HtmlTag | str]:
         ending = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(self.page, self.at)
         end = ending.start() if ending else len(self.page)
         if name in ("title", "textarea", "xmp"):
@@ -149,7 +149,7 @@ _MAY_NAME = re.compile("|".join(sorted(_NAMES)), re.IGNORECASE).search
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
-def is_hidden(tag: Tag) -> bool:
+def is_hidden(tag: HtmlTag) -> bool:
     """Whether an attribute or its own style hides an element."""
     if not _MAY_HIDE(tag.source):
         return False
@@ -159,12 +159,12 @@ def is_hidden(tag: Tag) -> bool:
     return _HIDING.search(attributes.get("style", "")) is not None
 
 
-def has_role(tag: Tag) -> bool:
+def has_role(tag: HtmlTag) -> bool:
     """Whether the role of an element is that of a menu, a banner or the like."""
     return _MAY_HAVE_ROLE(tag.source) is not None and tag.attributes.get("role", "").strip().casefold() in _ROLES
 
 
-def has_name(tag: Tag) -> bool:
+def has_name(tag: HtmlTag) -> bool:
     """Whether the class or id of an element is that of a menu, a banner or the like."""
     if tag.name not in _NAMED_BY_CLASS or not _MAY_NAME(tag.source):
         return False
@@ -250,7 +250,7 @@ def _of_the_page(reader: _Reader) -> list[_Piece]:
     return below or reader.pieces
 
 
-def _note_meta(tag: Tag, metadata: dict[str, Any]) -> None:
+def _note_meta(tag: HtmlTag, metadata: dict[str, Any]) -> None:
     attributes = tag.attributes
     name = (attributes.get("name") or attributes.get("property") or "").casefold()
     value = one_line(attributes.get("content", ""))[:1000]
@@ -314,7 +314,7 @@ class _Reader:
         elif self._skipped[0].startswith("?"):
             self.named[self._place] += len(text.strip())
 
-    def _on_start(self, tag: Tag) -> None:
+    def _on_start(self, tag: HtmlTag) -> None:
         name = tag.name
         if self._skipped and self._skipped[0].startswith("?") and name in ("main", "article"):
             # The text of a page is never in a menu, whatever its name.
@@ -342,7 +342,7 @@ class _Reader:
         else:
             self._on_structure(name)
 
-    def _left_out(self, tag: Tag) -> str:
+    def _left_out(self, tag: HtmlTag) -> str:
         """The mark of an element that is left out: its name, after ``*`` because of its attributes, after ``?`` because of
         its class or id alone. Empty for one that is read."""
         name = tag.name

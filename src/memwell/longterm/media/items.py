@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from memwell.errors import FileError, InvalidInput
 from memwell.history.media import KINDS, MediaLimits, check_kind
 from memwell.language.sentiment import sentiment
-from memwell.longterm.ranking import in_words
+from memwell.longterm.ranking import why_found
 from memwell.longterm.traits import own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Signal
 from memwell.records import Record, as_vector
-from memwell.values import MAX_ID_LENGTH, check_count, check_text, shown
+from memwell.values import MAX_ID_LENGTH, check_text, shown
 
 # The text of a medium: its description, feature words and transcript joined, and split again.
 
@@ -264,18 +264,7 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises ``InvalidInput`` for another language, and for a query that is no text.
         """
-        check_text(query, "a query")
-        check_count(most, "most")
-        reasons = in_words(
-            self.signals,
-            text=self.text,
-            speaker=self.speaker,
-            session=self.session,
-            query=query,
-            language=language,
-            most=most,
-            asked=self.asked,
-        )
+        reasons = why_found(self, most, query, language, speaker=self.speaker, session=self.session)
         likeness = self.signals.get(LIKENESS)
         if likeness is None:
             return reasons

@@ -23,7 +23,7 @@ from memwell.errors import (
     NotFound,
 )
 from memwell.history import History
-from memwell.history.marks import Marks, places_at
+from memwell.history.marks import MessageMarks, places_at
 from memwell.history.reading import thread_keys
 from memwell.messages import Message
 from memwell.records import Space
@@ -106,7 +106,7 @@ def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally
     tally.knew(len(read) - len(stored))
     for mark, ids in session.marks.items():
         found = history.log.read(history.thread, ids=ids)
-        Marks(history).add(mark, places_at(one.index or 0 for one in found))
+        MessageMarks(history).add(mark, places_at(one.index or 0 for one in found))
     inner, beside = thread_keys(history.thread)
     if session.summary and backend.kv.get(inner, beside + SUMMARY) is None:
         backend.kv.put(inner, beside + SUMMARY, {"text": session.summary})

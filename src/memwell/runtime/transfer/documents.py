@@ -16,7 +16,7 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.knowledge import Chunking, Document, Parsed, knowledge_space
 from memwell.knowledge.documents import Block
 from memwell.knowledge.ingest import FILE, URL, document_id
-from memwell.knowledge.shelf import Manifest, Shelf, checked_metadata, checked_parsed
+from memwell.knowledge.shelf import DocumentStore, Manifest, checked_metadata, checked_parsed
 from memwell.longterm.base import MemoryBase
 from memwell.records import MAX_SEGMENTS, Vector, pack_half
 from memwell.runtime.transfer.files import Tally
@@ -34,12 +34,12 @@ _MOST_SEGMENTS = MAX_SEGMENTS - 3
 _INT64 = range(-(2**63), 2**63)
 
 
-def shelf_of(memory: MemoryBase) -> Shelf | None:
+def shelf_of(memory: MemoryBase) -> DocumentStore | None:
     """Where the documents of a memory's space stand; None when its name is so long that it can have none."""
     if len(memory.space) > _MOST_SEGMENTS:
         return None
     # In the store itself: what a store that cannot be written is read through knows of memories alone.
-    return Shelf(
+    return DocumentStore(
         memory.backend,
         knowledge_space(memory.space),
         embedder=memory.embedder,
@@ -51,7 +51,7 @@ def shelf_of(memory: MemoryBase) -> Shelf | None:
 # Out
 
 
-def document_lines(shelf: Shelf, *, vectors: bool) -> Iterator[ChunkingLine | DocumentLine | PartLine]:
+def document_lines(shelf: DocumentStore, *, vectors: bool) -> Iterator[ChunkingLine | DocumentLine | PartLine]:
     """The lines of all documents of a space, and first how documents are cut there, when that was chosen."""
     chosen = shelf.chunking()
     if chosen is not None:
@@ -60,7 +60,7 @@ def document_lines(shelf: Shelf, *, vectors: bool) -> Iterator[ChunkingLine | Do
         yield from _lines_of(shelf, manifest, vectors=vectors)
 
 
-def _lines_of(shelf: Shelf, manifest: Manifest, *, vectors: bool) -> Iterator[DocumentLine | PartLine]:
+def _lines_of(shelf: DocumentStore, manifest: Manifest, *, vectors: bool) -> Iterator[DocumentLine | PartLine]:
     found = _text_of(shelf, manifest)
     if found is None:
         return
@@ -82,7 +82,7 @@ def _lines_of(shelf: Shelf, manifest: Manifest, *, vectors: bool) -> Iterator[Do
             yield _first_line(manifest, parsed, shelf.embedder_name if packed else None, carried)
 
 
-def _text_of(shelf: Shelf, manifest: Manifest) -> tuple[Manifest, Parsed] | None:
+def _text_of(shelf: DocumentStore, manifest: Manifest) -> tuple[Manifest, Parsed] | None:
     """A document and its text; None when it was removed meanwhile, or its text is lost."""
     try:
         return manifest, shelf.parsed(manifest)
@@ -91,7 +91,7 @@ def _text_of(shelf: Shelf, manifest: Manifest) -> tuple[Manifest, Parsed] | None
         return None if again is None or again == manifest else _text_of(shelf, again)
 
 
-def _packed(shelf: Shelf, manifest: Manifest) -> list[dict[str, str]]:
+def _packed(shelf: DocumentStore, manifest: Manifest) -> list[dict[str, str]]:
     pairs = ((key, in_base64(pack_half(vector))) for key, vector in shelf.vectors_of(manifest))
     return list(iter(lambda: dict(islice(pairs, VECTORS)), {}))
 
@@ -179,7 +179,7 @@ def _block(kind: str, start: int, end: int, level: int, page: int | None) -> Blo
 class DocumentWriter:
     """Puts documents back, each whole or not at all. What is there stays."""
 
-    def __init__(self, shelf: Shelf, tally: Tally) -> None:
+    def __init__(self, shelf: DocumentStore, tally: Tally) -> None:
         self._shelf = shelf
         self._tally = tally
         self._begun: _Begun | None = None

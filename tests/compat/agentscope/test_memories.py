@@ -346,18 +346,6 @@ def test_everything_is_there_after_a_restart(lasting: World) -> None:
     lasting.run(after)
 
 
-def test_many_at_once_lose_nothing(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, other = make(), make()
-        other = memory if world.kind == "process" else other
-        messages = said(20)
-        await asyncio.gather(*(one.add(message, marks="m") for message in messages for one in (memory, other)))
-        assert sorted(await places(memory, mark="m")) == list(range(20))
-        assert await memory.size() == 20
-
-    world.run(body)
-
-
 def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Redis has none.
     monkeypatch.setattr(memories, "transaction_of", lambda history: nullcontext())

@@ -87,15 +87,6 @@ def test_files_stay_in_their_folder(tmp_path: Path):
     assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
 
 
-@given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
-def test_a_file_is_named_after_one_session_only(one: tuple[str, str], other: tuple[str, str]):
-    def name(ids: tuple[str, str]) -> str:
-        return JSONSession("d")._get_save_path(*ids).casefold()
-
-    assert (name(one) == name(other)) == (one == other)
-    assert os.path.dirname(name(one)) == "d"
-
-
 def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):
     kept = JSONSession(str(tmp_path))
     (tmp_path / "ann_s-1_x.json").write_text(json.dumps({"counter": {"count": 7}, "other": {}}))

@@ -21,7 +21,6 @@ from memwell.compat.dbgpt import cache
 from memwell.compat.dbgpt.cache import (
     CacheConfig,
     CacheKey,
-    CacheManager,
     CachePolicy,
     CacheStorage,
     CacheStorageItem,
@@ -433,25 +432,6 @@ def test_fifo_drops_what_came_first_and_lru_keeps_what_is_used(store: Backend):
     assert len(lru) == 8
 
 
-@given(st.lists(st.tuples(st.sampled_from("ssgd"), st.integers(0, 9)), max_size=40), st.integers(1, 6))
-def test_only_what_was_set_is_found_and_the_bound_holds(steps: list[tuple[str, int]], most: int):
-    with open_backend("memory:") as backend:
-        storage = KeyValueCacheStorage(backend, max_entries=most)
-        model: dict[str, int] = {}
-        for moment, (step, number) in enumerate(steps):
-            key = str(number)
-            if step == "s":
-                storage.set(key, moment)
-                model[key] = moment
-                assert value(storage, key) == moment, "the newest is there"
-            elif step == "d":
-                assert not storage.delete(key) or key in model
-                model.pop(key, None)
-            else:
-                assert value(storage, key) in (None, model.get(key))
-            assert len(storage) <= most
-
-
 def test_an_entry_in_a_store_lives_as_long_as_it_was_given():
     clock = Clock()
     with MemoryBackend(clock=clock) as backend:
@@ -541,33 +521,6 @@ def test_what_does_not_fit_the_class_is_a_miss():
     for stored in (b"", b"\xff", b"{}", b'{"output": 3}', b'{"output": {"text": "no code"}}', b"[1]"):
         manager.storage.set(key, stored)
         assert manager.get_sync(key, LLMCacheValue) is None
-
-
-class Remote(CacheManager):
-    """A manager of a user's own."""
-
-    def __init__(self, storage: CacheStorage) -> None:
-        super().__init__()
-        self.storage = storage
-
-    @property
-    def serializer(self) -> Serializer:
-        return JsonSerializer()
-
-    async def set(self, key: Any, value: Any, cache_config: CacheConfig | None = None) -> None:
-        await self.storage.aset(key, value)
-
-    async def get(self, key: Any, cls: type[Any], cache_config: CacheConfig | None = None) -> Any:
-        item = await self.storage.aget(key)
-        return None if item is None else self.serializer.deserialize(item.value_data, cls)
-
-
-def test_a_manager_of_ones_own_serves_a_client():
-    client = LLMCacheClient(Remote(MemoryCacheStorage()))
-    key = client.new_key(prompt="a", model_name="m")
-    assert client.exists_sync(key) is False
-    client.set_sync(key, client.new_value(output={"error_code": 0, "text": "x"}))
-    assert client.exists_sync(key) is True
 
 
 OUTPUTS = st.builds(

@@ -52,6 +52,7 @@ from memwell.history import History
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 from memwell.storage.sharing import close_shared
+from tests.compat.dbgpt.dict_storage import DictStorage
 
 
 def talk(rounds: int = 3) -> OnceConversation:
@@ -189,39 +190,6 @@ def test_what_no_store_can_keep_is_refused_at_once(add: str, bad: str):
 
 Storages = tuple[StorageInterface[Any, Any], StorageInterface[Any, Any]]
 Make = Callable[..., StorageConversation]
-
-
-class DictStorage(StorageInterface[Any, Any]):
-    """A storage as somebody else would write one, which knows nothing of conversations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: dict[str, bytes] = {}
-
-    def save(self, data: StorageItem) -> None:
-        if data.identifier.str_identifier in self.held:
-            raise StorageError("already exists")
-        self.update(data)
-
-    def update(self, data: StorageItem) -> None:
-        self.held[data.identifier.str_identifier] = self.serializer.serialize(data)
-
-    def save_or_update(self, data: StorageItem) -> None:
-        self.update(data)
-
-    def load(self, resource_id: ResourceIdentifier, cls: type[Any]) -> Any:
-        found = self.held.get(resource_id.str_identifier)
-        return None if found is None else self.serializer.deserialize(found, cls)
-
-    def delete(self, resource_id: ResourceIdentifier) -> None:
-        self.held.pop(resource_id.str_identifier, None)
-
-    def query(self, spec: QuerySpec, cls: type[Any]) -> list[Any]:
-        found = [self.serializer.deserialize(one, cls) for one in self.held.values()]
-        return [one for one in found if all(getattr(one, name) == value for name, value in spec.conditions.items())]
-
-    def count(self, spec: QuerySpec, cls: type[Any]) -> int:
-        return len(self.query(spec, cls))
 
 
 class Untouched(StorageItemAdapter[Any, dict[str, Any]]):
@@ -726,18 +694,6 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
     close_shared()
 
 
-def test_a_conversation_begun_elsewhere_goes_on_here(tmp_path: Path) -> None:
-    path = str(tmp_path / "chat.db")
-    MemwellChatMessageHistory("trip", path).add_messages([LangChainHuman("q"), LangChainAI("a")])
-    made = StorageConversation("trip", user_name="ana", conv_storage=path, message_storage=path)
-    assert (words(made), made.user_name, made.chat_order) == (["q", "a"], "ana", 1)
-    made.start_new_round()
-    made.add_user_message("more")
-    made.end_current_round()
-    assert [one.content for one in MemwellChatMessageHistory("trip", path).messages] == ["q", "a", "more"]
-    close_shared()
-
-
 class TestFound:
     """A conversation that a query found is the one that is stored."""
 
@@ -810,15 +766,6 @@ class TestFound:
         assert [said.content for said in one.messages] == ["q", "a"]
         one.delete()
         assert StorageConversation("trip", conv_storage=conv, message_storage=messages).messages == []
-
-
-@pytest.mark.parametrize("summary", [None, "", "short"])
-def test_a_summary_comes_back_as_it_was(summary: str | None):
-    conv, messages = InMemoryStorage[Any](), InMemoryStorage[Any]()
-    talk = StorageConversation("c", summary=summary, conv_storage=conv, message_storage=messages)
-    talk.add_user_message("q")
-    talk.end_current_round()
-    assert StorageConversation("c", conv_storage=conv, message_storage=messages).summary == summary
 
 
 def test_a_conversation_says_what_it_is():
@@ -1032,18 +979,6 @@ def test_a_message_as_an_item() -> None:
     item.merge(Stranger("c", 3, said.to_dict()))
     assert item.to_message() == said
     with pytest.raises(ValueError, match="Can not merge"):
-        item.merge(StorageItem.__new__(_Other))
+        item.merge(Note("c"))
     with pytest.raises(InvalidInput):
         MessageStorageItem("c", 3, {}).to_message()
-
-
-class _Other(StorageItem):
-    @property
-    def identifier(self) -> ConversationIdentifier:
-        return ConversationIdentifier("c")
-
-    def merge(self, other: StorageItem) -> None:
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, str]:
-        return {}

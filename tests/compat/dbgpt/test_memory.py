@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
-from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
@@ -44,10 +43,7 @@ class Plain(Memory[AgentMemoryFragment]):
         return clone
 
     async def write(
-        self,
-        memory_fragment: AgentMemoryFragment,
-        now: datetime | None = None,
-        op: WriteOperation = WriteOperation.ADD,
+        self, memory_fragment: AgentMemoryFragment, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
     ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
         self.held.append(memory_fragment)
         return DiscardedMemoryFragments([], [InsightMemoryFragment(memory_fragment, ["so it is"])])
@@ -327,9 +323,6 @@ def test_an_answer_without_a_number_leaves_it_to_the_content(answer: str) -> Non
     discarded = memory.write_sync(fragment)
     assert discarded is not None
     assert discarded.discarded_memory_fragments == [fragment]
-
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
 
 
 def score(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Sessions: the states of agents and memories, saved under a session's id and a user's."""
+"""Sessions: the states of agents and memories, saved under the id of a session and of a user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from memwell._asyncify import Closing, run_blocking
@@ -25,7 +25,7 @@ from memwell.values import check_id, shown
 
 # A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
 _LONGEST = 200
-# What our own names are made of; one with a percent sign may belong to another session.
+# Names that this class writes; one with a percent sign may belong to another session.
 _OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
 
 
@@ -82,12 +82,9 @@ class JSONSession(SessionBase):
     ) -> None:
         """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` when it is none."""
         path = Path(self._get_save_path(session_id, user_id))
-        found = await run_blocking(partial(_found, path, session_id, user_id))
-        if found.doubtful is not None:
-            problem = f"{found.doubtful} is not read: it may be of session {shown(session_id)}, or of another one"
-            warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
-        if found.text is not None:
-            _restore_known(state_modules_mapping, _parsed(found.text, found.path), f"session file {found.path.name}")
+        file, text = await run_blocking(partial(_found, path, session_id, user_id))
+        if text is not None:
+            _restore_known(state_modules_mapping, _parsed(text, file), f"session file {file.name}")
         elif not allow_not_exist:
             raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}: no file {path}")
 
@@ -142,7 +139,7 @@ def _restore_known(modules: dict[str, StateModule], states: dict[str, Any], what
 def _file_name(session_id: object, user_id: object) -> str:
     session = check_id(session_id, "a session's id")
     user = "" if user_id == "" else check_id(user_id, "a user's id")
-    # With a user all up to the first "_" is the user's; without one there is no "_".
+    # With a user everything before the first "_" is the user's; without one there is no "_".
     name = f"{_escaped(user)}_{_escaped(session, keep='_')}" if user else _escaped(session)
     if len(name) > _LONGEST:
         digest = sha256(json.dumps([user, session]).encode()).hexdigest()
@@ -153,39 +150,25 @@ def _file_name(session_id: object, user_id: object) -> str:
 
 def _escaped(id_: str, keep: str = "") -> str:
     plain = set("abcdefghijklmnopqrstuvwxyz0123456789-" + keep)
-    # quote leaves some more as they are: capitals, which some file systems take for small letters, and "_.~".
+    # quote alone would not escape capitals, which some file systems do not distinguish, and "_.~".
     return "".join(
         each if each in plain else f"%{ord(each):02x}" if each.isascii() else quote(each).lower() for each in id_
     )
 
 
-class _Found(NamedTuple):
-    """The text of a session's file, and a file that may belong to this session or to another one."""
-
-    path: Path
-    text: str | None
-    doubtful: Path | None = None
-
-
-def _found(path: Path, session_id: str, user_id: str) -> _Found:
+def _found(path: Path, session_id: str, user_id: str) -> tuple[Path, str | None]:
+    """The file of a session, ours or AgentScope's, and its text; None as text when it is not there."""
     text = _read(path)
     name = f"{user_id}_{session_id}.json" if user_id else f"{session_id}.json"
-    # By what is listed: an id may lead out of the folder, and some file systems take capitals for small letters.
-    if text is not None or name == path.name or name not in _listed(path.parent):
-        return _Found(path, text)
+    # Looked up in the listing: an id may lead out of the folder, and some file systems ignore case.
+    if text is not None or name == path.name or not path.parent.is_dir() or name not in os.listdir(path.parent):
+        return path, text
     theirs = path.with_name(name)
     if _OF_OURS.fullmatch(name.removesuffix(".json")) or name.count("_") != bool(user_id):
-        return _Found(path, None, theirs)
-    return _Found(theirs, _read(theirs))
-
-
-def _listed(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise FileError(f"the folder {folder} cannot be read: {error}") from error
+        problem = f"{theirs} is not read: it may be of session {shown(session_id)}, or of another one"
+        warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
+        return path, None
+    return theirs, _read(theirs)
 
 
 def _write(path: Path, text: str) -> None:

@@ -70,10 +70,10 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
 
 
-@pytest.fixture(params=["memory", "sqlite", "backend"])
+@pytest.fixture(params=["sqlite", "backend"])
 def long(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Long]:
     backend = open_backend("memory:")
-    store = {"memory": None, "sqlite": tmp_path / "agent.db", "backend": backend}[request.param]
+    store = {"sqlite": tmp_path / "agent.db", "backend": backend}[request.param]
     with Long(vector_store=store, now=NOW, embedder=embed) as memory:
         yield memory
     backend.close()

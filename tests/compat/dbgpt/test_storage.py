@@ -146,7 +146,7 @@ def test_a_page_that_cannot_be_is_refused(page: Any, size: Any) -> None:
 Storage = BackendStorage[User]
 
 
-@pytest.fixture(params=["memory", "file", "msgpack", "file-msgpack"])
+@pytest.fixture(params=["memory", "file", "file-msgpack"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     serializer = MsgpackSerializer() if "msgpack" in request.param else None
     if "file" not in request.param:

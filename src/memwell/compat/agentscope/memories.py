@@ -314,7 +314,6 @@ class ThreadMemory(MemoryBase):
         self._conversation.set_summary(check_text(summary, "a summary"))
 
     async def update_compressed_summary(self, summary: str) -> None:
-        """Set the summary of the compressed messages; the empty text removes it. Raises ``InvalidInput`` for no text."""
         check_text(summary, "a summary")
         await self._conversation.run(lambda: self._conversation.set_summary(summary))
 
@@ -341,16 +340,13 @@ class ThreadMemory(MemoryBase):
         return await self._conversation.run(lambda: self._conversation.delete(wanted))
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
-        """Remove the messages with one of these marks; returns how many there were."""
         wanted = marks_in(mark)
         return await self._conversation.run(lambda: self._conversation.delete_by_mark(wanted))
 
     async def size(self) -> int:
-        """How many messages there are."""
         return await self._conversation.run(lambda: len(self.history))
 
     async def clear(self) -> None:
-        """Remove all messages and marks; the summary stays."""
         await self._conversation.run(lambda: self._conversation.replace([], self._conversation.summary()))
 
     async def get_memory(

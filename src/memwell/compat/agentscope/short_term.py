@@ -12,7 +12,6 @@ import json
 import re
 import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
@@ -419,40 +418,18 @@ class NoSuchPlace(InvalidInput, IndexError):
     """There is no message at this place. Nothing was removed."""
 
 
-class MessageStorageBase(ABC):
-    """Messages in order. A class of your own gives the abstract methods."""
-
-    @abstractmethod
-    async def add(self, msgs: list[Msg]) -> None:
-        """Add messages at the end."""
-
-    @abstractmethod
-    async def delete(self, indices: Iterable[int] | int) -> None:
-        """Remove the messages at these places, counted from 0. Raises ``IndexError`` when there is none."""
-
-    @abstractmethod
-    async def clear(self) -> None:
-        """Remove all messages."""
-
-    @abstractmethod
-    async def get(self) -> list[Msg]:
-        """All messages."""
-
-    @abstractmethod
-    async def replace(self, msgs: list[Msg]) -> None:
-        """Replace all messages by these."""
-
-
-class ThreadMessageStorage(MessageStorageBase):
-    """Messages in a ``History``, in any store."""
+class MessageStorageBase:
+    """Messages in order, in a ``History`` of any store. A subclass that stores them elsewhere overrides all methods."""
 
     def __init__(self, history: History) -> None:
         self._conversation = Conversation(history)
 
     async def add(self, msgs: list[Msg]) -> None:
+        """Add messages at the end."""
         await self._conversation.run(lambda: self._conversation.add(msgs, allow_duplicates=True))
 
     async def delete(self, indices: Iterable[int] | int) -> None:
+        """Remove the messages at these places, counted from 0. Raises ``NoSuchPlace`` for a place without a message."""
         places = _places_in(indices)
         kept = await self.get()
         wrong = [place for place in places if not 0 <= place < len(kept)]
@@ -461,20 +438,30 @@ class ThreadMessageStorage(MessageStorageBase):
         await self._conversation.run(lambda: self._conversation.delete(kept[place].id for place in places))
 
     async def clear(self) -> None:
+        """Remove all messages."""
         await self.replace([])
 
     async def get(self) -> list[Msg]:
+        """All messages."""
         return await self._conversation.run(self._conversation.messages)
 
     async def replace(self, msgs: list[Msg]) -> None:
+        """Replace all messages by these."""
         await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
+
+    async def size(self) -> int:
+        """How many messages there are."""
+        return len(await self.get())
+
+
+class ThreadMessageStorage(MessageStorageBase):
+    """``MessageStorageBase`` over a ``History`` that the program has."""
 
     async def known(self, ids: Iterable[str]) -> set[str]:
         """The ids of these that stored messages have."""
         return await self._conversation.run(lambda: self._conversation.known(ids))
 
     async def size(self) -> int:
-        """How many messages there are."""
         return await self._conversation.run(lambda: len(self._conversation.history))
 
 

@@ -60,18 +60,17 @@ class _Fields:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """The object that ``to_dict`` wrote; keys that no field has are passed over.
+        """The object that ``to_dict`` wrote; keys that are no field are ignored.
 
         Raises ``InvalidInput`` when a field is missing that has no default.
         """
         if not isinstance(d, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a {cls.__name__} is made of a mapping, not {shown(d)}")
-        known = dataclasses.fields(cast(Any, cls))
-        required = (one.name for one in known if one.default is MISSING and one.default_factory is MISSING)
-        missing = [name for name in required if name not in d]
-        if missing:
-            raise InvalidInput(f"a {cls.__name__} needs {', '.join(missing)}; given: {shown(dict(d))}")
-        return cls(**{one.name: d[one.name] for one in known if one.name in d})
+        known = {one.name for one in dataclasses.fields(cast(Any, cls))}
+        try:
+            return cls(**{name: value for name, value in d.items() if name in known})
+        except TypeError as error:
+            raise InvalidInput(f"{shown(dict(d))} is no {cls.__name__}: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields by name."""
@@ -124,7 +123,7 @@ class GptsMessage(_Fields):
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """The message that ``to_dict`` wrote, times as datetimes or in ISO form; keys that no field has are passed over.
+        """The message that ``to_dict`` wrote, times as datetimes or in ISO form; keys that are no field are ignored.
 
         Raises ``InvalidInput`` when a field is missing that has no default, or a time cannot be read.
         """
@@ -216,14 +215,8 @@ def _reported(message: GptsMessage) -> ActionOutput | None:
 
 # A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
 
-_ROLES = {
-    "human": Role.HUMAN,
-    "user": Role.HUMAN,
-    "ai": Role.AI,
-    "assistant": Role.AI,
-    "system": Role.SYSTEM,
-    "view": Role.VIEW,
-}
+_ROLES = {role.value: role for role in (Role.HUMAN, Role.AI, Role.SYSTEM, Role.VIEW)}
+_ROLES |= {"user": Role.HUMAN, "assistant": Role.AI}
 
 
 def _as_core(message: GptsMessage) -> Message:

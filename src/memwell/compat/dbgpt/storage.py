@@ -192,35 +192,26 @@ T = TypeVar("T", bound=StorageItem)
 TDataRepresentation = TypeVar("TDataRepresentation")
 
 
-class StorageItemAdapter(ABC, Generic[T, TDataRepresentation]):
-    """Translates items to the form a storage keeps, and back."""
+class StorageItemAdapter(Generic[T, TDataRepresentation]):
+    """Translates items to the form in a storage, and back. A subclass overrides both translations."""
 
-    @abstractmethod
     def to_storage_format(self, item: T) -> TDataRepresentation:
         """The item in the storage's form."""
+        return cast(Any, item)
 
-    @abstractmethod
     def from_storage_format(self, data: TDataRepresentation) -> T:
         """The item that was stored."""
+        return cast(Any, data)
 
-    @abstractmethod
     def get_query_for_identifier(
         self, storage_format: type[TDataRepresentation], resource_id: ResourceIdentifier, **kwargs: Any
     ) -> Any:
         """The query for ``resource_id``, for storages with a query language of their own."""
+        return True
 
 
 class DefaultStorageItemAdapter(StorageItemAdapter[T, T]):
     """Changes nothing."""
-
-    def to_storage_format(self, item: T) -> T:
-        return item
-
-    def from_storage_format(self, data: T) -> T:
-        return data
-
-    def get_query_for_identifier(self, storage_format: type[T], resource_id: ResourceIdentifier, **kwargs: Any) -> bool:
-        return True
 
 
 @dataclass(slots=True)

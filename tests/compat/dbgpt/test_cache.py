@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import threading
 import tracemalloc
 from collections import OrderedDict
@@ -470,30 +469,6 @@ def test_what_a_store_cannot_take_is_refused_and_nothing_changes(store: Backend)
     for wrong in (0, -1, None, "many"):
         with pytest.raises(InvalidInput, match="max_entries"):
             KeyValueCacheStorage(store, max_entries=wrong)  # type: ignore[arg-type]
-
-
-def use_one_file(path: str, name: str, most: int) -> None:
-    storage = KeyValueCacheStorage(path, max_entries=most)
-    for number in range(30):
-        storage.set(f"{name} {number}", {"from": name, "number": number})
-        storage.set("both", name)
-        found = storage.get(f"{name} {number - 3}")
-        assert found is None or found.value == {"from": name, "number": number - 3}
-
-
-def test_two_processes_share_one_file(tmp_path: Path):
-    path = tmp_path / "cache.db"
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=use_one_file, args=(str(path), name, 20)) for name in ("anna", "ben")]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert [worker.exitcode for worker in workers] == [0, 0]
-    with open_backend(path) as backend:
-        storage = KeyValueCacheStorage(backend, max_entries=20)
-        assert (len(storage), backend.check()) == (20, [])
-        assert value(storage, "both") in ("anna", "ben")
 
 
 # Managers and clients

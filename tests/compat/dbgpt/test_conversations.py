@@ -71,14 +71,6 @@ def contents(messages: list[Any]) -> list[Any]:
     return [one.content for one in messages]
 
 
-def test_messages_have_a_place_a_round_and_parameters() -> None:
-    made = talk(2)
-    assert [one.index for one in made.messages] == list(range(7))
-    assert [one.round_index for one in made.messages] == [0, 1, 1, 1, 2, 2, 2]
-    assert made.chat_order == 2
-    assert made.messages[-1].additional_kwargs == {"param_type": "t", "param_value": "v", "model_name": "m"}
-
-
 def test_a_view_message_is_in_no_history_and_reaches_no_model() -> None:
     made = talk(1)
     assert [one.type for one in made.get_history_message()] == ["human", "ai"]
@@ -286,6 +278,8 @@ def test_rounds_are_saved_and_loaded(make: Make) -> None:
     assert (second.chat_order, second.chat_mode, second.user_name) == (2, "chat_normal", "ana")
     assert (second.model_name, second.param_type, second.param_value) == ("m", "t", "v")
     assert second.message_ids == [f"message___c___{at}" for at in range(7)] == first.message_ids
+    assert [one.round_index for one in second.messages] == [0, 1, 1, 1, 2, 2, 2]
+    assert second.messages[-1].additional_kwargs == {"param_type": "t", "param_value": "v", "model_name": "m"}
     second.start_new_round()
     second.add_user_message("q3")
     second.end_current_round()
@@ -295,7 +289,7 @@ def test_rounds_are_saved_and_loaded(make: Make) -> None:
 
 
 def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = StorageConversation("c")
+    made, other = StorageConversation("c"), StorageConversation("c")
     sizes: list[tuple[int, int]] = []
     for length in (10, 1_000):
         for number in range(length):
@@ -319,6 +313,7 @@ def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch: py
         assert (appended, read) == ([2], [])
         sizes.append((len(made.to_dict()), len(str(made.to_dict()))))
     assert sizes[0] == sizes[1], "the row grows with the conversation"
+    assert other.messages == [], "each has storages of its own"
 
 
 def test_an_answer_that_grows_after_it_was_saved_is_saved(make: Make) -> None:
@@ -542,22 +537,6 @@ def test_when_the_row_cannot_be_stored_nothing_is(tmp_path: Path, apart: bool) -
         assert [one.text for one in made.history] == ["q"]
 
 
-def test_what_cannot_be_stored_is_refused_and_can_be_put_right() -> None:
-    made = StorageConversation("c")
-    made.user_name = object()  # type: ignore[assignment]
-    made.add_user_message("q")
-    with pytest.raises(StorageError):
-        made.end_current_round()
-    assert made.message_ids == []
-    made.user_name = "ana"
-    made.messages[0].content = "\0"
-    with pytest.raises(StorageError):
-        made.end_current_round()
-    made.messages[0].content = "q"
-    made.end_current_round()
-    assert [one.text for one in made.history] == ["q"]
-
-
 @pytest.mark.parametrize("uid", ["", None, 7, "a\0b", "\ud800", "x" * 1025])
 def test_a_uid_that_names_nothing_is_refused(uid: Any) -> None:
     with pytest.raises(InvalidInput, match="conv_uid"):
@@ -611,16 +590,6 @@ def test_storages_may_be_set_later(tmp_path: Path) -> None:
         made.save_to_storage()
         read = StorageConversation("c", conv_storage=storage, message_storage=storage)
         assert words(read) == ["q", "a", "more", "indeed"] == words(made)
-
-
-def test_storages_of_their_own_last_as_long_as_the_object() -> None:
-    one, other = StorageConversation("c"), StorageConversation("c")
-    one.add_user_message("q")
-    one.end_current_round()
-    assert other.messages == []
-    assert [one.text for one in one.history] == ["q"]
-    assert one.identifier == ConversationIdentifier("c")
-    assert one.message_storage.load(MessageIdentifier("c", 0), MessageStorageItem) is not None
 
 
 def test_a_conversation_becomes_a_copy_of_another() -> None:

@@ -492,37 +492,8 @@ def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
         GptsMemory(channel_size=0)
 
 
-class ListMemory(GptsMessageMemory):
-    """A memory of messages as a program may write its own."""
-
-    def __init__(self) -> None:
-        self.all: list[GptsMessage] = []
-        self.threads: set[str] = set()
-
-    def append(self, message: GptsMessage) -> None:
-        self.threads.add(threading.current_thread().name)
-        self.all.append(message)
-
-    def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage]:
-        return [one for one in self.all if agent in (one.sender, one.receiver)]
-
-    def get_between_agents(
-        self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
-    ) -> list[GptsMessage]:
-        return []
-
-    def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
-        return [one for one in self.all if one.conv_id == conv_id]
-
-    def get_last_message(self, conv_id: str) -> GptsMessage | None:
-        return self.all[-1] if self.all else None
-
-    def delete_by_conv_id(self, conv_id: str) -> None:
-        self.all.clear()
-
-
-class SlowMemory(ListMemory):
-    """One whose reading of the first message takes until it is let go."""
+class SlowMemory(GptsMessageMemory):
+    """A memory of messages whose reading of the first message takes until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()

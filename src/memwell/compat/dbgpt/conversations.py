@@ -237,20 +237,14 @@ class _MessageRows(ItemRows):
         super().__init__(storage)
         self._backend, self._log, self._space = storage.backend, storage.backend.log, storage.space
 
-    def add(self, items: Sequence[Any]) -> None:
-        self._write(items, replace=False)
-
-    def put(self, items: Sequence[Any]) -> None:
-        self._write(items, replace=True)
-
-    def _write(self, items: Sequence[MessageStorageItem], *, replace: bool) -> None:
-        with self._backend.transaction():
-            for thread, messages in self._threads(items):
-                with _as_storage_errors(thread.id):
-                    try:
-                        self._log.append(thread, messages, keep_places=True)
-                    except Conflict:
-                        # An index is taken, or it is one whose message was deleted.
+    def write(self, items: Sequence[Any], *, replace: bool) -> None:
+        for thread, messages in self._threads(items):
+            with _as_storage_errors(thread.id):
+                try:
+                    self._log.append(thread, messages, keep_places=True)
+                except Conflict:
+                    # An index is taken, or it is one whose message was deleted.
+                    with self._backend.transaction():
                         self._write_at(thread, messages, replace=replace)
 
     def _write_at(self, thread: Thread, messages: Sequence[Message], *, replace: bool) -> None:

@@ -387,10 +387,10 @@ class BackendStorage(StorageInterface[T, Any]):
         self.update(data)
 
     def save_list(self, data: Iterable[T]) -> None:
-        self._apply([self._checked(one) for one in data], lambda rows, some: rows.add(some))
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.write(some, replace=False))
 
     def save_or_update_list(self, data: Iterable[T]) -> None:
-        self._apply([self._checked(one) for one in data], lambda rows, some: rows.put(some))
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.write(some, replace=True))
 
     def delete(self, resource_id: ResourceIdentifier) -> None:
         self.delete_list((resource_id,))
@@ -470,20 +470,15 @@ class ItemRows:
         self._is_plain = type(storage.serializer) is JsonSerializer
         self._adapter = None if storage.keeps_conversations else storage.adapter
 
-    def add(self, items: Sequence[Any]) -> None:
-        self._store(items, expect=0)
-
-    def put(self, items: Sequence[Any]) -> None:
-        self._store(items, expect=None)
-
-    def _store(self, items: Sequence[Any], expect: int | None) -> None:
+    def write(self, items: Sequence[Any], *, replace: bool) -> None:
+        """Store items. Raises ``StorageError`` for one that exists, unless ``replace`` is set."""
         written = [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]
         for name in {type(one).__name__ for one in items}:
             if self._kv.get(self._classes, name) is None:
                 self._kv.put(self._classes, name, True)
         for identifier, value in written:
             try:
-                self._kv.put(self._space, key_of(identifier), value, expect=expect)
+                self._kv.put(self._space, key_of(identifier), value, expect=None if replace else 0)
             except Conflict as error:
                 raise StorageError(f"Data with identifier {identifier} already exists") from error
             except InvalidInput as error:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
@@ -486,15 +486,19 @@ class CacheClient(Generic[K, V]):
 
     def new_key(self, **kwargs: Any) -> CacheKey[K]:
         """A key of these fields. Raises ``InvalidInput`` for invalid fields."""
-        key = self.key_class(**kwargs)
-        key.set_serializer(self._manager.serializer)
-        return key
+        return self._new(self.key_class, kwargs)
 
     def new_value(self, **kwargs: Any) -> CacheValue[V]:
         """A value of these fields. Raises ``InvalidInput`` for invalid fields."""
-        value = self.value_class(**kwargs)
-        value.set_serializer(self._manager.serializer)
-        return value
+        return self._new(self.value_class, kwargs)
+
+    def _new(self, cls: type[S], fields: dict[str, Any]) -> S:
+        try:
+            made = cls(**fields)
+        except TypeError as error:
+            raise InvalidInput(f"no {cls.__name__} can be made of {shown(fields)}: {error}") from None
+        made.set_serializer(self._manager.serializer)
+        return made
 
     get_sync = blocking(get)
     set_sync = blocking(set)  # noqa: A003  (the method above)
@@ -534,10 +538,8 @@ class ModelOutput:
         return {name: value for name, value in vars(self).items() if name != "content" or value is not None}
 
 
-CacheOutputType: TypeAlias = ModelOutput | list[ModelOutput]
-
-
-class LLMCacheKeyData(msgspec.Struct, frozen=True):
+@dataclass(eq=False)
+class LLMCacheKey(CacheKey["LLMCacheKey"]):
     """A prompt for a model with its options. Raises ``InvalidInput`` for a prompt or number of the wrong type."""
 
     prompt: str
@@ -554,103 +556,68 @@ class LLMCacheKeyData(msgspec.Struct, frozen=True):
             if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidInput(f"temperature, max_new_tokens and top_p must be numbers, not {shown(number)}")
 
-
-class LLMCacheKey(CacheKey[LLMCacheKeyData]):
-    """The key of a model's answer."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        try:
-            self.config = LLMCacheKeyData(**kwargs)
-        except TypeError as error:
-            raise InvalidInput(f"an LLMCacheKey cannot be made so: {error}") from None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.config)})"
-
     def to_dict(self) -> dict[str, Any]:
-        return msgspec.structs.asdict(self.config)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def get_value(self) -> LLMCacheKeyData:
-        return self.config
+    def get_value(self) -> LLMCacheKey:
+        return self
 
 
 @dataclass
-class LLMCacheValueData:
-    """One output, or the list of outputs of a stream."""
+class LLMCacheValue(CacheValue["LLMCacheValue"]):
+    """The answer of a model: one output, or the outputs of a stream. Raises ``InvalidInput`` without an output.
 
-    output: CacheOutputType
+    An output is a ``ModelOutput``, its fields as a mapping, or an object of another library whose ``to_dict`` gives them.
+    """
+
+    output: ModelOutput | list[ModelOutput]
     user: str | None = None
-    _is_list: bool = False
+    _is_list: InitVar[bool] = False
+    """Stored with a value; the output itself tells."""
 
-    @staticmethod
-    def from_dict(**kwargs: Any) -> LLMCacheValueData:
-        """A value of these fields, outputs as objects or as plain data. Raises ``InvalidInput`` without an output."""
-        output: Any = kwargs.get("output")
-        if not output:
+    def __post_init__(self, _is_list: bool) -> None:
+        given: Any = self.output
+        if not given:
             raise InvalidInput("Can't new LLMCacheValueData object, output is None")
-        rest = {name: value for name, value in kwargs.items() if name not in ("output", "_is_list")}
-        try:
-            if isinstance(output, list | tuple):
-                outputs = [_output(one) for one in cast("Sequence[object]", output)]
-                return LLMCacheValueData(outputs, _is_list=True, **rest)
-            return LLMCacheValueData(_output(output), **rest)
-        except TypeError as error:
-            raise InvalidInput(f"an LLMCacheValue cannot be made so: {error}") from None
-
-    def to_dict(self) -> dict[str, Any]:
-        output = self.output
-        data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
-        return {"output": data, "_is_list": self.is_list, "user": self.user}
+        is_list = isinstance(given, list | tuple)
+        self.output = [_output(one) for one in cast("Sequence[object]", given)] if is_list else _output(given)
 
     @property
     def is_list(self) -> bool:
         """Whether it is the list of a stream."""
         return isinstance(self.output, list)
 
+    def to_dict(self) -> dict[str, Any]:
+        output = self.output
+        data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
+        return {"output": data, "_is_list": self.is_list, "user": self.user}
+
+    def get_value(self) -> LLMCacheValue:
+        return self
+
 
 def _output(given: Any) -> ModelOutput:
     if isinstance(given, ModelOutput):
         return given
     if callable(getattr(given, "to_dict", None)):
-        # A model output of another library with the same fields.
         given = given.to_dict()
     if isinstance(given, Mapping):
         return ModelOutput(**cast("Mapping[str, Any]", given))
     raise InvalidInput(f"an output must be a ModelOutput or a mapping, not {shown(given)}")
 
 
-class LLMCacheValue(CacheValue[LLMCacheValueData]):
-    """What a model answered. Raises ``InvalidInput`` without an output."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self.value = LLMCacheValueData.from_dict(**kwargs)
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.value.to_dict()
-
-    def get_value(self) -> LLMCacheValueData:
-        return self.value
-
-    def __str__(self) -> str:
-        return f"value: {self.value}"
-
-
-class LLMCacheClient(CacheClient[LLMCacheKeyData, LLMCacheValueData]):
+class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
     """A cache of model answers. Failed answers are not stored."""
 
     key_class = LLMCacheKey
     value_class = LLMCacheValue
 
     async def set(
-        self,
-        key: CacheKey[LLMCacheKeyData],
-        value: CacheValue[LLMCacheValueData],
-        cache_config: CacheConfig | None = None,
+        self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
         """Store an answer, unless the model failed. Raises ``InvalidInput`` for anything but an ``LLMCacheValue``."""
         if not isinstance(value, LLMCacheValue):
             raise InvalidInput(f"a client of answers stores an LLMCacheValue, not {shown(value)}")
-        output = value.get_value().output
-        last = output[-1] if isinstance(output, list) else output
+        last = value.output[-1] if isinstance(value.output, list) else value.output
         if last.error_code in (0, "0"):
             await super().set(key, value, cache_config)

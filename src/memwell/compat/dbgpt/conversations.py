@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias, cast
@@ -342,12 +343,12 @@ def _as_storage_errors(uid: object) -> Generator[None]:
         raise StorageError(f"a message of conversation {shown(uid)} cannot be stored: {error}") from error
 
 
+@dataclass(eq=False)
 class ConversationIdentifier(ResourceIdentifier):
     """Names a conversation."""
 
-    def __init__(self, conv_uid: str, identifier_type: str = "conversation") -> None:
-        self.conv_uid = conv_uid
-        self.identifier_type = identifier_type
+    conv_uid: str
+    identifier_type: str = "conversation"
 
     @property
     def str_identifier(self) -> str:
@@ -355,19 +356,19 @@ class ConversationIdentifier(ResourceIdentifier):
         return f"{self.identifier_type}:{self.conv_uid}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "identifier_type": self.identifier_type}
+        return asdict(self)
 
 
+@dataclass(eq=False)
 class MessageIdentifier(ResourceIdentifier):
     """Names a message: the conversation, and its index there."""
 
     identifier_split: ClassVar[str] = "___"
     kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
 
-    def __init__(self, conv_uid: str, index: int, identifier_type: str = "message") -> None:
-        self.conv_uid = conv_uid
-        self.index = index
-        self.identifier_type = identifier_type
+    conv_uid: str
+    index: int
+    identifier_type: str = "message"
 
     @property
     def str_identifier(self) -> str:
@@ -385,29 +386,25 @@ class MessageIdentifier(ResourceIdentifier):
         return MessageIdentifier(uid, int(index), kind)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "index": self.index, "identifier_type": self.identifier_type}
+        return asdict(self)
 
 
+@dataclass(eq=False)
 class MessageStorageItem(StorageItem):
     """A message to be stored: its conversation, its index, and the message as ``to_dict`` gives it."""
 
     kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
 
-    def __init__(self, conv_uid: str, index: int, message_detail: dict[str, Any]) -> None:
-        self.conv_uid = conv_uid
-        self.index = index
-        self.message_detail = message_detail
-        self._id = MessageIdentifier(conv_uid, index)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.conv_uid!r}, {self.index}, {shown(self.message_detail)})"
+    conv_uid: str
+    index: int
+    message_detail: dict[str, Any]
 
     @property
     def identifier(self) -> MessageIdentifier:
-        return self._id
+        return MessageIdentifier(self.conv_uid, self.index)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "index": self.index, "message_detail": self.message_detail}
+        return asdict(self)
 
     def to_message(self) -> BaseMessage:
         """The message. Raises ``InvalidInput`` for details that are no message's."""

@@ -215,8 +215,8 @@ def _reported(message: GptsMessage) -> ActionOutput | None:
 
 # A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
 
-_ROLES = {role.value: role for role in (Role.HUMAN, Role.AI, Role.SYSTEM, Role.VIEW)}
-_ROLES |= {"user": Role.HUMAN, "assistant": Role.AI}
+_SIDES = {role.value: role for role in (Role.HUMAN, Role.AI, Role.SYSTEM, Role.VIEW)}
+_ROLES = {**_SIDES, "user": Role.HUMAN, "assistant": Role.AI}
 
 
 def _as_core(message: GptsMessage) -> Message:

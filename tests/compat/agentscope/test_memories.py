@@ -45,19 +45,7 @@ from tests.servers import redis_server
 Make = Callable[..., MemoryBase]
 Body = Callable[[Make], Awaitable[None]]
 KINDS = ("process", "file", "redis")
-HOSTILE = [
-    "a:session:b",
-    "a-b",
-    "%3A",
-    "*",
-    "?",
-    "[a]",
-    "../../etc",
-    "'; DROP TABLE message; --",
-    "{user_id}",
-    "用户",
-    "x" * 900,
-]
+HOSTILE = ["%3A", "*", "?", "[a]", "../../etc", "'; DROP TABLE message; --", "{user_id}", "用户", "x" * 900]
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +294,7 @@ def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
 
 def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
     owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
-    owners += [(name, "s") for name in HOSTILE[2:]]
+    owners += [(name, "s") for name in HOSTILE]
 
     async def body(make: Make) -> None:
         memories = [make(session, user) for user, session in owners]

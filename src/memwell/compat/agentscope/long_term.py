@@ -55,24 +55,19 @@ class LongTermMemoryBase(StateModule):
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
         """Remember what messages say."""
-        raise NotImplementedError("The `record` method is not implemented. ")
+        raise NotImplementedError("The `record` method is not implemented.")
 
     async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
-        """What is known that a message asks for, as text for the prompt."""
-        raise NotImplementedError("The `retrieve` method is not implemented. ")
+        """The memories that a message asks for, as text for the prompt."""
+        raise NotImplementedError("The `retrieve` method is not implemented.")
 
     async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
         """Remember what will be useful later."""
-        raise NotImplementedError(
-            "The `record_to_memory` method is not implemented. You can implement it in your own long-term memory class."
-        )
+        raise NotImplementedError("The `record_to_memory` method is not implemented.")
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known."""
-        raise NotImplementedError(
-            "The `retrieve_from_memory` method is not implemented. "
-            "You can implement it in your own long-term memory class."
-        )
+        """Search the memory."""
+        raise NotImplementedError("The `retrieve_from_memory` method is not implemented.")
 
 
 class ReMeLongTermMemoryBase(LongTermMemoryBase):
@@ -136,7 +131,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
             warnings.warn(f"Error recording messages to {self._noun}: {error}", stacklevel=2)
 
     async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
-        """What is known that the last message asks for, a line each; empty when there is nothing.
+        """The memories that the last message asks for, a line each; empty when there are none.
 
         Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
         """
@@ -164,7 +159,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
             return _said(f"Error recording {self._noun}: {error}")
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known.
+        """Search the memory.
 
         Args:
             keywords: What to look for, such as names, places or dates; each is looked up by itself.

@@ -572,10 +572,10 @@ def _pair(item: object, owner: str) -> Marked:
 
 def messages_in(memories: object) -> list[Msg]:
     """The messages of one, several or None. Raises ``WrongType`` for anything else."""
-    given = cast("list[Any]", [] if memories is None else [memories] if isinstance(memories, Msg) else memories)
-    if not isinstance(given, list) or not all(isinstance(one, Msg) for one in given):  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = [] if memories is None else [memories] if isinstance(memories, Msg) else memories
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Msg) for one in cast("list[Any]", given)):
         raise WrongType(f"memories must be a Msg, a list of Msg or None, not {shown(memories)}")
-    return list(map(check_message, given))
+    return list(map(check_message, cast("list[Any]", given)))
 
 
 def marks_in(marks: object) -> list[str]:

@@ -560,7 +560,7 @@ class MemoryWithCompress(MemoryBase):
         _refuse_marks(marks)
         if allow_duplicates or not skip_duplicated:
             raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
-        messages = _messages(msgs)
+        messages = messages_in(msgs)
         async with self._storing:
             said = await _known(self.chat_history_storage, messages)
             fresh = {one.id: deepcopy(one) for one in messages if one.id not in said}
@@ -574,7 +574,7 @@ class MemoryWithCompress(MemoryBase):
     async def direct_update_memory(self, msgs: Msg | Sequence[Msg] | None) -> None:
         """Replace the messages of ``memory_storage``; the history stays as it is. None changes nothing."""
         if msgs is not None:
-            each_once = {one.id: deepcopy(one) for one in _messages(msgs)}
+            each_once = {one.id: deepcopy(one) for one in messages_in(msgs)}
             async with self._storing:
                 await (await _ready(self.memory_storage)).replace(list(each_once.values()))
 
@@ -653,7 +653,7 @@ class MemoryWithCompress(MemoryBase):
         if trigger is None or not await _answer(trigger(messages)):
             return False, messages
         compress = compress_func or self.compress_func or self._compressed
-        return True, _messages(await _answer(compress(messages)))
+        return True, messages_in(await _answer(compress(messages)))
 
     async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
         """Returns whether it was too long and still is, because the model failed or nothing could be summarised."""
@@ -782,10 +782,6 @@ def _uncompressed(message: Msg) -> Message:
     text = message.content if message.role == "assistant" and isinstance(message.content, str) else ""
     found = _COMPRESSED_BEFORE.search(text)
     return to_core(message) if found is None else to_core(message).changed(content=found[1])
-
-
-def _messages(msgs: object) -> list[Msg]:
-    return messages_in(list(cast("tuple[Any, ...]", msgs)) if isinstance(msgs, tuple) else msgs)
 
 
 def _refuse_marks(marks: object) -> None:

@@ -36,7 +36,7 @@ class NotStarted(MemwellError, RuntimeError):
 
 @dataclass
 class ToolResponse:
-    """What a tool function answers, or a piece of it."""
+    """The answer of a tool function, or a piece of it."""
 
     content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
     metadata: dict[str, Any] | None = None
@@ -119,7 +119,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> None:
         """Remember what messages say; None among them, instructions and thoughts are left out.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
         messages = _messages([one for one in msgs if one is not None] if isinstance(msgs, list) else msgs)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not messages:
@@ -133,7 +133,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
     async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
         """The memories that the last message asks for, a line each; empty when there are none.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
         if msg is None:
             return ""

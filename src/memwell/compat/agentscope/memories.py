@@ -150,7 +150,7 @@ class Conversation:
         ]
 
     def summary(self) -> str:
-        """The summary of what was compressed; empty when there is none."""
+        """The summary of the compressed messages; empty when there is none."""
         entry = self._kv.get(self._space, self._summary)
         return "" if entry is None else cast("dict[str, str]", entry.value)["text"]
 
@@ -394,7 +394,7 @@ class InMemoryMemory(ThreadMemory):
         """Replace everything by a state, also one of the layout before 1.0.12, a list of messages without marks.
 
         Raises ``MissingState`` (a ``KeyError``) when there are no messages in it, unless ``strict`` is off, and
-        ``InvalidInput`` for what is no state. Then nothing changes.
+        ``InvalidInput`` for an invalid state. Then nothing changes.
         """
         name = type(self).__name__
         summary, content = _state_in(state_dict, name)
@@ -511,7 +511,7 @@ class AsyncSQLAlchemyMemory(_DatabaseMemory):
 
     For PostgreSQL it is in the same database, in the schema ``memwell``. For SQLite it is in a file of its own next to
     the database, with ``.memwell`` behind the name; for a database in memory it lasts as long as the engine. Raises
-    ``InvalidInput`` (a ``ValueError``) for another database and for what is no engine. ``memwell import --format
+    ``InvalidInput`` (a ``ValueError``) for another database and for anything but an engine. ``memwell import --format
     agentscope`` reads the tables that AgentScope wrote.
     """
 
@@ -544,7 +544,7 @@ def _store_of(engine_or_session: Any) -> Store:
 def _state_in(value: object, owner: str) -> tuple[str | None, list[Marked] | None]:
     """The summary and the content of a state of a memory of class ``owner``, None for what it lacks.
 
-    Raises ``InvalidInput`` for what is no state of this or the older layout.
+    Raises ``InvalidInput`` for an invalid state of this or the older layout.
     """
     if not isinstance(value, Mapping):
         raise InvalidInput(f"the state of {owner} must be a mapping, not {shown(value)}")

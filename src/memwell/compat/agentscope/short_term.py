@@ -59,7 +59,7 @@ _COMPRESSED: Final = (
 )
 _COMPRESSED_BEFORE: Final = re.compile(r"<compressed_memory>\n(.*)\n</compressed_memory>\Z", re.DOTALL)
 _COMPRESSED_TOKENS: Final = 40
-"""What the words around a compression take, at most."""
+"""The most tokens that the words around a summary take."""
 _SCHEMA: Final = {
     "type": "object",
     "properties": {"compressed_text": {"type": "string", "description": "What the messages say, in short."}},
@@ -399,7 +399,7 @@ class ReMeShortTermMemory(InMemoryMemory):
 
     @staticmethod
     def list_to_msg(messages: list[Mapping[str, Any]]) -> list[Msg]:
-        """Messages in OpenAI's shape as ``Msg``. Raises ``InvalidInput`` for what is none."""
+        """Messages in OpenAI's shape as ``Msg``. Raises ``InvalidInput`` for anything else."""
         return [from_core(one) for one in from_openai(messages)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -554,8 +554,8 @@ class MemoryWithCompress(MemoryBase):
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message, ``InvalidInput`` when duplicates are to be kept, and
-        ``Unsupported`` for marks. After an error the same messages can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages, ``InvalidInput`` when duplicates are to be kept,
+        and ``Unsupported`` for marks. After an error the same messages can be added again.
         """
         _refuse_marks(marks)
         if allow_duplicates or not skip_duplicated:
@@ -739,7 +739,7 @@ class MemoryWithCompress(MemoryBase):
         """Replace everything by a state, also by one of AgentScope's own class.
 
         Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which stays as it is when ``strict`` is off, and
-        ``InvalidInput`` for what is no state. Then nothing changes.
+        ``InvalidInput`` for an invalid state. Then nothing changes.
         """
         # The state of AgentScope's class is an object with fields.
         given: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict

@@ -130,7 +130,7 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Any:
-        """What was set: bytes, text or JSON data, fresh each time. Of a ``CacheValue`` it is the serialised bytes."""
+        """The value as bytes, text or new JSON data; of a ``CacheValue`` its serialised bytes."""
         if self.form == "bytes":
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
@@ -159,12 +159,12 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
 
 
 def _aligned(data: bytes) -> int:
-    """What a bytes object takes, to the next 8 bytes."""
+    """The size of a bytes object, rounded up to 8 bytes."""
     return (sys.getsizeof(data) + 7) & ~7
 
 
 def _key_parts(key: Key) -> tuple[bytes, bytes]:
-    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for what is no key, and what serialising it raises."""
+    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for an invalid key, and what serialising it raises."""
     if isinstance(key, str):
         data = key.encode(errors="surrogatepass")
         return data, data
@@ -217,7 +217,7 @@ class CacheStorage(ABC):
 
     @abstractmethod
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        """The item of a key, or None. Raises ``InvalidInput`` for what is no key, ``Unsupported`` as ``check_config``."""
+        """The item of a key, or None. Raises ``InvalidInput`` for an invalid key, ``Unsupported`` as ``check_config``."""
 
     @abstractmethod
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
@@ -510,7 +510,7 @@ class CacheClient(Generic[K, V]):
 
 @dataclass
 class ModelOutput:
-    """What a model answered: its text (or other content as plain data), and 0 as ``error_code`` when all went well.
+    """The output of a model: its text (or other content as plain data), and 0 as ``error_code`` if it succeeded.
 
     Raises ``InvalidInput`` for both a text and a content, or neither.
     """

@@ -474,7 +474,7 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def conv_storage(self) -> AnyStorage:
-        """Where the conversation's row is. It may be set: the next save goes there."""
+        """The storage of the conversation's row. It may be set: the next save goes there."""
         if self._conv_storage is None:
             self._conv_storage = InMemoryStorage[Any]()
         return self._conv_storage
@@ -485,7 +485,7 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def message_storage(self) -> AnyStorage:
-        """Where the messages are. It may be set: the next save stores all messages that are held here in the new one."""
+        """The storage of the messages. It may be set: the next save stores all messages of this object in the new one."""
         if self._message_storage is None:
             self._message_storage = InMemoryStorage[Any]()
         return self._message_storage
@@ -660,7 +660,7 @@ class StorageConversation(OnceConversation, StorageItem):
     # Loading
 
     def load_from_storage(self, conv_storage: AnyStorage, message_storage: AnyStorage) -> None:
-        """Become what is stored, if anything is. What was not saved is lost."""
+        """Replace this conversation by the stored one, if there is one. Unsaved messages are lost."""
         with self._lock:
             self._conv_storage, self._message_storage = conv_storage, message_storage
             row = self._stored_row()
@@ -792,7 +792,7 @@ def _as_storage(given: AnyStorage | Store | None) -> AnyStorage | None:
 
 
 def _place(storage: AnyStorage | None) -> object:
-    """What two storages that hold the same messages have in common."""
+    """Identifies the place of a storage's messages: equal for two storages of the same messages."""
     if isinstance(storage, BackendStorage) and storage.keeps_conversations:
         return id(storage.backend), storage.space
     return id(storage)

@@ -76,7 +76,7 @@ def check_embedding(value: object) -> list[float]:
 
 
 def as_aware(moment: object, what: str = "a time") -> datetime:
-    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for what is no datetime."""
+    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for anything but a datetime."""
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {shown(moment)}")
     try:
@@ -233,13 +233,13 @@ class AgentMemoryFragment(MemoryFragment):
 
 
 def check_fragment(fragment: object) -> None:
-    """Raises ``InvalidInput`` for what is no fragment."""
+    """Raises ``InvalidInput`` for anything but a fragment."""
     if not isinstance(fragment, MemoryFragment):
         raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
 
 
 class StructuredObservation(TypedDict, total=False):
-    """What a step of an agent consists of; every key may be left out."""
+    """A step of an agent; every key is optional."""
 
     question: str | None
     thought: str | None
@@ -332,7 +332,7 @@ class InsightMemoryFragment(Generic[T]):
 
 
 class DiscardedMemoryFragments(Generic[T]):
-    """What a memory discarded, for the next memory to store: fragments, oldest first, and the insights from them."""
+    """Fragments that a memory discarded, oldest first, and the insights from them, for the next memory to store."""
 
     def __init__(
         self, discarded_memory_fragments: list[T], discarded_insights: list[InsightMemoryFragment[T]] | None = None

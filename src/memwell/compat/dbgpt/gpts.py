@@ -45,7 +45,7 @@ _AS_CREATED = datetime.max.replace(tzinfo=UTC)
 
 
 class Status(StrEnum):
-    """How far a step of a plan is. Each is also the plain text that plans keep in ``state``."""
+    """The state of a step of a plan. Each is also the plain text in the ``state`` of a plan."""
 
     TODO = "todo"
     RUNNING = "running"
@@ -97,7 +97,7 @@ class GptsPlan(_Fields):
 
 @dataclass
 class GptsMessage(_Fields):
-    """What one agent said to another. Times without a zone are UTC; the default of ``updated_at`` is ``created_at``."""
+    """A message between agents. Times without a zone are UTC; the default of ``updated_at`` is ``created_at``."""
 
     conv_id: str
     sender: str
@@ -135,7 +135,7 @@ class GptsMessage(_Fields):
 
 @dataclass
 class ActionOutput(_Fields):
-    """What an action gave: the JSON that agents leave in the ``action_report`` of a message."""
+    """The output of an action: the JSON in the ``action_report`` of a message."""
 
     content: str
     is_exe_success: bool = True
@@ -371,13 +371,13 @@ class GptsMessageMemory:
         self.history(message.conv_id).add(core)
 
     def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage]:
-        """What the agent sent or received, in order."""
+        """The messages that the agent sent or received, in order."""
         return [one for one in self.get_by_conv_id(conv_id) if agent in (one.sender, one.receiver)]
 
     def get_between_agents(
         self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
     ) -> list[GptsMessage]:
-        """What two agents said to each other, in order, of one goal when given."""
+        """The messages between two agents, in order, of one goal when given."""
         ways = ((agent1, agent2), (agent2, agent1))
         found = [one for one in self.get_by_conv_id(conv_id) if (one.sender, one.receiver) in ways]
         return [one for one in found if not current_goal or one.current_goal == current_goal]
@@ -455,7 +455,7 @@ def dialogue_markdown(messages: Sequence[GptsMessage]) -> str:
 
 
 def _plain_views(messages: Iterable[GptsMessage]) -> list[dict[str, Any]]:
-    """What the agents said, as dictionaries; what the person said is left out."""
+    """The messages of agents as dictionaries; those of the person are left out."""
     reports = ((one, _reported(one)) for one in messages if one.sender != _HUMAN)
     return [_said(one, one.content if output is None else output.content) for one, output in reports]
 
@@ -635,11 +635,11 @@ class GptsMemory:
         return await run_blocking(partial(self._messages, conv_id))
 
     async def get_agent_messages(self, conv_id: str, agent_role: str) -> list[GptsMessage]:
-        """What the agent sent or received."""
+        """The messages that the agent sent or received."""
         return [one for one in await self.get_messages(conv_id) if agent_role in (one.sender, one.receiver)]
 
     async def get_agent_history_memory(self, conv_id: str, agent_role: str) -> list[ActionOutput]:
-        """What the actions of the agent gave, in order, as far as its messages report it."""
+        """The outputs of the agent's actions that its messages report, in order."""
         sent = [one for one in await self.get_messages(conv_id) if one.sender == agent_role]
         return [output for output in map(_reported, sent) if output is not None]
 
@@ -648,7 +648,7 @@ class GptsMemory:
         return dialogue_markdown(await run_blocking(partial(self._viewed, conv_id)))
 
     async def simple_message(self, conv_id: str) -> list[dict[str, Any]]:
-        """What the agents said as a plain list."""
+        """The messages of agents as a plain list."""
         return _plain_views(await self.get_messages(conv_id))
 
     async def agent_stream_message(

@@ -258,7 +258,7 @@ def _coefficients(alpha: float | None, beta: float | None, gamma: float | None) 
 
 @dataclass
 class Chunk:
-    """A text with what is known of it, as it is loaded and retrieved."""
+    """A text with metadata, as it is loaded and retrieved."""
 
     content: str
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -393,7 +393,7 @@ class LongTermMemory(Closing, BatchMemory[T]):
     ``vector_store`` is an engine or memory of memwell, a backend, a path or URL, or None for one of this process alone;
     ``embedder`` is for a store that is opened here. ``metadata`` labels what is written and filters what is read, and so
     does the session, once ``initialize`` has named one. ``now`` is a clock that stands still; without it the real one is
-    asked. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
+    read. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
     and what opening a store raises.
     """
 
@@ -469,8 +469,8 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
         """Store fragments in one transaction, all or none; a stored fragment of the same id is changed.
 
-        Raises ``InvalidInput`` for what is no fragment, for an importance that is missing or not from 0 to 10, and for what
-        the gate of the store refuses.
+        Raises ``InvalidInput`` for anything but fragments, for an importance that is missing or not from 0 to 10, and when
+        the gate of the store refuses one.
         """
         given = list(memory_fragments)
         for one in given:
@@ -520,7 +520,7 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
         """The ``k`` best fragments for an observation, best first; they count as used now.
 
-        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for what is no finite number.
+        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for a number that is not finite.
         """
         is_given = any(one is not None for one in (alpha, beta, gamma))
         return await self._read(observation, _coefficients(alpha, beta, gamma) if is_given else None)
@@ -570,7 +570,7 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def evaluate_importance(self, memory_fragment: T) -> float:
         """The importance of a fragment from 0 to 1: by its content, and once stored by its uses and the feedback on it.
 
-        Its given importance does not count, and is not changed. Raises ``InvalidInput`` for what is no fragment.
+        Its given importance does not count, and is not changed. Raises ``InvalidInput`` for anything but a fragment.
         """
         check_fragment(memory_fragment)
         try:

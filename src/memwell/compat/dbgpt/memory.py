@@ -50,7 +50,7 @@ _SETTINGS = (
 )
 _log = logging.getLogger("memwell.compat.dbgpt")
 _UNSCORED = 5
-"""What a fragment scores when there is no scorer: the middle of 0 to 10."""
+"""The score of a fragment when there is no scorer: the middle of 0 to 10."""
 _HIGHEST = 10.0
 _CONTENT = "{content}"
 _NUMBER = re.compile(r"(?:(?<![\w-])-)?\d+(?:\.\d+)?")

@@ -23,7 +23,7 @@ _TYPES = ("text", "thinking", "image", "audio", "video")
 
 @dataclass(slots=True)
 class MediaObject:
-    """The data, and how it is given: ``text``, ``url``, ``base64`` or ``binary``, with ``@image/png`` behind if known."""
+    """The data, and how it is given: ``text``, ``url``, ``base64`` or ``binary``, followed by ``@image/png`` if known."""
 
     data: str | bytes
     format: str = "text"
@@ -52,7 +52,7 @@ class MediaContent:
 
     @classmethod
     def parse_content(cls, content: Any) -> Any:
-        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for what is neither."""
+        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for anything else."""
         return [_piece(one) for one in cast("list[Any]", content)] if isinstance(content, list) else _piece(content)
 
     def get_text(self) -> str:
@@ -100,11 +100,11 @@ class MediaContent:
 
 
 MessageContent: TypeAlias = str | list[MediaContent]
-"""What a message says: text, or pieces."""
+"""The content of a message: text, or pieces."""
 
 
 def storable_content(value: Any) -> MessageContent:
-    """A content that any store can keep. Raises ``InvalidInput`` for what is none, and for NUL and lone surrogates."""
+    """A content that any store accepts. Raises ``InvalidInput`` for anything else, and for NUL and lone surrogates."""
     content = _as_content(value)
     if isinstance(content, str):
         return check_text(content, "a message's content")
@@ -258,7 +258,7 @@ class BaseMessage:
 
 @dataclass
 class HumanMessage(BaseMessage):
-    """What a person said."""
+    """A message of a person."""
 
     type = "human"
     example: bool = False
@@ -266,7 +266,7 @@ class HumanMessage(BaseMessage):
 
 @dataclass
 class AIMessage(BaseMessage):
-    """What a model said."""
+    """A message of a model."""
 
     type = "ai"
     example: bool = False
@@ -274,7 +274,7 @@ class AIMessage(BaseMessage):
 
 @dataclass
 class ViewMessage(BaseMessage):
-    """What is shown to people and never passed to a model."""
+    """A message that is shown to people and never passed to a model."""
 
     type = "view"
     pass_to_model = False
@@ -421,7 +421,7 @@ class ModelMessage:
 
     @staticmethod
     def build_human_message(content: MessageContent) -> ModelMessage:
-        """What a person says."""
+        """A message of a person."""
         return ModelMessage(ModelMessageRoleType.HUMAN, content)
 
     @staticmethod
@@ -444,7 +444,7 @@ class ModelMessage:
 
     @staticmethod
     def parse_user_message(messages: Sequence[ModelMessage]) -> MessageContent:
-        """What the user said last. Raises ``InvalidInput`` when the user said nothing."""
+        """The last message of the user. Raises ``InvalidInput`` when the user said nothing."""
         for one in reversed(messages):
             if one.role == ModelMessageRoleType.HUMAN and one.content:
                 return one.content
@@ -454,7 +454,7 @@ class ModelMessage:
 def parse_model_messages(
     messages: Sequence[ModelMessage],
 ) -> tuple[MessageContent, list[MessageContent], list[list[MessageContent]]]:
-    """What the user asks, the instructions, and the pairs of question and answer before.
+    """The user's question, the instructions, and the earlier pairs of question and answer.
 
     A question without an answer, or an answer without a question, is in no pair. Raises ``InvalidInput`` when the last
     message is not the user's.

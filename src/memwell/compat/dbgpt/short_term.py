@@ -136,7 +136,7 @@ class SensoryMemory(BufferedMemory[T]):
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment and return those that matter enough when the buffer overflows, or None.
 
-        A recalled fragment (``RETRIEVAL``) is not stored again. Raises ``InvalidInput`` for what is no fragment.
+        A recalled fragment (``RETRIEVAL``) is not stored again. Raises ``InvalidInput`` for anything but a fragment.
         """
         self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
@@ -170,7 +170,7 @@ class ShortTermMemory(BufferedMemory[T]):
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored.
 
-        Raises ``InvalidInput`` for what is no fragment.
+        Raises ``InvalidInput`` for anything but a fragment.
         """
         self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
@@ -243,7 +243,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
 
     @property
     def enhance_memories(self) -> list[list[T]]:
-        """What strengthened each fragment held, oldest first."""
+        """The fragments that strengthened each held one, oldest first."""
         return [list(self._enhancers.get(one.id, ())) for one in self._fragments]
 
     async def write(
@@ -252,7 +252,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         """Store a fragment and return what was discarded, with insights; it may be nothing.
 
         A recalled fragment (``RETRIEVAL``) strengthens similar ones, and is not stored. The fragment gets its
-        vector. Raises ``InvalidInput`` for what is no fragment, and whatever the embeddings raise.
+        vector. Raises ``InvalidInput`` for anything but a fragment, and whatever the embeddings raise.
         """
         self._checked(memory_fragment, now)
         vector = await self._vector_of(memory_fragment)
@@ -284,7 +284,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         return DiscardedMemoryFragments(merged, insights)
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
-        """Those to keep, and those that go: the least important, but never the last of the list."""
+        """The fragments to keep, and those to discard: the least important, but never the last of the list."""
         over = max(len(memory_fragments) - self._buffer_size, 0)
         by_worth = sorted(memory_fragments[:-1], key=lambda one: (one.importance or 0.0, self._strength(one)))
         going = {one.id for one in [*by_worth, *memory_fragments[-1:]][:over]}

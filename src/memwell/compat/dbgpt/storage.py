@@ -41,7 +41,7 @@ _BLOCK = 256
 _MISSING = object()
 _SCALARS = (str, int, float, bool, type(None))
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
-"""What a constructor raises when it is called with fields that are not its own."""
+"""The errors of a constructor that is called with wrong fields."""
 
 
 class StorageError(MemwellError):
@@ -225,7 +225,7 @@ class QuerySpec:
 
 @dataclass(slots=True)
 class PaginationResult(Generic[TDataRepresentation]):
-    """One page of what was found. Pages count from 1."""
+    """One page of the found items. Pages count from 1."""
 
     items: list[TDataRepresentation]
     total_count: int

@@ -328,14 +328,6 @@ def test_lru_is_lru_and_fifo_is_fifo(steps: list[tuple[str, int]], policy: Cache
     assert {key for key in (f"key-{n:04}" for n in range(10)) if storage.exists(key)} == set(model)
 
 
-def test_an_overflow_drops_the_oldest_and_goes_on():
-    storage = MemoryCacheStorage(room_for(3, 9000))
-    for number in range(50):
-        storage.set(f"key-{number:04}", bytes(9000))
-    assert len(storage) == 3
-    assert [storage.exists(f"key-{number:04}") for number in (0, 46, 47, 48, 49)] == [False, False, True, True, True]
-
-
 def test_the_policy_of_a_storage_stands_above_that_of_a_call():
     storage = MemoryCacheStorage(room_for(2, 9000), cache_policy=CachePolicy.FIFO)
     for number in (1, 2):

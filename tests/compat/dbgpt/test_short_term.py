@@ -128,16 +128,6 @@ def test_an_overflow_of_ones_own_may_keep_something() -> None:
 # What is in mind
 
 
-def test_overflow_hands_on_the_oldest() -> None:
-    memory, (one, two, three, four) = ShortTermMemory[Fragment](3), fragments(*"1234")
-    assert [memory.write_sync(each) for each in (one, two, three)] == [None] * 3
-    discarded = memory.write_sync(four)
-    assert handed(discarded) == [one]
-    assert memory.short_term_memories == memory.read_sync("anything", alpha=1) == [two, three, four]
-    assert len(ShortTermMemory[Fragment]()) == 0
-    assert ShortTermMemory[Fragment]()
-
-
 def test_what_leaves_comes_with_its_insights() -> None:
     memory, held = filled(2, Concludes())
     discarded = memory.write_sync(Fragment("new"))

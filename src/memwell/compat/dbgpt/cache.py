@@ -578,7 +578,7 @@ class LLMCacheValue(CacheValue["LLMCacheValue"]):
     def __post_init__(self, _is_list: bool) -> None:
         given: Any = self.output
         if not given:
-            raise InvalidInput("Can't new LLMCacheValueData object, output is None")
+            raise InvalidInput("an LLMCacheValue needs an output")
         is_list = isinstance(given, list | tuple)
         self.output = [_output(one) for one in cast("Sequence[object]", given)] if is_list else _output(given)
 

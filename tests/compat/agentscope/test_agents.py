@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import weakref
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
-from memwell.compat.agentscope.memories import InMemoryMemory
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import InvalidInput
 from memwell.runtime.channels import Channel
@@ -178,50 +175,3 @@ def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys: pytes
     shown = capsys.readouterr().out
     assert shown.startswith("小明(thinking): hm\n小明: 你好\n{")
     assert shown.endswith('"问": 1\n    }\n}\n')
-
-
-class Keeper(Speaker):
-    """Keeps what it hears in a memory, but for what it refuses."""
-
-    def __init__(self):
-        super().__init__()
-        self.memory = InMemoryMemory()
-
-    async def observe(self, msg: Any) -> None:
-        await self.memory.add(msg)
-        if msg.content == "refuse":
-            raise ZeroDivisionError
-
-
-async def a_whole_life() -> list[weakref.ref[Any]]:
-    agents = [Keeper() for _ in range(4)]
-    async with MsgHub(agents, Msg("host", "welcome", "system")) as hub:
-        for agent in agents:
-            await agent(Msg("a", "hi", "user"))
-            await agent(Msg("a", "refuse", "user"))
-            agent.load_state_dict(agent.state_dict())
-        assert [await agent.memory.size() for agent in agents] == [7] * 4
-    for agent in agents:
-        await agent.close()
-    return [weakref.ref(hub), *map(weakref.ref, agents), *(weakref.ref(agent.memory) for agent in agents)]
-
-
-def test_agents_with_memories_leave_zero_objects_without_the_collector(caplog: pytest.LogCaptureFixture):
-    # pytest keeps what is logged.
-    caplog.set_level("CRITICAL")
-
-    async def main() -> None:
-        await a_whole_life()
-        gc.collect()
-        before = len(gc.get_objects())
-        for _ in range(3):
-            gone = await a_whole_life()
-            assert [refer() for refer in gone] == [None] * 9
-            del gone
-        assert len(gc.get_objects()) <= before
-
-    gc.disable()
-    try:
-        asyncio.run(main())
-    finally:
-        gc.enable()

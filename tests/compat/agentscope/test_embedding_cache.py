@@ -18,10 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.agentscope.embedding_cache import (
-    FileEmbeddingCache,
-    _from_npy,
-)
+from memwell.compat.agentscope.embedding_cache import FileEmbeddingCache, _from_npy
 from memwell.errors import FileError, InvalidInput
 from memwell.storage.files import BoundedFolder
 
@@ -64,17 +61,6 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
 # The promises of AgentScope
 
 
-def test_embeddings_come_back(cache: FileEmbeddingCache):
-    async def round_trip() -> None:
-        assert await cache.retrieve("text") is None
-        await cache.store(VECTORS, "text")
-        assert await cache.retrieve("text") == VECTORS
-        await cache.remove("text")
-        assert await cache.retrieve("text") is None
-
-    asyncio.run(round_trip())
-
-
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
     cache.store_sync(VECTORS, identifier)
@@ -114,6 +100,8 @@ def test_what_is_there_stays_unless_it_is_to_be_overwritten(cache: FileEmbedding
     assert cache.retrieve_sync("text") == VECTORS
     cache.store_sync([[9.0]], "text", overwrite=True)
     assert cache.retrieve_sync("text") == [[9.0]]
+    cache.remove_sync("text")
+    assert cache.retrieve_sync("text") is None
 
 
 def test_removing_what_is_not_there_is_an_error(cache: FileEmbeddingCache):
@@ -169,17 +157,7 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
     assert held(cache) == {"experiment.npy"}
 
 
-@pytest.mark.parametrize(
-    "vectors",
-    [
-        [[1.0], [1.0, 2.0]],
-        "text",
-        [[object()]],
-        [[True]],
-        None,
-        [[2**70]],
-    ],
-)
+@pytest.mark.parametrize("vectors", [[[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]])
 def test_what_is_no_vectors_is_refused(cache: FileEmbeddingCache, vectors: Any):
     """Upstream pickles what numpy has no numbers for, and cannot read it again."""
     with pytest.raises(InvalidInput, match="embeddings must be vectors"):

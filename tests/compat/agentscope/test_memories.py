@@ -45,19 +45,7 @@ from tests.servers import redis_server
 Make = Callable[..., MemoryBase]
 Body = Callable[[Make], Awaitable[None]]
 KINDS = ("process", "file", "redis")
-HOSTILE = [
-    "a:session:b",
-    "a-b",
-    "%3A",
-    "*",
-    "?",
-    "[a]",
-    "../../etc",
-    "'; DROP TABLE message; --",
-    "{user_id}",
-    "用户",
-    "x" * 900,
-]
+HOSTILE = ["%3A", "*", "?", "[a]", "../../etc", "'; DROP TABLE message; --", "{user_id}", "用户", "x" * 900]
 
 
 @pytest.fixture(scope="module")
@@ -160,73 +148,6 @@ def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World)
     world.run(body)
 
 
-def test_marks_choose_and_exclude_in_the_order_of_the_conversation(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, messages = make(), said(6)
-        for message in messages:
-            await memory.add(message, marks=["even"] if message.metadata["place"] % 2 == 0 else None)
-        assert await memory.update_messages_mark("late", msg_ids=[messages[5].id, messages[4].id]) == 2
-        assert await memory.update_messages_mark("late", msg_ids=[messages[1].id]) == 1
-        assert await places(memory, mark="even") == [0, 2, 4]
-        assert await places(memory, mark="late") == [1, 4, 5]
-        assert await places(memory, exclude_mark="even") == [1, 3, 5]
-        assert await places(memory, mark="late", exclude_mark="even") == [1, 5]
-        assert await places(memory, mark="none") == []
-        assert await places(memory, exclude_mark="none") == [0, 1, 2, 3, 4, 5]
-
-    world.run(body)
-
-
-def test_marks_are_added_replaced_and_taken_off_and_only_changes_count(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, messages = make(), said(3)
-        await memory.add(messages[:2], marks=["a", "a", "b"])
-        await memory.add(messages[2])
-        assert await memory.update_messages_mark("a") == 1
-        assert await memory.update_messages_mark("a") == 0
-        assert await memory.update_messages_mark("b", old_mark="a", msg_ids=[messages[0].id, "unknown"]) == 1
-        assert await places(memory, mark="a") == [1, 2]
-        assert await places(memory, mark="b") == [0, 1]
-        assert await memory.update_messages_mark("c", old_mark="nowhere") == 0
-        assert await memory.update_messages_mark(None, old_mark="b") == 2
-        assert await memory.update_messages_mark(None) == 0
-        assert await memory.update_messages_mark("a", old_mark="a") == 0
-        assert await memory.update_messages_mark("a", msg_ids=[]) == 0
-        assert (await places(memory, mark="b"), await places(memory, mark="a")) == ([], [1, 2])
-
-    world.run(body)
-
-
-def test_deleting_counts_what_was_there(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, messages = make(), said(5)
-        await memory.add(messages[:4], marks=["a", "b"])
-        await memory.add(messages[4])
-        assert await memory.delete(["unknown"]) == 0
-        assert await memory.delete([]) == 0
-        assert await memory.delete([messages[0].id, messages[0].id, "unknown"]) == 1
-        assert await memory.delete_by_mark("none") == 0
-        assert await memory.update_messages_mark(None, old_mark="a", msg_ids=[messages[1].id]) == 1
-        assert await memory.delete_by_mark(["a", "b"]) == 3
-        assert (await memory.size(), await places(memory)) == (1, [4])
-
-    world.run(body)
-
-
-def test_a_message_that_was_deleted_can_be_added_again(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, (one, two) = make(), said(2)
-        await memory.add([one, two], marks="m")
-        for _ in range(3):
-            assert await memory.delete([one.id]) == 1
-            await memory.add(one)
-            assert await places(memory) == [1, 0]
-            assert await places(memory, mark="m") == [1]
-            assert [read.id for read in await memory.get_memory()] == [two.id, one.id]
-
-    world.run(body)
-
-
 def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
     async def body(make: Make) -> None:
         memory = make()
@@ -306,7 +227,7 @@ def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
 
 def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
     owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
-    owners += [(name, "s") for name in HOSTILE[2:]]
+    owners += [(name, "s") for name in HOSTILE]
 
     async def body(make: Make) -> None:
         memories = [make(session, user) for user, session in owners]
@@ -344,18 +265,6 @@ def test_everything_is_there_after_a_restart(lasting: World) -> None:
 
     lasting.run(before)
     lasting.run(after)
-
-
-def test_many_at_once_lose_nothing(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, other = make(), make()
-        other = memory if world.kind == "process" else other
-        messages = said(20)
-        await asyncio.gather(*(one.add(message, marks="m") for message in messages for one in (memory, other)))
-        assert sorted(await places(memory, mark="m")) == list(range(20))
-        assert await memory.size() == 20
-
-    world.run(body)
 
 
 def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,9 +330,9 @@ class Model:
         ]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
-def test_marks_are_what_a_simple_model_says(world: World, steps: list[Any]) -> None:
+def test_messages_marks_and_counts_are_those_of_a_simple_model(world: World, steps: list[Any]) -> None:
     async def body(make: Make) -> None:
         memory, model, messages = make(new_id()), Model(), said(8)
         for verb, which, more in steps:

@@ -107,8 +107,7 @@ def test_a_block_of_unknown_type_or_without_what_it_needs_is_refused(block: Any)
 
 
 @pytest.mark.parametrize(
-    "written",
-    [None, [], {}, {"name": "a", "content": "x"}, {"name": 1, "content": "x", "role": "user"}],
+    "written", [None, [], {}, {"name": "a", "content": "x"}, {"name": 1, "content": "x", "role": "user"}]
 )
 def test_what_is_no_written_message_is_refused(written: Any) -> None:
     with pytest.raises(InvalidInput):

@@ -18,25 +18,7 @@ from hypothesis import strategies as st
 from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
 from memwell.errors import FileError, InvalidInput
 
-HOSTILE = [
-    "a",
-    "A",
-    "a_b",
-    "b",
-    "b_a",
-    "a/b",
-    "../a",
-    "..",
-    ".",
-    "/etc/passwd",
-    "a.json",
-    "~",
-    "会话",
-    "%61",
-    "x" * 1024,
-    " a",
-    "a\\b",
-]
+HOSTILE = [*r"a A a_b b b_a a/b ../a .. . /etc/passwd a.json ~ 会话 %61 a\b".split(), "x" * 1024, " a"]
 IDS = st.text("aAb_.%", min_size=1, max_size=3) | st.text(
     st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12
 )
@@ -85,15 +67,6 @@ def test_files_stay_in_their_folder(tmp_path: Path):
     files = os.listdir(tmp_path / "deep" / "sessions")
     assert len(files) == len({name.casefold() for name in files}) == len(HOSTILE) * (len(HOSTILE) + 1)
     assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
-
-
-@given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
-def test_a_file_is_named_after_one_session_only(one: tuple[str, str], other: tuple[str, str]):
-    def name(ids: tuple[str, str]) -> str:
-        return JSONSession("d")._get_save_path(*ids).casefold()
-
-    assert (name(one) == name(other)) == (one == other)
-    assert os.path.dirname(name(one)) == "d"
 
 
 def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):

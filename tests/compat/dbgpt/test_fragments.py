@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -19,7 +18,6 @@ from memwell.compat.dbgpt.fragments import (
     DiscardedMemoryFragments,
     InsightMemoryFragment,
     StructuredAgentMemoryFragment,
-    WriteOperation,
     as_aware,
     check_moment,
 )
@@ -27,11 +25,6 @@ from memwell.errors import InvalidInput
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
-
-
-def test_the_operations() -> None:
-    assert [(one.name, one.value) for one in WriteOperation] == [("ADD", "add"), ("RETRIEVAL", "retrieval")]
-    assert WriteOperation("retrieval") is WriteOperation.RETRIEVAL
 
 
 def test_ids_grow_fit_63_bits_and_differ_between_threads() -> None:
@@ -127,12 +120,6 @@ def test_reduce_joins_observations(texts: list[str]) -> None:
     assert whole.id not in {one.id for one in made}
 
 
-def test_reduce_of_nothing_is_refused() -> None:
-    for made in (AgentMemoryFragment("x"), StructuredAgentMemoryFragment({})):
-        with pytest.raises(InvalidInput, match=r"Memory fragments is empty\."):
-            made.reduce([])
-
-
 def test_a_structured_fragment_is_json() -> None:
     step = {"question": "天气如何？", "thought": "look"}
     made = StructuredAgentMemoryFragment(step)
@@ -149,6 +136,9 @@ def test_structured_steps_are_reduced_without_loss() -> None:
     assert json.loads(whole.raw_observation) == [{"thought": "a"}, {"thought": "b"}, {}, {"observation": "plain"}]
     assert whole.importance == 2.0
     assert one.reduce([one]) is one
+    for made in (AgentMemoryFragment("x"), one):
+        with pytest.raises(InvalidInput, match=r"Memory fragments is empty\."):
+            made.reduce([])
 
 
 @pytest.mark.parametrize("bad", [5, None, {"a": object()}, {"a": math.nan}, {1: 2}])
@@ -178,12 +168,6 @@ def test_insights_are_fragments() -> None:
         InsightMemoryFragment([], ["a"])
 
 
-def test_discarded_fragments() -> None:
-    one = AgentMemoryFragment("x")
-    made = DiscardedMemoryFragments([one])
-    assert (made.discarded_memory_fragments, made.discarded_insights) == ([one], [])
-
-
 def test_an_insight_knows_what_it_was_concluded_from() -> None:
     first, second = AgentMemoryFragment("one"), AgentMemoryFragment("two")
     own = AgentMemoryFragment("three", is_insight=True)
@@ -211,22 +195,6 @@ def test_what_is_handed_on_says_what_it_is():
     discarded = DiscardedMemoryFragments([fragment], [insight])
     assert repr(discarded).startswith("DiscardedMemoryFragments([AgentMemoryFragment(")
     assert "a fruit" in repr(discarded)
-
-
-AWARE = st.integers(0, 4 * 10**9).map(lambda seconds: datetime.fromtimestamp(seconds, timezone(timedelta(hours=8))))
-MOMENTS = AWARE | AWARE.map(lambda moment: moment.replace(tzinfo=None))
-NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def shanghai(monkeypatch: pytest.MonkeyPatch):
-    before = os.environ.get("TZ")
-    monkeypatch.setenv("TZ", "Asia/Shanghai")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    assert os.environ.get("TZ") == before
-    time.tzset()
 
 
 def test_an_aware_moment_is_kept() -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -29,15 +28,13 @@ from memwell.compat.dbgpt.gpts import (
     Status,
     _as_core,
     _as_gpts,
-    _messages_block,
     _plain_views,
     _reported,
-    _streamed_view,
     dialogue_markdown,
 )
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
-from memwell.messages import Role, decode_message, encode_message, human, tool_result
+from memwell.messages import decode_message, encode_message, human, tool_result
 from memwell.runtime.channels import DONE
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
@@ -112,14 +109,6 @@ def test_every_field_comes_back_through_the_core(message: GptsMessage) -> None:
     back = _as_gpts(stored, "c")
     assert back == message
     assert (back.created_at.tzinfo is None) == (message.created_at.tzinfo is None)
-
-
-def test_the_core_sees_who_spoke_and_what() -> None:
-    core = _as_core(GptsMessage("c", "Planner", "Coder", "assistant", "写代码"))
-    assert (core.role, core.name, core.text) == (Role.AI, "Planner", "写代码")
-    assert core.metadata[_KEY] == {"receiver": "Coder", "role": "assistant"}
-    assert _as_core(GptsMessage("c", "U", "P", "Human", "hi")).role is Role.HUMAN
-    assert _as_core(GptsMessage("c", "U", "P", "CodeEngineer", "hi")).chat_role == "CodeEngineer"
 
 
 def test_what_another_room_wrote_can_be_read() -> None:
@@ -234,24 +223,6 @@ def test_a_number_may_be_text_and_a_state_a_status(backend: Backend) -> None:
     assert type(found.state) is str
 
 
-def test_two_who_change_a_step_at_once_both_count(backend: Backend) -> None:
-    memory = DefaultGptsPlansMemory(backend)
-    memory.batch_save([plan(number) for number in range(20)])
-    threads = [
-        threading.Thread(target=lambda: [memory.complete_task("c", one, "r") for one in range(20)]),
-        threading.Thread(
-            target=lambda: [memory.update_task("c", one, "complete", 1, "A", result="r") for one in range(20)]
-        ),
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {(one.state, one.retry_times, one.sub_task_agent) for one in memory.get_by_conv_id("c")} == {
-        ("complete", 1, "A")
-    }
-
-
 @given(st.lists(st.tuples(st.sampled_from(["c", "d"]), AGENTS, AGENTS, st.sampled_from([None, "g", "h"])), max_size=12))
 def test_dialogues_do_what_a_list_does(lines: list[tuple[str, str, str, str | None]]) -> None:
     memory, model = DefaultGptsMessageMemory(), list[GptsMessage]()
@@ -299,28 +270,6 @@ def test_plans_and_dialogues_survive_and_are_apart_by_space(tmp_path: Path) -> N
     assert len(DefaultGptsMessageMemory(path, space="team").get_by_conv_id("c")) == 1
     assert DefaultGptsMessageMemory(path).get_by_conv_id("c") == []
     close_shared()
-
-
-def test_the_async_twins_do_the_same() -> None:
-    async def run() -> None:
-        plans, messages = DefaultGptsPlansMemory(), DefaultGptsMessageMemory()
-        await plans.abatch_save([plan(1), plan(2)])
-        await plans.acomplete_task("c", 1, "ok")
-        await plans.aupdate_task("c", 2, "running", 0)
-        assert [one.state for one in await plans.aget_by_conv_id("c")] == ["complete", "running"]
-        assert await plans.aget_todo_plans("c") == []
-        assert len(await plans.aget_by_conv_id_and_num("c", [1])) == 1
-        await plans.aremove_by_conv_id("c")
-        assert await plans.aget_by_conv_id("c") == []
-        await asyncio.gather(*(messages.aappend(said(str(number))) for number in range(10)))
-        assert {one.content for one in await messages.aget_by_conv_id("c")} == set(map(str, range(10)))
-        assert await messages.aget_last_message("c") is not None
-        assert len(await messages.aget_by_agent("c", "Coder") or ()) == 10
-        assert len(await messages.aget_between_agents("c", "Coder", "Planner")) == 10
-        await messages.adelete_by_conv_id("c")
-        assert await messages.aget_by_conv_id("c") == []
-
-    asyncio.run(run())
 
 
 def test_a_conversation_needs_a_name() -> None:
@@ -374,12 +323,6 @@ def test_what_ends_it_all_is_shown_as_text() -> None:
     assert [step["name"] for step in blocks(view)[0][1]] == ["a"]
 
 
-def test_a_message_being_written() -> None:
-    assert _streamed_view("ha") == [{"sender": "?", "receiver": "?", "model": "?", "markdown": "ha"}]
-    assert _streamed_view({"sender": "A", "markdown": "ha"})[0]["sender"] == "A"
-    assert blocks(_messages_block(_streamed_view("ha")))[0][0] == "agent-messages"
-
-
 @given(st.lists(st.tuples(st.text(max_size=20) | st.just("\n```\nx"), st.none() | st.sampled_from("ab")), max_size=8))
 def test_every_message_is_in_the_view_whatever_it_says(lines: list[tuple[str, str | None]]) -> None:
     shown: list[str] = []
@@ -401,24 +344,6 @@ def closed() -> Iterator[None]:
 
 def contents(messages: list[GptsMessage]) -> list[str]:
     return [one.content for one in messages]
-
-
-def test_messages_are_stored_pushed_and_read() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c")
-        await memory.append_message("c", said("1"))
-        await memory.append_message("c", said("2"))
-        await memory.complete("c")
-        views = [view async for view in memory.chat_messages("c")]
-        assert len(views) == 2
-        assert '"markdown":"2"' not in views[0]
-        assert '"markdown":"1"' in views[1]
-        assert '"markdown":"2"' in views[1]
-        assert contents(await memory.get_messages("c")) == ["1", "2"]
-        assert views[1] == await memory.app_link_chat_message("c")
-
-    asyncio.run(run())
 
 
 def test_an_agent_finds_what_it_received_too() -> None:
@@ -461,16 +386,6 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     again.append_message_sync("c", said("2"))
     assert contents(again.get_messages_sync("c")) == ["1", "2"]
     assert again.plans_memory.get_by_conv_id("c")[0].sub_task_title == "title"
-
-
-def test_two_memories_over_one_store_see_each_other_at_once() -> None:
-    with open_backend("memory:") as backend:
-        one, other = GptsMemory(store=backend), GptsMemory(store=backend)
-        for number in range(4):
-            (one, other)[number % 2].append_message_sync("c", said(str(number)))
-            assert contents(one.get_messages_sync("c")) == contents(other.get_messages_sync("c"))
-        other.message_memory.delete_by_conv_id("c")
-        assert one.get_messages_sync("c") == []
 
 
 def test_what_was_said_before_comes_first_and_once() -> None:
@@ -540,27 +455,6 @@ def test_agents_wait_for_a_slow_reader_and_nothing_is_lost() -> None:
     asyncio.run(run())
 
 
-def test_agents_at_work_at_the_same_time_lose_nothing_and_no_view_takes_one_back() -> None:
-    async def run() -> None:
-        memory = GptsMemory(channel_size=3)
-        memory.init("c", enable_vis_message=False)
-        sizes: list[int] = []
-
-        async def watch() -> None:
-            sizes.extend([len(view) async for view in memory.chat_messages("c")])
-
-        watcher = asyncio.create_task(watch())
-        await asyncio.sleep(0)
-        await asyncio.gather(*(memory.append_message("c", said(str(number))) for number in range(40)))
-        await memory.complete("c")
-        await asyncio.wait_for(watcher, 60)
-        assert sorted(map(int, contents(await memory.get_messages("c")))) == list(range(40))
-        assert sizes == sorted(sizes)
-        assert sizes[-1] == 40
-
-    asyncio.run(run())
-
-
 def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
     async def run() -> None:
         memory = GptsMemory()
@@ -598,37 +492,8 @@ def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
         GptsMemory(channel_size=0)
 
 
-class ListMemory(GptsMessageMemory):
-    """A memory of messages as a program may write its own."""
-
-    def __init__(self) -> None:
-        self.all: list[GptsMessage] = []
-        self.threads: set[str] = set()
-
-    def append(self, message: GptsMessage) -> None:
-        self.threads.add(threading.current_thread().name)
-        self.all.append(message)
-
-    def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage]:
-        return [one for one in self.all if agent in (one.sender, one.receiver)]
-
-    def get_between_agents(
-        self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
-    ) -> list[GptsMessage]:
-        return []
-
-    def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
-        return [one for one in self.all if one.conv_id == conv_id]
-
-    def get_last_message(self, conv_id: str) -> GptsMessage | None:
-        return self.all[-1] if self.all else None
-
-    def delete_by_conv_id(self, conv_id: str) -> None:
-        self.all.clear()
-
-
-class SlowMemory(ListMemory):
-    """One whose reading of the first message takes until it is let go."""
+class SlowMemory(GptsMessageMemory):
+    """A memory of messages whose reading of the first message takes until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -656,16 +521,6 @@ def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
         assert [len(view) async for view in memory.chat_messages("c")] == [2]
 
     asyncio.run(run())
-
-
-def test_memories_and_an_executor_of_one_s_own() -> None:
-    mine = ListMemory()
-    with ThreadPoolExecutor(1, thread_name_prefix="mine") as executor:
-        memory = GptsMemory(None, mine, executor)
-        memory.append_message_sync("c", said("1"))
-        assert memory.message_memory is mine
-        assert contents(memory.get_messages_sync("c")) == ["1"]
-    assert {name.partition("_")[0] for name in mine.threads} == {"mine"}
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3])

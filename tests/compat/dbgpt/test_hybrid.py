@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -102,11 +101,6 @@ class Failing(ImportanceScorer[Fragment], InsightExtractor[Fragment]):
 
 
 class TestWriting:
-    def test_what_makes_room_is_kept_for_good_the_oldest_first(self, memory: Hybrid):
-        write(memory, "one", "two", "three", "four")
-        assert in_mind(memory) == ["three", "four"]
-        assert kept(memory) == {"one", "two"}
-
     def test_all_that_was_concluded_is_kept_with_an_importance(self):
         memory = hybrid(extractor=Extractor(), buffer_size=1)
         write(memory, "apple", "pear")
@@ -199,14 +193,6 @@ class TestEvidence:
             expected |= {f"{which} of {text}": ("derived", {text}) for which in ("first", "second")}
         assert evidence(memory) == expected
 
-    def test_an_insight_goes_with_what_it_was_concluded_from(self, memory: Hybrid):
-        memory.initialize(insight_extractor=Extractor())
-        apple, _, _ = write(memory, "apple", "pear", "stone")
-        write(memory, "plum")
-        held = memory.long_term_memory
-        held.memory.erase(str(apple.id))
-        assert kept(memory) == {"pear", "first of pear", "second of pear"}
-
     def test_an_insight_that_is_read_says_where_it_is_from(self, memory: Hybrid):
         memory.initialize(insight_extractor=Extractor())
         apple, *_ = write(memory, "apple", "pear", "stone")
@@ -281,16 +267,6 @@ class TestFailing:
         write(memory, "three")
         assert (in_mind(memory), kept(memory)) == (["two", "three"], {"one", "of one"})
 
-    def test_the_session_that_is_set_reaches_what_is_kept_at_once(self, memory: Hybrid):
-        for session, text in (("s1", "apple of one"), ("s2", "apple of two")):
-            memory.session_id = session
-            memory.long_term_memory.write_sync(Fragment(text, importance=1.0))
-        assert {one.session_id for one in (memory, *memory._parts)} == {"s2"}
-        assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple of two"]
-        memory.session_id = "s1"
-        assert [one.raw_observation for one in memory.clear_sync()] == ["apple of one"]
-        assert kept(memory) == {"apple of two"}
-
     @pytest.mark.parametrize("weights", [{}, {"alpha": 1.0}])
     def test_what_is_only_perceived_is_read_too(self, weights: dict[str, float]):
         memory = hybrid(sensory=3)
@@ -332,14 +308,6 @@ class TestReading:
         assert [one.importance for one in made] == [weighed("apple one")] * 3
         assert (in_mind(memory), len(kept(memory))) == (["apple two", "apple three"], 2)
         assert [one.id for one in memory.read_sync("apple")] == [one.id for one in found]
-
-    @pytest.mark.parametrize("bad", [{"alpha": "x"}, {"beta": float("nan")}, {"gamma": True}])
-    def test_weights_that_are_none_are_refused(self, memory: Hybrid, bad: dict[str, Any]):
-        with pytest.raises(InvalidInput):
-            memory.read_sync("apple", **bad)
-        with pytest.raises(InvalidInput):
-            memory.read_sync(None)  # pyright: ignore[reportArgumentType]
-        assert memory.read_sync("apple") == []
 
     def test_fetched_memories_come_without_anything_let_go(self, memory: Hybrid):
         write(memory, "one", "two", "three")
@@ -397,20 +365,6 @@ class TestManyWriters:
         everywhere = [*perceived, *in_mind(memory), *kept(memory)]
         assert sorted(everywhere) == sorted(written)
         memory.long_term_memory.close()
-
-    def test_threads_lose_nothing(self, memory: Hybrid):
-        def work(number: int) -> None:
-            for n in range(8):
-                memory.write_sync(Fragment(f"{number} {n}"))
-                memory.read_sync("anything")
-
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        everything = [*in_mind(memory), *kept(memory)]
-        assert sorted(everything) == sorted(f"{number} {n}" for number in range(4) for n in range(8))
 
 
 class TestMaking:

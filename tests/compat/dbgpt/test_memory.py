@@ -6,10 +6,9 @@ import asyncio
 import math
 from datetime import datetime
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
@@ -24,42 +23,24 @@ from memwell.compat.dbgpt.memory import (
     InsightExtractor,
     LLMImportanceScorer,
     LLMInsightExtractor,
-    Memory,
     ModelRequest,
 )
-from memwell.compat.dbgpt.short_term import SensoryMemory
+from memwell.compat.dbgpt.short_term import SensoryMemory, ShortTermMemory
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.models.scripted import ScriptedChat
 
 
-class Plain(Memory[AgentMemoryFragment]):
-    """A memory somebody wrote: it holds a list, and says of every fragment that it concluded something."""
-
-    def __init__(self) -> None:
-        self.held: list[AgentMemoryFragment] = []
-
-    def structure_clone(self, now: datetime | None = None) -> Self:
-        clone = type(self)()
-        clone._copy_from(self)
-        return clone
+class Plain(ShortTermMemory[AgentMemoryFragment]):
+    """A memory that concludes something from every fragment."""
 
     async def write(
         self,
         memory_fragment: AgentMemoryFragment,
         now: datetime | None = None,
         op: WriteOperation = WriteOperation.ADD,
-    ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
-        self.held.append(memory_fragment)
+    ) -> DiscardedMemoryFragments[AgentMemoryFragment]:
+        await super().write(memory_fragment, now, op)
         return DiscardedMemoryFragments([], [InsightMemoryFragment(memory_fragment, ["so it is"])])
-
-    async def read(
-        self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
-    ) -> list[AgentMemoryFragment]:
-        return list(self.held)
-
-    async def clear(self) -> list[AgentMemoryFragment]:
-        held, self.held = self.held, []
-        return held
 
 
 class Together(InsightExtractor[AgentMemoryFragment]):
@@ -327,9 +308,6 @@ def test_an_answer_without_a_number_leaves_it_to_the_content(answer: str) -> Non
     discarded = memory.write_sync(fragment)
     assert discarded is not None
     assert discarded.discarded_memory_fragments == [fragment]
-
-
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
 
 
 def score(text: str) -> float:

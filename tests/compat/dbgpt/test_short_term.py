@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -129,16 +128,6 @@ def test_an_overflow_of_ones_own_may_keep_something() -> None:
 # What is in mind
 
 
-def test_overflow_hands_on_the_oldest() -> None:
-    memory, (one, two, three, four) = ShortTermMemory[Fragment](3), fragments(*"1234")
-    assert [memory.write_sync(each) for each in (one, two, three)] == [None] * 3
-    discarded = memory.write_sync(four)
-    assert handed(discarded) == [one]
-    assert memory.short_term_memories == memory.read_sync("anything", alpha=1) == [two, three, four]
-    assert len(ShortTermMemory[Fragment]()) == 0
-    assert ShortTermMemory[Fragment]()
-
-
 def test_what_leaves_comes_with_its_insights() -> None:
     memory, held = filled(2, Concludes())
     discarded = memory.write_sync(Fragment("new"))
@@ -153,13 +142,6 @@ def test_what_is_read_is_the_readers_own_list() -> None:
     memory.read_sync("x").clear()
     memory.short_term_memories.clear()
     assert memory.short_term_memories == held
-
-
-def test_a_fragment_of_the_same_id_takes_its_place() -> None:
-    memory, held = filled(3)
-    again = Fragment("again", memory_id=held[1].id)
-    assert memory.write_sync(again) is None
-    assert memory.short_term_memories == [held[0], again, held[2]]
 
 
 STEPS = st.lists(
@@ -382,11 +364,9 @@ async def embed_later(given_: list[str]) -> list[list[float]]:
 
 @pytest.mark.parametrize("embeddings", [embed, embed_later, Documents(), HashEmbedder(16)])
 def test_whatever_makes_vectors(embeddings: Any) -> None:
-    with ThreadPoolExecutor(1) as executor:
-        for chosen in (None, executor):
-            memory = enhanced(embeddings=embeddings, executor=chosen)
-            memory.write_batch_sync(fragments("a", "a"))
-            assert memory.enhance_cnt == [1, 0]
+    memory = enhanced(embeddings=embeddings)
+    memory.write_batch_sync(fragments("a", "a"))
+    assert memory.enhance_cnt == [1, 0]
 
 
 def test_bad_settings_and_vectors_are_refused() -> None:

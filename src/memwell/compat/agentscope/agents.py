@@ -85,7 +85,7 @@ class MsgHub(Hub[Msg]):
         return self.auto_broadcast
 
     async def broadcast(self, msg: list[Msg] | Msg) -> None:
-        """Let all agents observe copies of a message or of several. Raises ``InvalidInput`` for what is none."""
+        """Let all agents observe copies of a message or of several. Raises ``InvalidInput`` for anything else."""
         await super().broadcast(_messages(msg))
 
 

@@ -1,7 +1,7 @@
-"""A cache of embeddings in files, in AgentScope's layout, so that no text is embedded twice.
+"""A cache of embeddings in files, in AgentScope's layout.
 
-AgentScope and this class may use one folder, and so may several processes, which may be killed at any moment: no file is
-ever half written. Keeping within the limits costs the same however many files there are.
+AgentScope and this class may share a folder, and so may several processes, which may be killed at any moment: no file is
+ever half written. Enforcing the limits costs the same however many files there are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -31,35 +31,28 @@ Embedding: TypeAlias = Sequence[float]
 
 _OURS = re.compile(r"[0-9a-f]{64}\.npy")
 _MEGABYTE = 1024 * 1024
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|][iuf]\d{1,2})', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), *\} *\n"
-)
 
 
-class EmbeddingCacheBase:
+class EmbeddingCacheBase(ABC):
     """Stores embeddings by what they were made from, which is any JSON value."""
 
     @abstractmethod
     async def store(
         self, embeddings: Sequence[Embedding], identifier: Any, overwrite: bool = False, **kwargs: Any
     ) -> None:
-        """Keep the embeddings of ``identifier``; those it has already stay, unless ``overwrite``."""
-        raise NotImplementedError
+        """Store the embeddings of ``identifier``; those it has already stay, unless ``overwrite``."""
 
     @abstractmethod
     async def retrieve(self, identifier: Any) -> list[list[float]] | None:
-        """The embeddings of ``identifier``, or None when there are none."""
-        raise NotImplementedError
+        """The embeddings of ``identifier``, or None."""
 
     @abstractmethod
     async def remove(self, identifier: Any) -> None:
-        """Drop the embeddings of ``identifier``."""
-        raise NotImplementedError
+        """Delete the embeddings of ``identifier``."""
 
     @abstractmethod
     async def clear(self) -> None:
-        """Drop all embeddings."""
-        raise NotImplementedError
+        """Delete all embeddings."""
 
 
 class FileEmbeddingCache(EmbeddingCacheBase):
@@ -80,38 +73,43 @@ class FileEmbeddingCache(EmbeddingCacheBase):
             raise InvalidInput(f"cache_dir must be the path of a folder, not {shown(cache_dir)}")
         if max_file_number is not None:
             check_count(max_file_number, "max_file_number")
-        if max_cache_size is not None:
-            _check_size(max_cache_size)
+        if max_cache_size is not None and (
+            type(max_cache_size) not in (int, float) or not 0 <= max_cache_size < math.inf
+        ):
+            raise InvalidInput(f"max_cache_size must be megabytes, a number of at least 0, not {shown(max_cache_size)}")
         self.max_file_number = max_file_number
         self.max_cache_size = max_cache_size
         self._folder = BoundedFolder(Path(os.path.abspath(cache_dir)), _OURS)
 
     @property
     def cache_dir(self) -> str:
-        """The folder, which is made if need be."""
+        """The folder, which is created if it is missing."""
         self._folder.path.mkdir(parents=True, exist_ok=True)
         return str(self._folder.path)
 
     async def store(
         self, embeddings: Sequence[Embedding], identifier: Any, overwrite: bool = False, **kwargs: Any
     ) -> None:
-        """Keep the embeddings of ``identifier``; those it has already stay, unless ``overwrite`` or they are damaged.
+        """Store the embeddings of ``identifier``; those it has already stay, unless ``overwrite`` or they are damaged.
 
-        Raises ``InvalidInput`` for what is not vectors of numbers, all of one length, and ``FileError`` when something
-        that is no file has the name.
+        Raises ``InvalidInput`` for anything but vectors of numbers of one length, and ``FileError`` when a folder has the
+        name.
         """
         await run_blocking(partial(self._store, embeddings, identifier, overwrite))
 
     async def retrieve(self, identifier: Any) -> list[list[float]] | None:
         """The embeddings of ``identifier``; None when there are none, or their file is damaged."""
-        return await run_blocking(partial(self._retrieve, identifier))
+        found = await run_blocking(partial(self._held, _file_name(identifier)))
+        return None if found is None else found.tolist()
 
     async def remove(self, identifier: Any) -> None:
-        """Drop the embeddings of ``identifier``. Raises ``FileNotFoundError`` when there are none."""
-        await run_blocking(partial(self._remove, identifier))
+        """Delete the embeddings of ``identifier``. Raises ``FileNotFoundError`` when there are none."""
+        name = _file_name(identifier)
+        if not await run_blocking(partial(self._folder.drop, name)):
+            raise FileNotFoundError(f"File {self._folder.path / name} does not exist.")
 
     async def clear(self) -> None:
-        """Drop all embeddings, and no other file."""
+        """Delete all embeddings, and no other file."""
         await run_blocking(self._folder.clear)
 
     store_sync = blocking(store)
@@ -136,23 +134,9 @@ class FileEmbeddingCache(EmbeddingCacheBase):
             most_bytes=None if size is None else int(size * _MEGABYTE),
         )
 
-    def _retrieve(self, identifier: Any) -> list[list[float]] | None:
-        held = self._held(_file_name(identifier))
-        return None if held is None else held.tolist()
-
-    def _remove(self, identifier: Any) -> None:
-        name = _file_name(identifier)
-        if not self._folder.drop(name):
-            raise FileNotFoundError(f"File {self._folder.path / name} does not exist.")
-
     def _held(self, name: str) -> NDArray[Any] | None:
         data = self._folder.read(name)
         return None if data is None else _from_npy(data)
-
-
-def _check_size(megabytes: object) -> None:
-    if not isinstance(megabytes, int | float) or isinstance(megabytes, bool) or not 0 <= megabytes < math.inf:
-        raise InvalidInput(f"max_cache_size must be a number of megabytes of at least 0, not {shown(megabytes)}")
 
 
 def _file_name(identifier: Any) -> str:
@@ -179,20 +163,15 @@ def _as_npy(embeddings: object) -> bytes:
 def _from_npy(data: bytes) -> NDArray[Any] | None:
     """The array in a file, or None for a damaged file or one that holds anything but numbers.
 
-    Read here, because numpy may execute or allocate what a file asks for.
+    ``numpy.load`` is not used: it would allocate as much memory as a damaged header says.
     """
-    if data[:6] != b"\x93NUMPY" or data[6:8] not in (b"\x01\x00", b"\x02\x00"):
-        return None
-    start = 10 if data[6] == 1 else 12
-    end = start + int.from_bytes(data[8:start], "little")
-    header = _HEADER.fullmatch(data[start:end])
-    if header is None:
-        return None
-    shape = tuple(int(one) for one in header[3].split(b",") if one.strip())
+    file = BytesIO(data)
     try:
-        kind = np.dtype(header[1].decode())
-        if math.prod(shape) * kind.itemsize != len(data) - end:
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, kind = read_header(file)
+        if version > (2, 0) or kind.kind not in "iuf" or math.prod(shape) * kind.itemsize != len(data) - file.tell():
             return None
-        return np.frombuffer(data, kind, offset=end).reshape(shape, order="F" if header[2] == b"True" else "C")
-    except (TypeError, ValueError):
+        return np.frombuffer(data, kind, offset=file.tell()).reshape(shape, order="F" if is_fortran else "C")
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return None

@@ -1,7 +1,7 @@
-"""Long-term memories of an agent: of a person, of tasks done before, of the tools it uses.
+"""Long-term memories of an agent: of a person, of earlier tasks, of the tools it uses.
 
-They are memories of ours, found by meaning and by words. Neither ReMe nor a model is needed: what is recorded is kept as
-it was said.
+They are memwell's long-term memory, found by meaning and by words. Neither ReMe nor a model is needed: statements are
+stored as they were said.
 """
 
 from __future__ import annotations
@@ -12,19 +12,10 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from types import TracebackType
 from typing import Any, ClassVar, Self, cast
 
-from memwell.compat.agentscope.memories import WrongType
-from memwell.compat.agentscope.messages import (
-    AudioBlock,
-    ImageBlock,
-    Msg,
-    TextBlock,
-    VideoBlock,
-    check_message,
-    to_core,
-)
+from memwell.compat.agentscope.memories import WrongType, messages_in
+from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, to_core
 from memwell.errors import MemwellError
 from memwell.messages import Message, Role
 from memwell.models.callables import as_embedder
@@ -45,7 +36,7 @@ class NotStarted(MemwellError, RuntimeError):
 
 @dataclass
 class ToolResponse:
-    """What a tool function answers, or a piece of it."""
+    """The answer of a tool function, or a piece of it."""
 
     content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
     metadata: dict[str, Any] | None = None
@@ -63,29 +54,24 @@ class LongTermMemoryBase(StateModule):
     """
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
-        """Keep what messages say."""
-        raise NotImplementedError("The `record` method is not implemented. ")
+        """Remember what messages say."""
+        raise NotImplementedError("The `record` method is not implemented.")
 
     async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
-        """What is known that a message asks for, as text for the prompt."""
-        raise NotImplementedError("The `retrieve` method is not implemented. ")
+        """The memories that a message asks for, as text for the prompt."""
+        raise NotImplementedError("The `retrieve` method is not implemented.")
 
     async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
-        """Keep what will be useful later."""
-        raise NotImplementedError(
-            "The `record_to_memory` method is not implemented. You can implement it in your own long-term memory class."
-        )
+        """Remember what will be useful later."""
+        raise NotImplementedError("The `record_to_memory` method is not implemented.")
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known."""
-        raise NotImplementedError(
-            "The `retrieve_from_memory` method is not implemented. "
-            "You can implement it in your own long-term memory class."
-        )
+        """Search the memory."""
+        raise NotImplementedError("The `retrieve_from_memory` method is not implemented.")
 
 
 class ReMeLongTermMemoryBase(LongTermMemoryBase):
-    """The base of the three memories: a memory of ours, opened by ``async with``, in the space of the user.
+    """The base of the three memories: long-term memory in the space of the user, opened by ``async with``.
 
     ``user_name`` is the space, ``run_name`` the session; ``store`` is a path, a URL or an open backend. ``embedding_model``
     is any embedder or function, or None for the one that runs here; ``model`` is for consolidating. ReMe's own settings
@@ -117,7 +103,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
     @property
     def memory(self) -> Engine:
-        """The memory itself. Raises ``NotStarted`` outside of the ``async with``."""
+        """The engine. Raises ``NotStarted`` outside of the ``async with``."""
         if self._engine is None:
             raise NotStarted("ReMeApp context not started. Please use 'async with' to initialize the app.")
         return self._engine
@@ -127,17 +113,15 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         self._engine = open_engine(shared_backend(self.store), space=space, work=False, **self._options)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._engine = None
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> None:
-        """Keep what messages say; None among them, instructions and thoughts are left out.
+        """Remember what messages say; None among them, instructions and thoughts are left out.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
-        messages = _messages(msgs)
+        messages = _messages([one for one in msgs if one is not None] if isinstance(msgs, list) else msgs)  # pyright: ignore[reportUnnecessaryIsInstance]
         if not messages:
             return
         memory = self.memory
@@ -147,14 +131,13 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
             warnings.warn(f"Error recording messages to {self._noun}: {error}", stacklevel=2)
 
     async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
-        """What is known that the last message asks for, a line each; empty when there is nothing.
+        """The memories that the last message asks for, a line each; empty when there are none.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
         if msg is None:
             return ""
-        asked = _asked(msg)
-        memory = self.memory
+        asked, memory = _messages(msg), self.memory
         query = (asked[-1].get_text_content() or "") if asked else ""
         try:
             return await self._answer(memory, query, limit) if query.strip() else ""
@@ -163,11 +146,11 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
             return ""
 
     async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
-        """Keep what will be useful later.
+        """Remember what will be useful later.
 
         Args:
-            thinking: Why it is worth keeping.
-            content: What to keep, a complete statement each.
+            thinking: Why it is worth remembering.
+            content: What to remember, a complete statement each.
         """
         memory = self.memory
         try:
@@ -176,7 +159,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
             return _said(f"Error recording {self._noun}: {error}")
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known.
+        """Search the memory.
 
         Args:
             keywords: What to look for, such as names, places or dates; each is looked up by itself.
@@ -188,7 +171,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         except MemwellError as error:
             return _said(f"Error retrieving {self._noun}: {error}")
 
-    # What a kind of memory does in its own way
+    # Overridden by the kinds of memory
 
     async def _keep(self, memory: Engine, messages: list[Msg], options: dict[str, Any]) -> None:
         said = [made for one in messages if _is_said(made := to_core(one))]
@@ -222,7 +205,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
 
 class ReMePersonalLongTermMemory(ReMeLongTermMemoryBase):
-    """What is known of a person: preferences, habits, facts."""
+    """Memory of a person: preferences, habits, facts."""
 
     _kind = "personal"
 
@@ -233,7 +216,7 @@ class ReMePersonalLongTermMemory(ReMeLongTermMemoryBase):
 
 
 class ReMeTaskLongTermMemory(ReMeLongTermMemoryBase):
-    """What was learned from tasks. A ``score`` given with a record, 1.0 without one, is kept with it."""
+    """Memory of earlier tasks. A ``score`` given with a record, 1.0 without one, is stored with it."""
 
     _kind = "task"
     _noun = "task memory"
@@ -246,7 +229,7 @@ class ReMeTaskLongTermMemory(ReMeLongTermMemoryBase):
 
 
 class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
-    """What came of using tools: how often a tool worked, what it cost, and calls that worked and failed.
+    """Memory of tool calls: how often a tool worked, what it cost, and calls that worked and failed.
 
     What is recorded is a JSON object a call, with ``tool_name`` and, as far as known, ``input``, ``output``, ``success``,
     ``time_cost`` and ``token_cost``. Anything else is left out with a warning.
@@ -301,25 +284,13 @@ class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
         return f"No tool guidelines found for: {','.join(keywords)}"
 
 
-def _messages(msgs: object) -> list[Msg]:
-    given = [msgs] if isinstance(msgs, Msg) else msgs
-    if not isinstance(given, list):
-        raise WrongType(f"The input messages must be a list of Msg objects, not {shown(given)}")
-    found = [one for one in cast("list[object]", given) if one is not None]
-    if not all(isinstance(one, Msg) for one in found):
-        raise WrongType("The input messages must be a list of Msg objects.")
-    return list(map(check_message, found))
-
-
-def _asked(msg: object) -> list[Msg]:
-    given = [msg] if isinstance(msg, Msg) else msg
-    if not isinstance(given, list) or not all(isinstance(one, Msg) for one in cast("list[object]", given)):
-        raise WrongType("The input message must be a Msg or a list of Msg objects.")
-    return cast("list[Msg]", given)
+def _messages(given: object) -> list[Msg]:
+    if given is None:
+        raise WrongType("The input must be a Msg or a list of Msg objects, not None")
+    return messages_in(given)
 
 
 def _is_said(message: Message) -> bool:
-    # Instructions are nothing that anybody said.
     return message.role is not Role.SYSTEM and bool(message.text.strip())
 
 
@@ -337,7 +308,7 @@ def _said(text: str, metadata: dict[str, Any] | None = None) -> ToolResponse:
 
 
 def _calls(texts: Iterable[str]) -> list[dict[str, Any]]:
-    """The calls of tools that texts tell of; what tells of none is left out with a warning."""
+    """The tool calls that texts hold as JSON; other texts are left out with a warning."""
     found: list[dict[str, Any]] = []
     for text in texts:
         try:
@@ -367,7 +338,7 @@ def _guideline(name: str, calls: Sequence[dict[str, Any]], limit: int) -> str:
         if (numbers := [call[key] for call in calls if type(call.get(key)) in (int, float)])
     ]
     head = ", ".join([f"{name}: {len(calls)} recorded, {len(worked)} worked", *costs])
-    # The latest say most, and of those that failed one wants to know as well as of those that worked.
+    # The latest of both kinds.
     examples = [*worked[-limit:], *failed[-limit:]] if limit > 0 else []
     return "\n".join([head, *(f"- {_call_in_words(call)}" for call in examples)])
 
@@ -376,7 +347,7 @@ def _guideline(name: str, calls: Sequence[dict[str, Any]], limit: int) -> str:
 
 
 def _embedder(model: Any) -> Any:
-    """The embedder meant: ours, a function, or an object of AgentScope's kind, whose answer holds the vectors."""
+    """An embedder as it is, or one made of a function or of an AgentScope model, whose answer holds the vectors."""
     if model is None:
         return "local"
     if isinstance(model, str | Embedder) or hasattr(model, "embed") or inspect.isroutine(model):

@@ -1,4 +1,4 @@
-"""What an agent remembers of its conversation: messages, marks on them, and a summary of those that were compressed."""
+"""Memories of an agent's conversation: messages, marks on them, and a summary of compressed messages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import groupby
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -21,6 +20,7 @@ from memwell.history.writing import transaction_of
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule
+from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
@@ -55,7 +55,7 @@ class MemoryBase(StateModule, ABC):
         self._compressed_summary = check_text(summary, "a summary")
 
     @abstractmethod
-    async def add(self, memories: Msg | list[Msg] | None, marks: str | list[str] | None = None, **kwargs: Any) -> None:
+    async def add(self, memories: Msg | list[Msg] | None, marks: str | list[str] | None = None) -> None:
         """Add a message or several, each with these marks."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class MemoryBase(StateModule, ABC):
 
 
 class Conversation:
-    """A conversation with marks and a summary: the blocking half of every memory over a store of ours.
+    """A conversation with marks and a summary: the blocking half of every memory over a memwell store.
 
     Each change is one transaction where the store has transactions. Redis has none: there messages and marks are written
     one after the other, and no message and no mark is lost when several processes write.
@@ -107,9 +107,13 @@ class Conversation:
         self.history = history
         self.marks = MessageMarks(history)
         self._kv = history.backend.kv
-        self._space, beside = thread_keys(history.thread)
-        self._summary = beside + SUMMARY
-        self._twins = f"{beside}agentscope/twins/"
+        self._space, prefix = thread_keys(history.thread)
+        self._summary = prefix + SUMMARY
+        self._twins = f"{prefix}agentscope/twins/"
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Run a blocking call in a thread, or here if the store is in memory and never blocks."""
+        return call() if isinstance(self.history.backend, MemoryBackend) else await run_blocking(call)
 
     # Reading
 
@@ -146,14 +150,14 @@ class Conversation:
         ]
 
     def summary(self) -> str:
-        """The summary of what was compressed; empty when there is none."""
+        """The summary of the compressed messages; empty when there is none."""
         entry = self._kv.get(self._space, self._summary)
         return "" if entry is None else cast("dict[str, str]", entry.value)["text"]
 
     # Writing
 
     def add(self, messages: Sequence[Msg], marks: Sequence[str] = (), *, allow_duplicates: bool = False) -> None:
-        """Add messages with marks. One whose id is there already, in the batch too, is skipped or gets a second id."""
+        """Add messages with marks. A message whose id is stored, or comes twice, is skipped or gets a second id."""
         if not messages or (not marks and self._added_at_once(messages)):
             return
         with transaction_of(self.history):
@@ -163,7 +167,7 @@ class Conversation:
                 self.marks.add(mark, places)
 
     def _added_at_once(self, messages: Sequence[Msg]) -> bool:
-        """Whether they could be added without reading first: the log refuses an id that is taken, which is rare."""
+        """Try to add without reading first: the log refuses an id that is taken, which is rare."""
         if len({one.id for one in messages}) < len(messages):
             return False
         try:
@@ -191,26 +195,23 @@ class Conversation:
             left = messages if allow_duplicates else self._fresh(messages)
             if len(left) < len(messages):
                 return self._stored(left, allow_duplicates)
-            # The log never uses an id twice, not even that of a message which was removed.
-            return self.history.add(*(to_core(one, id=self._twin(one.id)) for one in messages))
-
-    def _twin(self, id_: str) -> str:
-        """A second id for a message, noted under the first so that the first names both."""
-        twin = new_id()
-        self._kv.put(self._space, self._twins + key_part(id_), {"ids": [*self._twins_of(id_), twin]})
-        return twin
+            # The log never uses an id twice, not even that of a removed message: they get second ids.
+            twins = [new_id() for _ in messages]
+            for one, twin in zip(messages, twins, strict=True):
+                self._kv.put(self._space, self._twins + key_part(one.id), {"ids": [*self._twins_of(one.id), twin]})
+            return self.history.add(*(to_core(one, id=twin) for one, twin in zip(messages, twins, strict=True)))
 
     def _twins_of(self, id_: str) -> list[str]:
         entry = self._kv.get(self._space, self._twins + key_part(id_))
         return [] if entry is None else cast("dict[str, list[str]]", entry.value)["ids"]
 
     def _known(self, ids: Iterable[str]) -> list[Message]:
-        """The stored messages of these ids, those with a second id among them."""
+        """The stored messages of these ids, duplicates with a second id included."""
         wanted = [each for id_ in ids for each in (id_, *self._twins_of(id_))]
         return self.history.log.read(self.history.thread, ids=wanted)
 
     def known(self, ids: Iterable[str]) -> set[str]:
-        """Those of the ids that messages here have."""
+        """The ids of these that stored messages have."""
         return set(map(original_id, self._known(ids)))
 
     def delete(self, ids: Iterable[str]) -> int:
@@ -267,16 +268,16 @@ class Conversation:
             self._kv.delete(self._space, self._summary)
 
     def replace(self, content: Iterable[Marked], summary: str) -> None:
-        """Put other messages, marks and another summary in place of all there is."""
+        """Replace all messages, marks and the summary."""
         with transaction_of(self.history):
             self.history.delete()
             self.set_summary(summary)
             self.take_in(content, None)
 
     def take_in(self, content: Iterable[Marked], summary: str | None) -> None:
-        """Add messages with their marks, those whose ids are not there, and set the summary unless it is None."""
+        """Add the messages whose ids are not stored, with their marks, and set the summary unless it is None."""
         with transaction_of(self.history):
-            # An empty conversation takes all of them, those that have one id too.
+            # Into an empty conversation duplicates are added too.
             duplicates = not len(self.history)
             for marks, pairs in groupby(content, key=lambda pair: pair[1]):
                 self.add([message for message, _ in pairs], marks, allow_duplicates=duplicates)
@@ -289,10 +290,10 @@ def _indexes(messages: Iterable[Message]) -> int:
 
 
 class ThreadMemory(MemoryBase):
-    """A memory over a conversation of ours: every other program that reads the conversation sees the messages.
+    """A memory over a ``History``: every program that reads the conversation sees the messages.
 
-    Raises ``InvalidInput`` for an unknown role or block and for what is no plain data, and ``WrongType``, which is also a
-    ``TypeError``, for what is no message and for marks that are no text.
+    Raises ``InvalidInput`` for an unknown role or block and for data that is not plain, and ``WrongType``, which is also a
+    ``TypeError``, for anything but messages and for marks that are not text.
     """
 
     def __init__(self, history: History) -> None:
@@ -312,13 +313,9 @@ class ThreadMemory(MemoryBase):
     def _compressed_summary(self, summary: str) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self._conversation.set_summary(check_text(summary, "a summary"))
 
-    async def _run(self, call: Callable[[], T]) -> T:
-        return await run_blocking(call)
-
     async def update_compressed_summary(self, summary: str) -> None:
-        """Set the summary of the compressed messages; the empty text removes it. Raises ``InvalidInput`` for no text."""
         check_text(summary, "a summary")
-        await self._run(lambda: self._conversation.set_summary(summary))
+        await self._conversation.run(lambda: self._conversation.set_summary(summary))
 
     async def add(
         self,
@@ -327,36 +324,30 @@ class ThreadMemory(MemoryBase):
         allow_duplicates: bool = False,
         *,
         skip_duplicated: bool = True,
-        **kwargs: Any,
     ) -> None:
         """Add a message or several, all or none; None adds nothing.
 
         A message whose id is there already, or came earlier in the list, is skipped, unless ``allow_duplicates`` is set or
-        ``skip_duplicated``, its other name, is off; then it is there twice. Raises ``WrongType`` (a ``TypeError``) for an
-        unknown keyword.
+        ``skip_duplicated``, its other name, is off; then it is there twice.
         """
-        refuse_unknown(kwargs)
         messages, wanted = messages_in(memories), marks_in(marks)
         twice = allow_duplicates or not skip_duplicated
-        await self._run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
+        await self._conversation.run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
 
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
         """Remove the messages of these ids; returns how many there were. The conversation can restore them."""
-        wanted = _ids_in(msg_ids)
-        return await self._run(lambda: self._conversation.delete(wanted))
+        wanted = _strings_in(msg_ids, "msg_ids")
+        return await self._conversation.run(lambda: self._conversation.delete(wanted))
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
-        """Remove the messages with one of these marks; returns how many there were."""
         wanted = marks_in(mark)
-        return await self._run(lambda: self._conversation.delete_by_mark(wanted))
+        return await self._conversation.run(lambda: self._conversation.delete_by_mark(wanted))
 
     async def size(self) -> int:
-        """How many messages there are."""
-        return await self._run(lambda: len(self.history))
+        return await self._conversation.run(lambda: len(self.history))
 
     async def clear(self) -> None:
-        """Remove all messages and marks; the summary stays."""
-        await self._run(lambda: self._conversation.replace([], self._conversation.summary()))
+        await self._conversation.run(lambda: self._conversation.replace([], self._conversation.summary()))
 
     async def get_memory(
         self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True, **kwargs: Any
@@ -367,8 +358,8 @@ class ThreadMemory(MemoryBase):
         ``prepend_summary`` is off.
         """
         mark, exclude = mark_in(mark, "mark"), mark_in(exclude_mark, "exclude_mark")
-        found = await self._run(lambda: self._conversation.messages(mark, exclude))
-        return with_summary(found, await self._run(self._conversation.summary) if prepend_summary else "")
+        found = await self._conversation.run(lambda: self._conversation.messages(mark, exclude))
+        return with_summary(found, await self._conversation.run(self._conversation.summary) if prepend_summary else "")
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
@@ -379,19 +370,15 @@ class ThreadMemory(MemoryBase):
         other marks than before.
         """
         new, old = mark_in(new_mark, "new_mark"), mark_in(old_mark, "old_mark")
-        wanted = None if msg_ids is None else _ids_in(msg_ids)
-        return await self._run(lambda: self._conversation.change_marks(new, old, wanted))
+        wanted = None if msg_ids is None else _strings_in(msg_ids, "msg_ids")
+        return await self._conversation.run(lambda: self._conversation.change_marks(new, old, wanted))
 
 
 class InMemoryMemory(ThreadMemory):
-    """A memory that lasts as long as the object. A deep copy is another memory, which begins like this one."""
+    """A memory that lasts as long as the object. A deep copy is a memory of its own with the same messages."""
 
     def __init__(self) -> None:
         super().__init__(History(open_backend("memory:"), "memory"))
-
-    async def _run(self, call: Callable[[], T]) -> T:
-        # Nothing here waits for a disk or a wire, so a thread would cost more than the work.
-        return call()
 
     @property
     def content(self) -> list[Marked]:
@@ -404,19 +391,19 @@ class InMemoryMemory(ThreadMemory):
         return {**super().state_dict(), "content": pairs}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a state in place of all there is; also the layout before 1.0.12, a list of messages without marks.
+        """Replace everything by a state, also one of the layout before 1.0.12, a list of messages without marks.
 
         Raises ``MissingState`` (a ``KeyError``) when there are no messages in it, unless ``strict`` is off, and
-        ``InvalidInput`` for what is no state. Then nothing changes.
+        ``InvalidInput`` for an invalid state. Then nothing changes.
         """
         name = type(self).__name__
-        state = _state_in(state_dict, name)
-        if state.content is None and strict:
+        summary, content = _state_in(state_dict, name)
+        if content is None and strict:
             raise MissingState(f"The state_dict does not contain 'content' keys required for {name}.")
-        self._conversation.replace(state.content or [], state.summary)
+        self._conversation.replace(content or [], summary or "")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # Strategies load numpy, which most agents do without.
+        # Strategies load numpy, which most agents do not need.
         from memwell.strategies.state import copy_states  # noqa: PLC0415
 
         made = memo[id(self)] = type(self).__new__(type(self))
@@ -429,7 +416,7 @@ class InMemoryMemory(ThreadMemory):
 
 
 class MemwellMemory(ThreadMemory):
-    """A memory in a file, or any store of ours, that is there after a restart and is safe for several processes.
+    """A memory in a file or any other memwell store. It lasts, and several processes may use it.
 
     ``store`` is a path, a URL or an open backend; a process opens each store once. ``session_id`` names the conversation
     and ``user_id`` its space: ``memwell.open(url, space=user_id)`` has it as ``thread(session_id)``. Raises what
@@ -449,14 +436,14 @@ class MemwellMemory(ThreadMemory):
 
         Raises ``MissingState`` (a ``KeyError``) when it has neither a summary nor messages, unless ``strict`` is off.
         """
-        state = _state_in(state_dict, type(self).__name__)
-        if strict and _STATE not in state_dict and state.content is None:
+        summary, content = _state_in(state_dict, type(self).__name__)
+        if strict and summary is None and content is None:
             raise MissingState(f"the state of {type(self).__name__} has neither {_STATE!r} nor 'content'")
-        self._conversation.take_in(state.content or [], state.summary if _STATE in state_dict else None)
+        self._conversation.take_in(content or [], summary)
 
 
 class _DatabaseMemory(MemwellMemory):
-    """What the two classes for databases share: the order of their arguments, and ``async with``."""
+    """The base of the two classes for databases: AgentScope's order of arguments, and ``async with``."""
 
     async def add(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's classes differ here too
         self,
@@ -465,10 +452,9 @@ class _DatabaseMemory(MemwellMemory):
         skip_duplicated: bool = True,
         *,
         allow_duplicates: bool = False,
-        **kwargs: Any,
     ) -> None:
         """As ``MemwellMemory.add``, with ``skip_duplicated`` in third place."""
-        await super().add(memories, marks, allow_duplicates, skip_duplicated=skip_duplicated, **kwargs)
+        await super().add(memories, marks, allow_duplicates, skip_duplicated=skip_duplicated)
 
     async def close(self, **kwargs: Any) -> None:
         """Do nothing: the process shares the store and closes it at its end."""
@@ -476,14 +462,12 @@ class _DatabaseMemory(MemwellMemory):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
 class RedisMemory(_DatabaseMemory):
-    """The memory of a session in Redis, as a conversation of ours: ``redis://host:port/db``, space ``user_id``.
+    """The memory of a session in Redis, as a memwell conversation: ``redis://host:port/db``, space ``user_id``.
 
     ``key_prefix`` is one more level of the space. A ``connection_pool`` says where the server is. Of further options
     ``username`` and ``ssl`` are used. ``key_ttl`` raises ``Unsupported``, because conversations do not expire.
@@ -523,11 +507,11 @@ def _redis_url(known: Mapping[str, Any]) -> str:
 
 
 class AsyncSQLAlchemyMemory(_DatabaseMemory):
-    """The memory of a session in the database of an async engine or session of SQLAlchemy, as a conversation of ours.
+    """The memory of a session in the database of an async engine or session of SQLAlchemy, as a memwell conversation.
 
     For PostgreSQL it is in the same database, in the schema ``memwell``. For SQLite it is in a file of its own next to
     the database, with ``.memwell`` behind the name; for a database in memory it lasts as long as the engine. Raises
-    ``InvalidInput`` (a ``ValueError``) for another database and for what is no engine. ``memwell import --format
+    ``InvalidInput`` (a ``ValueError``) for another database and for anything but an engine. ``memwell import --format
     agentscope`` reads the tables that AgentScope wrote.
     """
 
@@ -557,25 +541,21 @@ def _store_of(engine_or_session: Any) -> Store:
     return f"{url.database}.memwell"
 
 
-class _State(NamedTuple):
-    """What a saved state says."""
+def _state_in(value: object, owner: str) -> tuple[str | None, list[Marked] | None]:
+    """The summary and the content of a state of a memory of class ``owner``, None for what it lacks.
 
-    summary: str
-    content: list[Marked] | None
-
-
-def _state_in(value: object, owner: str) -> _State:
-    """A state of a memory of class ``owner``, in this or the older layout. Raises ``InvalidInput`` for anything else."""
+    Raises ``InvalidInput`` for an invalid state of this or the older layout.
+    """
     if not isinstance(value, Mapping):
         raise InvalidInput(f"the state of {owner} must be a mapping, not {shown(value)}")
     state = cast("Mapping[str, Any]", value)
-    summary = check_text(state.get(_STATE, ""), "a summary")
+    summary = check_text(state[_STATE], "a summary") if _STATE in state else None
     content = state.get("content")
     if content is None:
-        return _State(summary, None)
+        return summary, None
     if not isinstance(content, list | tuple):
         raise InvalidInput(f"the content of a state of {owner} must be a list, not {shown(content)}")
-    return _State(summary, [_pair(item, owner) for item in cast("Sequence[object]", content)])
+    return summary, [_pair(item, owner) for item in cast("Sequence[object]", content)]
 
 
 def _pair(item: object, owner: str) -> Marked:
@@ -587,48 +567,34 @@ def _pair(item: object, owner: str) -> Marked:
     return Msg.from_dict(message), marks_in([*cast("Sequence[Any]", marks)] if isinstance(marks, tuple) else marks)
 
 
-# What the methods of every memory take
+# Arguments of the methods of every memory
 
 
 def messages_in(memories: object) -> list[Msg]:
     """The messages of one, several or None. Raises ``WrongType`` for anything else."""
-    if memories is None:
-        return []
-    if isinstance(memories, Msg):
-        return [check_message(memories)]
-    if not isinstance(memories, list) or not all(isinstance(one, Msg) for one in cast("list[object]", memories)):
-        raise WrongType(f"memories must be a Msg, a list of Msg or None, not {shown(cast(object, memories))}")
-    return list(map(check_message, cast("list[Msg]", memories)))
+    given = [] if memories is None else [memories] if isinstance(memories, Msg) else memories
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Msg) for one in cast("list[Any]", given)):
+        raise WrongType(f"memories must be a Msg, a list of Msg or None, not {shown(memories)}")
+    return list(map(check_message, cast("list[Any]", given)))
 
 
 def marks_in(marks: object) -> list[str]:
-    """The marks of one, several or None, each once. Raises ``WrongType`` for anything that is no text."""
-    if marks is None or isinstance(marks, str):
-        return [] if marks is None else [check_text(marks, "a mark")]
-    if not isinstance(marks, list) or not all(isinstance(one, str) for one in cast("list[object]", marks)):
-        raise WrongType(
-            f"The mark should be a string, a list of strings, or None, but got {shown(cast(object, marks))}."
-        )
-    return list(dict.fromkeys(check_text(one, "a mark") for one in cast("list[str]", marks)))
+    """The marks of one, several or None, each once. Raises ``WrongType`` for anything else."""
+    given = _strings_in([] if marks is None else [marks] if isinstance(marks, str) else marks, "marks")
+    return list(dict.fromkeys(check_text(one, "a mark") for one in given))
 
 
 def mark_in(mark: object, what: str) -> str | None:
-    """One mark or None. Raises ``WrongType`` for anything that is no text."""
+    """One mark or None. Raises ``WrongType`` for anything else."""
     if mark is not None and not isinstance(mark, str):
         raise WrongType(f"The {what} should be a string or None, but got {type(mark)}.")
     return None if mark is None else check_text(mark, "a mark")
 
 
-def _ids_in(ids: object) -> list[str]:
-    if not isinstance(ids, list) or not all(isinstance(one, str) for one in cast("list[object]", ids)):
-        raise WrongType(f"msg_ids must be a list of strings, not {shown(cast(object, ids))}")
-    return cast("list[str]", ids)
-
-
-def refuse_unknown(keywords: Mapping[str, object]) -> None:
-    """Raises ``WrongType`` for any keyword: a misspelt one must not be ignored."""
-    for name in keywords:
-        raise WrongType(f"add() got an unexpected keyword argument {name!r}")
+def _strings_in(value: object, what: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in cast("list[object]", value)):
+        raise WrongType(f"{what} must be a list of strings, not {shown(cast(object, value))}")
+    return cast("list[str]", value)
 
 
 def with_summary(messages: list[Msg], summary: str) -> list[Msg]:

@@ -20,7 +20,7 @@ class TextBlock(TypedDict, total=False):
 
 
 class ThinkingBlock(TypedDict, total=False):
-    """What a model thought; other agents never see it."""
+    """A thought of a model; other agents never see it."""
 
     type: Required[Literal["thinking"]]
     thinking: str
@@ -63,7 +63,7 @@ class VideoBlock(TypedDict, total=False):
 
 
 class ToolUseBlock(TypedDict, total=False):
-    """A model's call of a tool; ``raw_input`` is what it wrote, word for word."""
+    """A model's call of a tool; ``raw_input`` is its unparsed text."""
 
     type: Required[Literal["tool_use"]]
     id: Required[str]
@@ -73,7 +73,7 @@ class ToolUseBlock(TypedDict, total=False):
 
 
 class ToolResultBlock(TypedDict, total=False):
-    """What a tool answered to the call of the same id."""
+    """The answer of a tool to the call of the same id."""
 
     type: Required[Literal["tool_result"]]
     id: Required[str]
@@ -84,7 +84,7 @@ class ToolResultBlock(TypedDict, total=False):
 ContentBlock: TypeAlias = (
     ToolUseBlock | ToolResultBlock | TextBlock | ThinkingBlock | ImageBlock | AudioBlock | VideoBlock
 )
-"""What the content of a message may be made of."""
+"""A block of a message's content."""
 
 BlockType: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "image", "audio", "video"]
 MsgRole: TypeAlias = Literal["user", "assistant", "system"]

@@ -1,4 +1,4 @@
-"""Sessions: the states of agents and memories, saved under a session's id and a user's."""
+"""Sessions: the states of agents and memories, saved under the id of a session and of a user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import os
 import re
 import tempfile
 import warnings
-from abc import ABC, abstractmethod
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from memwell._asyncify import Closing, run_blocking
@@ -25,7 +24,7 @@ from memwell.values import check_id, shown
 
 # A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
 _LONGEST = 200
-# What our own names are made of; one with a percent sign may belong to another session.
+# Names that this class writes; one with a percent sign may belong to another session.
 _OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
 
 
@@ -33,23 +32,38 @@ class SessionNotFound(NotFound, ValueError):
     """There is no such session, and ``allow_not_exist`` is off."""
 
 
-class SessionBase(ABC):
-    """Saves the states of modules by session and user, and restores them."""
+class SessionBase:
+    """Saves the states of modules by session and user, and restores them.
 
-    @abstractmethod
+    A subclass defines ``_save`` and ``_load``, or overrides the two public methods.
+    """
+
     async def save_session_state(
         self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
     ) -> None:
-        """Save the states of these modules in place of what the session held."""
+        """Save the states of these modules in place of what the session held. Raises ``FileError`` for a failing disk."""
+        await self._save(session_id, user_id, state_modules_mapping)
 
-    @abstractmethod
     async def load_session_state(
         self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
     ) -> None:
         """Restore those of these modules that the session holds, all or, when one fails, none.
 
-        Raises ``SessionNotFound`` (a ``ValueError``) when there is no such session and ``allow_not_exist`` is off.
+        Raises ``SessionNotFound`` (a ``ValueError``) when there is no such session and ``allow_not_exist`` is off,
+        ``FileError`` for a failing disk, and ``InvalidInput`` for data that is no session or of a newer memwell.
         """
+        states = await self._load(session_id, user_id)
+        if states is None and not allow_not_exist:
+            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}")
+        # A module that the session does not hold is left alone; one that it holds must be there whole.
+        known = {name: module for name, module in state_modules_mapping.items() if name in (states or {})}
+        restore(known, states or {}, strict=True, what=f"session {shown(session_id)}")
+
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
+        raise NotImplementedError
+
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
+        raise NotImplementedError
 
 
 class JSONSession(SessionBase):
@@ -69,27 +83,13 @@ class JSONSession(SessionBase):
     def _get_save_path(self, session_id: str, user_id: str) -> str:
         return os.path.join(self.save_dir, _file_name(session_id, user_id))
 
-    async def save_session_state(
-        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
-    ) -> None:
-        """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be written."""
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
         path = Path(self._get_save_path(session_id, user_id))
-        text = json.dumps(states_of(state_modules_mapping), ensure_ascii=False)
-        await run_blocking(partial(_write, path, text))
+        await run_blocking(partial(_write, path, json.dumps(states_of(modules), ensure_ascii=False)))
 
-    async def load_session_state(
-        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
-    ) -> None:
-        """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` when it is none."""
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
         path = Path(self._get_save_path(session_id, user_id))
-        found = await run_blocking(partial(_found, path, session_id, user_id))
-        if found.doubtful is not None:
-            problem = f"{found.doubtful} is not read: it may be of session {shown(session_id)}, or of another one"
-            warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
-        if found.text is not None:
-            _restore_known(state_modules_mapping, _parsed(found.text, found.path), f"session file {found.path.name}")
-        elif not allow_not_exist:
-            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}: no file {path}")
+        return await run_blocking(partial(_found, path, session_id, user_id))
 
 
 class MemwellSession(SessionBase, Closing):
@@ -109,31 +109,16 @@ class MemwellSession(SessionBase, Closing):
         space = self._space / check_id(user_id, "a user's id") if user_id != "" else self._space
         return Sessions(self._backend, space=space)
 
-    async def save_session_state(
-        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
-    ) -> None:
-        """As ``SessionBase`` says."""
-        await self._sessions(user_id).asave(session_id, **state_modules_mapping)
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
+        await self._sessions(user_id).asave(session_id, **modules)
 
-    async def load_session_state(
-        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
-    ) -> None:
-        """As ``SessionBase`` says. Raises ``InvalidInput`` for a session that a newer memwell wrote."""
-        states = await self._sessions(user_id).astates(session_id)
-        if states is not None:
-            _restore_known(state_modules_mapping, states, f"session {shown(session_id)}")
-        elif not allow_not_exist:
-            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}")
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
+        return await self._sessions(user_id).astates(session_id)
 
     def close(self) -> None:
         """Close the store, if it was opened here."""
         if self._owned:
             self._backend.close()
-
-
-def _restore_known(modules: dict[str, StateModule], states: dict[str, Any], what: str) -> None:
-    # A module that the session does not hold is left alone; one that it holds must be there whole.
-    restore({name: module for name, module in modules.items() if name in states}, states, strict=True, what=what)
 
 
 # Files
@@ -142,7 +127,7 @@ def _restore_known(modules: dict[str, StateModule], states: dict[str, Any], what
 def _file_name(session_id: object, user_id: object) -> str:
     session = check_id(session_id, "a session's id")
     user = "" if user_id == "" else check_id(user_id, "a user's id")
-    # With a user all up to the first "_" is the user's; without one there is no "_".
+    # With a user everything before the first "_" is the user's; without one there is no "_".
     name = f"{_escaped(user)}_{_escaped(session, keep='_')}" if user else _escaped(session)
     if len(name) > _LONGEST:
         digest = sha256(json.dumps([user, session]).encode()).hexdigest()
@@ -153,39 +138,26 @@ def _file_name(session_id: object, user_id: object) -> str:
 
 def _escaped(id_: str, keep: str = "") -> str:
     plain = set("abcdefghijklmnopqrstuvwxyz0123456789-" + keep)
-    # quote leaves some more as they are: capitals, which some file systems take for small letters, and "_.~".
+    # quote alone would not escape capitals, which some file systems do not distinguish, and "_.~".
     return "".join(
         each if each in plain else f"%{ord(each):02x}" if each.isascii() else quote(each).lower() for each in id_
     )
 
 
-class _Found(NamedTuple):
-    """The text of a session's file, and a file that may belong to this session or to another one."""
-
-    path: Path
-    text: str | None
-    doubtful: Path | None = None
-
-
-def _found(path: Path, session_id: str, user_id: str) -> _Found:
-    text = _read(path)
+def _found(path: Path, session_id: str, user_id: str) -> dict[str, Any] | None:
+    """The states in the file of a session, ours or AgentScope's; None without one."""
+    states = _read(path)
     name = f"{user_id}_{session_id}.json" if user_id else f"{session_id}.json"
-    # By what is listed: an id may lead out of the folder, and some file systems take capitals for small letters.
-    if text is not None or name == path.name or name not in _listed(path.parent):
-        return _Found(path, text)
+    # Looked up in the listing: an id may lead out of the folder, and some file systems ignore case.
+    folder = path.parent
+    if states is not None or name == path.name or not folder.is_dir() or name not in os.listdir(folder):
+        return states
     theirs = path.with_name(name)
     if _OF_OURS.fullmatch(name.removesuffix(".json")) or name.count("_") != bool(user_id):
-        return _Found(path, None, theirs)
-    return _Found(theirs, _read(theirs))
-
-
-def _listed(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise FileError(f"the folder {folder} cannot be read: {error}") from error
+        problem = f"{theirs} is not read: it may be of session {shown(session_id)}, or of another one"
+        warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
+        return None
+    return _read(theirs)
 
 
 def _write(path: Path, text: str) -> None:
@@ -206,20 +178,13 @@ def _write(path: Path, text: str) -> None:
         raise FileError(f"the session file {path} cannot be written: {error}") from error
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return path.read_text(encoding="utf-8")
+        states: object = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{path} is no saved session: it is not UTF-8") from None
     except OSError as error:
         raise FileError(f"the session file {path} cannot be read: {error}") from error
-
-
-def _parsed(text: str, path: Path) -> dict[str, Any]:
-    try:
-        states = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no saved session: {error}") from None
     if not isinstance(states, dict):

@@ -1,7 +1,7 @@
-"""Memories that show less than was said: long tool results as previews, old messages as a summary.
+"""Memories that shorten a conversation: long tool results become previews, old messages a summary.
 
-Both are calls of ``strategies.Compaction``: ``ReMeShortTermMemory`` over its own conversation, ``MemoryWithCompress`` over
-the messages that it shows, which it keeps apart from the whole history.
+Both use ``strategies.Compaction``: ``ReMeShortTermMemory`` over its own conversation, ``MemoryWithCompress`` over the
+messages that it shows, which it stores apart from the whole history.
 """
 
 from __future__ import annotations
@@ -12,24 +12,11 @@ import json
 import re
 import sys
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import (
-    AsyncIterable,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
 from memwell._asyncify import block_on, run_blocking
@@ -41,7 +28,6 @@ from memwell.compat.agentscope.memories import (
     WrongType,
     mark_in,
     messages_in,
-    refuse_unknown,
     with_summary,
 )
 from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
@@ -73,7 +59,7 @@ _COMPRESSED: Final = (
 )
 _COMPRESSED_BEFORE: Final = re.compile(r"<compressed_memory>\n(.*)\n</compressed_memory>\Z", re.DOTALL)
 _COMPRESSED_TOKENS: Final = 40
-"""What the words around a compression take, at most."""
+"""The most tokens that the words around a summary take."""
 _SCHEMA: Final = {
     "type": "object",
     "properties": {"compressed_text": {"type": "string", "description": "What the messages say, in short."}},
@@ -84,33 +70,31 @@ _SCHEMA: Final = {
 # Models
 
 
-_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("memwell_agentscope_home", default=None)
+_callers_loop: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("memwell_agentscope_loop", default=None)
 
 
-@contextmanager
-def _asking_from_here() -> Generator[None]:
-    """Run async models in this event loop, which their connections belong to, also when a thread asks them."""
-    token = _home.set(asyncio.get_running_loop())
+async def _run_with_models(call: Callable[[], T]) -> T:
+    """Run ``call`` in a thread; async models it calls run in this event loop, which their connections belong to."""
+    token = _callers_loop.set(asyncio.get_running_loop())
     try:
-        yield
+        return await run_blocking(call)
     finally:
-        _home.reset(token)
+        _callers_loop.reset(token)
 
 
-def _at_home(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine in the event loop of the caller, or in a loop of our own where that one cannot wait for it."""
-    home = _home.get()
+def _in_callers_loop(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in the event loop of the caller, or in another one where this thread cannot wait for it."""
     try:
-        running = asyncio.get_running_loop()
+        asyncio.get_running_loop()
     except RuntimeError:
-        running = None
-    if home is None or home.is_closed() or home is running:
-        return block_on(coroutine)
-    return asyncio.run_coroutine_threadsafe(coroutine, home).result()
+        loop = _callers_loop.get()
+        if loop is not None and not loop.is_closed():
+            return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+    return block_on(coroutine)
 
 
 def chat_model(model: Any, formatter: Any = None) -> ChatModel | None:
-    """The chat model for a model of ours, a function, or an object of AgentScope's kind; None for None.
+    """A chat model made of a ``ChatModel``, a function, or a model of AgentScope's kind; None for None.
 
     AgentScope's kind has a ``model_name``. It is called with what ``formatter`` makes of the messages, or with messages in
     OpenAI's shape. Raises ``InvalidInput`` for anything else.
@@ -122,18 +106,12 @@ def chat_model(model: Any, formatter: Any = None) -> ChatModel | None:
     if not callable(model):
         raise InvalidInput(f"a model must be a ChatModel, a function or one of AgentScope's, not {shown(model)}")
     name = getattr(model, "model_name", None)
-    if isinstance(name, str):
 
-        def ask(messages: Sequence[Message]) -> Any:
-            return _at_home(_asked(model, formatter, messages))
+    def ask(messages: Sequence[Message]) -> Any:
+        answer = _asked(model, formatter, messages) if isinstance(name, str) else model(messages)
+        return _in_callers_loop(_answer(answer)) if inspect.isawaitable(answer) else answer
 
-        return as_chat_model(ask, name=name)
-
-    def call(messages: Sequence[Message]) -> Any:
-        answer = model(messages)
-        return _at_home(_answer(answer)) if inspect.isawaitable(answer) else answer
-
-    return as_chat_model(call, name=getattr(model, "__qualname__", type(model).__qualname__))
+    return as_chat_model(ask, name=name if isinstance(name, str) else getattr(model, "__qualname__", None))
 
 
 async def _answer(value: Any) -> Any:
@@ -207,26 +185,19 @@ class _InGroups:
         self._summariser, self._tokens, self._counter = summariser, tokens, counter
 
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
-        for group in self._groups(messages):
-            summary = self._summariser.fold(summary, group)
-        return summary
-
-    def _groups(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
         group: list[Message] = []
         size = 0
         for message in messages:
             more = self._counter.count_message(message)
             if group and size + more > self._tokens:
-                yield group
-                group, size = [], 0
+                summary, group, size = self._summariser.fold(summary, group), [], 0
             group.append(message)
             size += more
-        if group:
-            yield group
+        return self._summariser.fold(summary, group) if group else summary
 
 
 class _Counted:
-    """A token counter of AgentScope's kind, whose ``count`` takes messages in OpenAI's shape, as one of ours."""
+    """Makes a ``TokenCounter`` of AgentScope's kind of counter, whose ``count`` takes messages in OpenAI's shape."""
 
     encoding = "agentscope"
 
@@ -237,13 +208,13 @@ class _Counted:
         return self.count_message(human(text)) if text else 0
 
     def count_message(self, message: Message) -> int:
-        return int(_at_home(_answer(self._counter.count(to_openai([message])))))
+        return int(_in_callers_loop(_answer(self._counter.count(to_openai([message])))))
 
 
 class _Turns(History):
-    """A conversation in which each step of an agent opens a round: an answer, or a tool call with its result.
+    """A conversation in which each step of an agent starts a round: an answer, or a tool call with its result.
 
-    Strategies fold and keep whole rounds, and the log itself lets only a person's message open one.
+    Strategies fold and keep whole rounds, and in a plain ``History`` only a person's message starts one.
     """
 
     def add(self, *messages: Message) -> list[Message]:
@@ -256,7 +227,7 @@ class _Turns(History):
         return stored
 
     def _is_complete(self) -> bool:
-        """Whether an agent has spoken in the round under way and no tool call waits for its result."""
+        """Whether an agent has spoken in the current round and no tool call waits for its result."""
         round_ = self.latest_round()
         if round_ is None:
             return True
@@ -268,7 +239,7 @@ def _is_summary(message: Message) -> bool:
 
 
 class ReMeShortTermMemory(InMemoryMemory):
-    """What an agent is shown of its conversation: as much as fits ``max_total_tokens``, the rest in short.
+    """A conversation shortened to ``max_total_tokens``.
 
     A tool result over ``max_tool_message_tokens`` is shown as a preview with a handle, which ``read_tool_result`` opens; in
     the last ``keep_recent_count`` messages it stays whole as long as everything fits. When that is not enough, old turns
@@ -333,25 +304,22 @@ class ReMeShortTermMemory(InMemoryMemory):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Do nothing: there is no connection to close."""
 
     async def get_memory(
         self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True, **kwargs: Any
     ) -> list[Msg]:
-        """The messages as they are to be shown, without those that have ``exclude_mark``; summaries first if wanted.
+        """The shortened conversation without the messages that have ``exclude_mark``; summaries first if wanted.
 
-        Those with ``mark`` are given as they were said. When the model fails that is a warning, nothing is summed up, and
-        what no longer fits is left out until the model succeeds.
+        Those with ``mark`` are not shortened. When the model fails that is a warning, nothing is summarised, and messages
+        that no longer fit are left out until the model succeeds.
         """
         if mark is not None:
             return await super().get_memory(mark, exclude_mark, prepend_summary)
         exclude = mark_in(exclude_mark, "exclude_mark")
         left_out = [] if exclude is None else await super().get_memory(exclude, prepend_summary=False)
-        with _asking_from_here():
-            view, failures = await run_blocking(self._view)
+        view, failures = await _run_with_models(self._view)
         for failure in failures:
             warnings.warn(failure, stacklevel=2)
         excluded = {one.id for one in left_out}
@@ -362,7 +330,7 @@ class ReMeShortTermMemory(InMemoryMemory):
     def _shown(self, message: Message) -> Msg:
         if not _is_summary(message):
             return from_core(message)
-        # As a message of the user and not as instructions, because it is made of what anyone said.
+        # A message of the user and not instructions, because it is made of what anyone said.
         summary = with_summary([], message.text)[0]
         summary.id = message.id
         return summary
@@ -380,7 +348,7 @@ class ReMeShortTermMemory(InMemoryMemory):
         return self._with_recent_whole(self._compaction.recall()), failures
 
     def _with_recent_whole(self, view: list[Message]) -> list[Message]:
-        """The view with the previews in its last messages opened, newest first, as far as everything still fits."""
+        """The view with whole results instead of previews in its last messages, newest first, as far as they fit."""
         size = self.history.counter.count_message
         left = self.max_total_tokens - sum(map(size, view))
         for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
@@ -426,12 +394,12 @@ class ReMeShortTermMemory(InMemoryMemory):
         return ToolResponse([TextBlock(type="text", text=text)])
 
     async def retrieve(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ``NotImplementedError``: this memory holds the conversation under way alone."""
+        """Raises ``NotImplementedError``: this memory holds only the current conversation."""
         raise NotImplementedError("a short-term memory has no retrieve; get_memory shows what it holds")
 
     @staticmethod
     def list_to_msg(messages: list[Mapping[str, Any]]) -> list[Msg]:
-        """Messages in OpenAI's shape as messages of agents. Raises ``InvalidInput`` for what is none."""
+        """Messages in OpenAI's shape as ``Msg``. Raises ``InvalidInput`` for anything else."""
         return [from_core(one) for one in from_openai(messages)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -450,66 +418,51 @@ class NoSuchPlace(InvalidInput, IndexError):
     """There is no message at this place. Nothing was removed."""
 
 
-class MessageStorageBase(ABC):
-    """Messages in order. A class of your own gives the abstract methods."""
-
-    @abstractmethod
-    async def add(self, msgs: list[Msg]) -> None:
-        """Add messages at the end."""
-
-    @abstractmethod
-    async def delete(self, indices: Iterable[int] | int) -> None:
-        """Remove the messages at these places, counted from 0. Raises ``IndexError`` when there is none."""
-
-    @abstractmethod
-    async def clear(self) -> None:
-        """Remove all messages."""
-
-    @abstractmethod
-    async def get(self) -> list[Msg]:
-        """All messages."""
-
-    @abstractmethod
-    async def replace(self, msgs: list[Msg]) -> None:
-        """Put these messages in place of all there are."""
-
-
-class ThreadMessageStorage(MessageStorageBase):
-    """Messages in a conversation of ours, in any store."""
+class MessageStorageBase:
+    """Messages in order, in a ``History`` of any store. A subclass that stores them elsewhere overrides all methods."""
 
     def __init__(self, history: History) -> None:
         self._conversation = Conversation(history)
 
-    async def _run(self, call: Callable[[], T]) -> T:
-        return await run_blocking(call)
-
     async def add(self, msgs: list[Msg]) -> None:
-        await self._run(lambda: self._conversation.add(msgs, allow_duplicates=True))
+        """Add messages at the end."""
+        await self._conversation.run(lambda: self._conversation.add(msgs, allow_duplicates=True))
 
     async def delete(self, indices: Iterable[int] | int) -> None:
+        """Remove the messages at these places, counted from 0. Raises ``NoSuchPlace`` for a place without a message."""
         places = _places_in(indices)
         kept = await self.get()
         wrong = [place for place in places if not 0 <= place < len(kept)]
         if wrong:
             raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
-        await self._run(lambda: self._conversation.delete(kept[place].id for place in places))
+        await self._conversation.run(lambda: self._conversation.delete(kept[place].id for place in places))
 
     async def clear(self) -> None:
+        """Remove all messages."""
         await self.replace([])
 
     async def get(self) -> list[Msg]:
-        return await self._run(self._conversation.messages)
+        """All messages."""
+        return await self._conversation.run(self._conversation.messages)
 
     async def replace(self, msgs: list[Msg]) -> None:
-        await self._run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
-
-    async def known(self, ids: Iterable[str]) -> set[str]:
-        """Those of the ids that messages here have."""
-        return await self._run(lambda: self._conversation.known(ids))
+        """Replace all messages by these."""
+        await self._conversation.run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
 
     async def size(self) -> int:
         """How many messages there are."""
-        return await self._run(lambda: len(self._conversation.history))
+        return len(await self.get())
+
+
+class ThreadMessageStorage(MessageStorageBase):
+    """``MessageStorageBase`` over a ``History`` that the program has."""
+
+    async def known(self, ids: Iterable[str]) -> set[str]:
+        """The ids of these that stored messages have."""
+        return await self._conversation.run(lambda: self._conversation.known(ids))
+
+    async def size(self) -> int:
+        return await self._conversation.run(lambda: len(self._conversation.history))
 
 
 class InMemoryMessageStorage(ThreadMessageStorage):
@@ -517,10 +470,6 @@ class InMemoryMessageStorage(ThreadMessageStorage):
 
     def __init__(self) -> None:
         super().__init__(History(open_backend("memory:"), "messages"))
-
-    async def _run(self, call: Callable[[], T]) -> T:
-        # Nothing here waits for a disk or a wire, so a thread would cost more than the work.
-        return call()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = memo[id(self)] = type(self)()
@@ -549,15 +498,15 @@ def _places_in(indices: object) -> list[int]:
 
 
 class MemoryWithCompress(MemoryBase):
-    """The whole history in ``chat_history_storage``, and in ``memory_storage`` what an agent is shown of it.
+    """The whole history in ``chat_history_storage``, and the messages an agent gets in ``memory_storage``.
 
-    When that is over ``max_token``, or ``compression_trigger_func`` says so, it is compressed: on reading, or also on
-    adding. Instructions in front stay, old messages become one message, and the latest stay, at least ``keep_recent`` of
-    them where they fit; a tool call and its result never part. A ``compress_func`` of your own gets all messages, and its
-    result replaces them. A storage is a ``History``, an object with AgentScope's methods, or None for one in memory.
-    ``model`` is a ``ChatModel``, a function, one of AgentScope's kind, or None: then the sentences that say most are kept.
-    Without a ``token_counter`` tokens are counted exactly. Raises ``InvalidInput`` for anything else and for a limit below
-    0.
+    When the latter are over ``max_token``, or ``compression_trigger_func`` says so, they are compressed: on reading, or
+    also on adding. Instructions in front stay, old messages become one message, and the latest stay, at least
+    ``keep_recent`` of them where they fit; a tool call and its result are never separated. A ``compress_func`` gets all
+    messages, and its result replaces them. A storage is a ``History``, an object with AgentScope's methods, or None for one
+    in memory. ``model`` is a ``ChatModel``, a function, one of AgentScope's kind, or None: then the sentences that say most
+    are kept. Without a ``token_counter`` tokens are counted exactly. Raises ``InvalidInput`` for anything else and for a
+    limit below 0.
     """
 
     def __init__(
@@ -590,7 +539,7 @@ class MemoryWithCompress(MemoryBase):
         self.customized_compression_prompt = _checked_prompt(customized_compression_prompt)
         self.keep_recent = check_count(keep_recent, "keep_recent")
         self._counter = _counter(token_counter)
-        # Held while something is stored, never while a model is asked.
+        # Held while something is stored, never while a model is called.
         self._storing = asyncio.Lock()
 
     async def add(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
@@ -602,22 +551,20 @@ class MemoryWithCompress(MemoryBase):
         marks: str | list[str] | None = None,
         allow_duplicates: bool = False,
         skip_duplicated: bool = True,
-        **kwargs: Any,
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message and for an unknown keyword, ``InvalidInput`` when
-        duplicates are to be kept, and ``Unsupported`` for marks. What failed half-way can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for anything but messages, ``InvalidInput`` when duplicates are to be kept,
+        and ``Unsupported`` for marks. After an error the same messages can be added again.
         """
-        refuse_unknown(kwargs)
         _refuse_marks(marks)
         if allow_duplicates or not skip_duplicated:
             raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
-        messages = _messages(msgs)
+        messages = messages_in(msgs)
         async with self._storing:
             said = await _known(self.chat_history_storage, messages)
             fresh = {one.id: deepcopy(one) for one in messages if one.id not in said}
-            # First what is shown: with the history first, a second try after an error would find the messages there.
+            # The history comes last: a second try after an error looks for the messages there.
             shown_now = await _known(self.memory_storage, messages)
             await self.memory_storage.add([one for id_, one in fresh.items() if id_ not in shown_now])
             await self.chat_history_storage.add(list(fresh.values()))
@@ -625,9 +572,9 @@ class MemoryWithCompress(MemoryBase):
             await self._compress_if_needed(compress_func, compression_trigger_func)
 
     async def direct_update_memory(self, msgs: Msg | Sequence[Msg] | None) -> None:
-        """Put messages in place of all that is shown; the history stays as it is. None changes nothing."""
+        """Replace the messages of ``memory_storage``; the history stays as it is. None changes nothing."""
         if msgs is not None:
-            each_once = {one.id: deepcopy(one) for one in _messages(msgs)}
+            each_once = {one.id: deepcopy(one) for one in messages_in(msgs)}
             async with self._storing:
                 await (await _ready(self.memory_storage)).replace(list(each_once.values()))
 
@@ -643,7 +590,7 @@ class MemoryWithCompress(MemoryBase):
         prepend_summary: bool = True,
         **kwargs: Any,
     ) -> list[Msg]:
-        """What is shown, compressed first if need be; of it what ``filter_func`` lets pass, and of that the last ones.
+        """The messages of ``memory_storage``, compressed if necessary, filtered by ``filter_func``, the last ``recent_n``.
 
         When the model fails that is a warning and nothing changes; then the instructions in front are returned and as many
         of the latest messages as fit. Raises ``Unsupported`` for a ``mark``: messages here have none.
@@ -660,7 +607,7 @@ class MemoryWithCompress(MemoryBase):
         return with_summary(found, self._compressed_summary if prepend_summary else "")
 
     async def size(self) -> int:
-        """How many messages were said, compressed or not."""
+        """How many messages the history has."""
         storage = self.chat_history_storage
         return await storage.size() if hasattr(storage, "size") else len(await _held(storage))
 
@@ -669,9 +616,9 @@ class MemoryWithCompress(MemoryBase):
         raise NotImplementedError("Use get_memory() instead of retrieve() for MemoryWithCompress")
 
     async def delete(self, indices: Iterable[int] | int | list[str], **kwargs: Any) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Remove from what is shown the messages at these places, or of these ids; the history keeps them.
+        """Remove the messages at these places, or of these ids, from ``memory_storage``; the history keeps them.
 
-        Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place where there is none.
+        Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place without a message.
         """
         async with self._storing:
             storage = await _ready(self.memory_storage)
@@ -697,7 +644,7 @@ class MemoryWithCompress(MemoryBase):
         compression_trigger_func: Trigger | None = None,
         memory: list[Msg] | None = None,
     ) -> tuple[bool, list[Msg]]:
-        """Whether the trigger asks for compression of ``memory``, or of what is shown, and the result.
+        """Whether the trigger asks to compress ``memory``, or the messages of ``memory_storage``, and the result.
 
         Nothing is stored. Raises what the two functions raise, and ``ModelError``.
         """
@@ -706,10 +653,10 @@ class MemoryWithCompress(MemoryBase):
         if trigger is None or not await _answer(trigger(messages)):
             return False, messages
         compress = compress_func or self.compress_func or self._compressed
-        return True, _messages(await _answer(compress(messages)))
+        return True, messages_in(await _answer(compress(messages)))
 
     async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
-        """Returns whether it was too long and still is, because the model failed or nothing could be summed up."""
+        """Returns whether it was too long and still is, because the model failed or nothing could be summarised."""
         before = await _held(self.memory_storage)
         too_long = await run_blocking(partial(self._tokens, before)) > self.max_token
         try:
@@ -728,8 +675,7 @@ class MemoryWithCompress(MemoryBase):
         return too_long and after == before
 
     async def _compressed(self, messages: list[Msg]) -> list[Msg]:
-        with _asking_from_here():
-            return await run_blocking(partial(self._folded, messages))
+        return await _run_with_models(partial(self._folded, messages))
 
     def _folded(self, messages: list[Msg]) -> list[Msg]:
         """The instructions, one message that sums up the middle, and the latest. Raises ``ModelError``."""
@@ -770,7 +716,7 @@ class MemoryWithCompress(MemoryBase):
         return messages[:first], messages[first:]
 
     def _rounds(self, messages: Sequence[Msg]) -> History:
-        """The messages as a conversation in memory, an earlier compression without the words around it."""
+        """The messages as a conversation in memory; of an earlier compression only the summary."""
         history = _Turns(open_backend("memory:"), "shown", counter=self._counter)
         history.add(*map(_uncompressed, messages))
         return history
@@ -790,10 +736,10 @@ class MemoryWithCompress(MemoryBase):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a state in place of all there is; also AgentScope's own, and one without messages.
+        """Replace everything by a state, also by one of AgentScope's own class.
 
         Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which stays as it is when ``strict`` is off, and
-        ``InvalidInput`` for what is no state. Then nothing changes.
+        ``InvalidInput`` for an invalid state. Then nothing changes.
         """
         # The state of AgentScope's class is an object with fields.
         given: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict
@@ -809,7 +755,7 @@ class MemoryWithCompress(MemoryBase):
         shown_now = _written(state, "memory_storage")
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:
-                block_on(_replaced(storage, messages))
+                block_on(block_on(_ready(storage)).replace(messages))
         self.max_token, self._compressed_summary = limit, summary
 
 
@@ -825,12 +771,8 @@ async def _held(storage: Any) -> list[Msg]:
     return await (await _ready(storage)).get()
 
 
-async def _replaced(storage: Any, messages: list[Msg]) -> None:
-    await (await _ready(storage)).replace(messages)
-
-
 async def _known(storage: Any, messages: Sequence[Msg]) -> set[str]:
-    """The ids of those messages that a storage has."""
+    """The ids of these messages that a storage has."""
     if isinstance(storage, ThreadMessageStorage):
         return await storage.known(one.id for one in messages)
     return {one.id for one in await _held(storage)}
@@ -840,10 +782,6 @@ def _uncompressed(message: Msg) -> Message:
     text = message.content if message.role == "assistant" and isinstance(message.content, str) else ""
     found = _COMPRESSED_BEFORE.search(text)
     return to_core(message) if found is None else to_core(message).changed(content=found[1])
-
-
-def _messages(msgs: object) -> list[Msg]:
-    return messages_in(list(cast("tuple[Any, ...]", msgs)) if isinstance(msgs, tuple) else msgs)
 
 
 def _refuse_marks(marks: object) -> None:

@@ -1,4 +1,4 @@
-"""Caches of what models answered: keys and values, storages in memory or in any store, managers and clients."""
+"""Caches of model answers: keys and values, storages in memory or in any store, managers and clients."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -36,14 +36,14 @@ _PLACE = 240
 
 
 class RetrievalPolicy(StrEnum):
-    """How an entry is found. Storages here find it by its exact key alone."""
+    """How an entry is found. The storages here support exact keys only."""
 
     EXACT_MATCH = "exact_match"
     SIMILARITY_MATCH = "similarity_match"
 
 
 class CachePolicy(StrEnum):
-    """Which entry goes first when the cache is full: the one used longest ago, or the one that came first."""
+    """Which entry is dropped first when the cache is full: the least recently used, or the oldest."""
 
     LRU = "lru"
     FIFO = "fifo"
@@ -51,7 +51,7 @@ class CachePolicy(StrEnum):
 
 @dataclass
 class CacheConfig:
-    """How one call uses the cache; ``ttl`` is how many seconds an entry lives. Raises ``InvalidInput`` for no such time."""
+    """Options of one call; ``ttl`` is how many seconds an entry lives. Raises ``InvalidInput`` for an invalid ``ttl``."""
 
     retrieval_policy: RetrievalPolicy | None = RetrievalPolicy.EXACT_MATCH
     cache_policy: CachePolicy | None = CachePolicy.LRU
@@ -62,9 +62,9 @@ class CacheConfig:
 
 
 class CacheKey(Serializable, ABC, Generic[K]):
-    """What an entry is found by. Two keys mean the same entry when their serialised data are equal.
+    """The key of an entry. Two keys are the same when their serialised data are equal.
 
-    A subclass gives ``to_dict`` and ``get_value``; the rest follows, and may be overridden.
+    A subclass defines ``to_dict`` and ``get_value``; the rest may be overridden.
     """
 
     _serializer: Serializer | None = JsonSerializer()
@@ -76,22 +76,22 @@ class CacheKey(Serializable, ABC, Generic[K]):
         return isinstance(other, CacheKey) and self.serialize() == other.serialize()
 
     def get_hash_bytes(self) -> bytes:
-        """The SHA-256 of the serialised key. A shorter hash is safe too: entries are compared by the whole key."""
+        """The SHA-256 of the serialised key. A weaker hash is safe too: entries are compared by the whole key."""
         return sha256(self.serialize()).digest()
 
     @abstractmethod
     def get_value(self) -> K:
-        """What the key stands for."""
+        """The data of the key."""
 
 
 class CacheValue(Serializable, ABC, Generic[V]):
-    """What an entry holds."""
+    """The value of an entry."""
 
     _serializer: Serializer | None = JsonSerializer()
 
     @abstractmethod
     def get_value(self) -> V:
-        """What the value stands for."""
+        """The data of the value."""
 
 
 Key: TypeAlias = CacheKey[Any] | str
@@ -124,13 +124,13 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
     def build_from_kv(key: Key, value: Any) -> CacheStorageItem:
         """An item of a key and a value: a ``CacheValue``, bytes, text, or plain JSON data.
 
-        Raises ``InvalidInput`` for what is none of these, and what serialising them raises.
+        Raises ``InvalidInput`` for anything else, and what serialising raises.
         """
         return CacheStorageItem.build_from(*_key_parts(key), *_value_parts(value))
 
     @property
     def value(self) -> Any:
-        """What was set: bytes, text or JSON data, fresh each time. Of a ``CacheValue`` it is the serialised bytes."""
+        """The value as bytes, text or new JSON data; of a ``CacheValue`` its serialised bytes."""
         if self.form == "bytes":
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
@@ -159,12 +159,12 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
 
 
 def _aligned(data: bytes) -> int:
-    """What a bytes object takes, to the next 8 bytes."""
+    """The size of a bytes object, rounded up to 8 bytes."""
     return (sys.getsizeof(data) + 7) & ~7
 
 
 def _key_parts(key: Key) -> tuple[bytes, bytes]:
-    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for what is no key, and what serialising it raises."""
+    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for an invalid key, and what serialising it raises."""
     if isinstance(key, str):
         data = key.encode(errors="surrogatepass")
         return data, data
@@ -193,11 +193,11 @@ def _value_parts(value: Any) -> tuple[bytes, str]:
 
 
 class CacheStorage(ABC):
-    """Where a cache keeps its entries. A subclass gives ``get`` and ``set``."""
+    """Stores the entries of a cache. A subclass defines ``get`` and ``set``."""
 
     def check_config(self, cache_config: CacheConfig | None = None, raise_error: bool | None = True) -> bool:
-        """Whether the storage can work so: with exact keys. Raises ``Unsupported`` when it cannot, unless ``raise_error``
-        is false.
+        """Whether the storage supports a config: exact keys only. Raises ``Unsupported`` when not and ``raise_error`` is
+        true.
         """
         if cache_config is None:
             return True
@@ -217,13 +217,13 @@ class CacheStorage(ABC):
 
     @abstractmethod
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        """The item of a key, or None. Raises ``InvalidInput`` for what is no key, ``Unsupported`` as ``check_config``."""
+        """The item of a key, or None. Raises ``InvalidInput`` for an invalid key, ``Unsupported`` as ``check_config``."""
 
     @abstractmethod
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
-        """Keep a value, for ``ttl`` seconds when given here or in the config.
+        """Store a value, for ``ttl`` seconds when given here or in the config.
 
-        Raises ``InvalidInput`` for a value that is none or is larger than the cache.
+        Raises ``InvalidInput`` for an invalid value and for one that is larger than the cache.
         """
 
     def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
@@ -231,11 +231,11 @@ class CacheStorage(ABC):
         return self.get(key, cache_config) is not None
 
     def delete(self, key: Key) -> bool:
-        """Drop the entry of exactly this key. Returns whether there was one."""
+        """Delete the entry of this key. Returns whether there was one."""
         raise Unsupported(f"{type(self).__name__} cannot delete single entries")
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Delete all entries."""
         raise Unsupported(f"{type(self).__name__} cannot be cleared")
 
     aget = asyncify(get)
@@ -246,7 +246,7 @@ class CacheStorage(ABC):
 
 
 def _renews(policy: CachePolicy | None, cache_config: CacheConfig | None) -> bool:
-    """Whether a use makes an entry the newest: as the storage says, else as the call says."""
+    """Whether a use makes an entry the newest, by the policy of the storage, else of the call."""
     return (policy or (cache_config and cache_config.cache_policy)) != CachePolicy.FIFO
 
 
@@ -261,10 +261,10 @@ class _Entry(NamedTuple):
 
 
 class MemoryCacheStorage(CacheStorage):
-    """Entries in memory: when they take more than ``max_memory_mb`` the oldest go, by the policy.
+    """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy.
 
-    ``cache_policy`` given here stands for every call; without it the config of each call says, and LRU is the default.
-    Safe between threads. Raises ``InvalidInput`` for a limit that is no number above 0.
+    ``cache_policy`` holds for every call; without it the config of each call decides, and LRU is the default. Thread-safe.
+    Raises ``InvalidInput`` for a limit that is no number above 0.
     """
 
     def __init__(self, max_memory_mb: float = 256, *, cache_policy: CachePolicy | None = None) -> None:
@@ -272,7 +272,7 @@ class MemoryCacheStorage(CacheStorage):
             raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
         self.max_memory = int(max_memory_mb * _MEGABYTE)
         self._policy = cache_policy
-        # Text is kept under itself and a key object under its bytes, so that the two never meet.
+        # A text is its own name and a key object is named by its bytes, so that the two never collide.
         self._entries: OrderedDict[str | bytes, _Entry] = OrderedDict()
         self._used = 0
         self._lock = threading.Lock()
@@ -342,10 +342,10 @@ def _name_of(key: Key) -> str | bytes:
 
 
 class KeyValueCacheStorage(CacheStorage):
-    """At most ``max_entries`` entries in the store of any backend; the oldest go first, by the policy.
+    """At most ``max_entries`` entries in any store; the oldest are dropped first, by the policy.
 
-    ``store`` is a URL, the path of a file or an open backend. LRU is kept by halves: a use makes an entry the newest if it
-    is in the older half, so that most reads write nothing. What cannot be read is a miss. One entry takes 16 MB at most.
+    ``store`` is a URL, the path of a file or an open backend. LRU is approximate: a use makes an entry the newest if it is
+    in the older half, so that most reads write nothing. A damaged entry is a miss. One entry takes 16 MB at most.
     """
 
     def __init__(
@@ -370,7 +370,7 @@ class KeyValueCacheStorage(CacheStorage):
         self.check_config(cache_config)
         digest, item = self._read(key)
         if item is not None and _renews(self._policy, cache_config):
-            # A use is a hint: a reader does not wait until the store is free to note it.
+            # A reader does not wait for a busy store to note a use.
             with suppress(BackendUnavailable):
                 self._ring.renew(digest)
         return item
@@ -399,7 +399,7 @@ class KeyValueCacheStorage(CacheStorage):
         self._ring.clear()
 
     def _read(self, key: Key) -> tuple[str, CacheStorageItem | None]:
-        """The digest of a key, and its item; None when there is none, or nothing that can be read."""
+        """The digest of a key, and its item or None."""
         digest = _digest(key)
         value = self._ring.read(digest)
         try:
@@ -417,73 +417,22 @@ def _digest(key: Key) -> str:
 # Managers and clients
 
 
-class CacheClient(ABC, Generic[K, V]):
-    """A cache of one kind of key and value."""
-
-    @abstractmethod
-    async def get(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> CacheValue[V] | None:
-        """The value of a key, or None."""
-
-    @abstractmethod
-    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
-        """Keep a value. Raises what the storage's ``set`` raises."""
-
-    @abstractmethod
-    async def exists(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> bool:
-        """Whether the key would be found."""
-
-    @abstractmethod
-    def new_key(self, **kwargs: Any) -> CacheKey[K]:
-        """A key of these fields. Raises ``InvalidInput`` for fields that are no key."""
-
-    @abstractmethod
-    def new_value(self, **kwargs: Any) -> CacheValue[V]:
-        """A value of these fields. Raises ``InvalidInput`` for fields that are no value."""
-
-    get_sync = blocking(get)
-    set_sync = blocking(set)  # noqa: A003  (the method above)
-    exists_sync = blocking(exists)
-
-
-class CacheManager(ABC):
-    """Where clients keep their entries, and how values are written."""
+class CacheManager:
+    """The storage and the serializer of clients: in memory unless another storage is given. No application is needed."""
 
     name = "dbgpt_model_cache_manager"
-
-    def __init__(self, system_app: Any = None) -> None:
-        self.system_app = system_app
-
-    def init_app(self, system_app: Any) -> None:
-        """Belong to an application. Nothing here needs one."""
-        self.system_app = system_app
-
-    @abstractmethod
-    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
-        """Keep a value. Raises what the storage's ``set`` raises."""
-
-    @abstractmethod
-    async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
-        """The value of a key as a fresh ``cls``, or None. What does not fit ``cls`` is a miss."""
-
-    @property
-    @abstractmethod
-    def serializer(self) -> Serializer:
-        """What writes and reads the values."""
-
-    get_sync = blocking(get)
-    set_sync = blocking(set)  # noqa: A003  (the method above)
-
-
-class LocalCacheManager(CacheManager):
-    """Entries in one storage: in memory unless another is given. No application is needed."""
 
     def __init__(
         self, system_app: Any = None, serializer: Serializer | None = None, storage: CacheStorage | None = None
     ) -> None:
-        super().__init__(system_app)
+        self.system_app = system_app
         self._serializer = serializer or JsonSerializer()
-        # A storage may be empty, and so be false.
+        # An empty storage is false.
         self._storage = MemoryCacheStorage() if storage is None else storage
+
+    def init_app(self, system_app: Any) -> None:
+        """Set the application. Nothing here needs one."""
+        self.system_app = system_app
 
     @property
     def serializer(self) -> Serializer:
@@ -494,14 +443,66 @@ class LocalCacheManager(CacheManager):
         return self._storage
 
     async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
+        """Store a value. Raises what the storage's ``set`` raises."""
         await self._storage.aset(key, value, cache_config)
 
     async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
+        """The value of a key as a new ``cls``, or None, also for data that does not fit ``cls``."""
         item = await self._storage.aget(key, cache_config)
         try:
             return None if item is None else self._serializer.deserialize(item.value_data, cls)
         except StorageError:
             return None
+
+    get_sync = blocking(get)
+    set_sync = blocking(set)  # noqa: A003  (the method above)
+
+
+class LocalCacheManager(CacheManager):
+    """``CacheManager`` under DB-GPT's name of the implementation."""
+
+
+class CacheClient(Generic[K, V]):
+    """A cache of one kind of key and value over a manager or a storage. A subclass names the two classes."""
+
+    key_class: ClassVar[type[CacheKey[Any]]]
+    value_class: ClassVar[type[CacheValue[Any]]]
+
+    def __init__(self, cache_manager: CacheManager | CacheStorage | None = None) -> None:
+        is_manager = isinstance(cache_manager, CacheManager)
+        self._manager = cache_manager if is_manager else LocalCacheManager(storage=cache_manager)
+
+    async def get(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> CacheValue[V] | None:
+        """The value of a key, or None."""
+        return await self._manager.get(key, self.value_class, cache_config)
+
+    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
+        """Store a value. Raises what the storage's ``set`` raises."""
+        await self._manager.set(key, value, cache_config)
+
+    async def exists(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> bool:
+        """Whether the key would be found."""
+        return await self.get(key, cache_config) is not None
+
+    def new_key(self, **kwargs: Any) -> CacheKey[K]:
+        """A key of these fields. Raises ``InvalidInput`` for invalid fields."""
+        return self._new(self.key_class, kwargs)
+
+    def new_value(self, **kwargs: Any) -> CacheValue[V]:
+        """A value of these fields. Raises ``InvalidInput`` for invalid fields."""
+        return self._new(self.value_class, kwargs)
+
+    def _new(self, cls: type[S], fields: dict[str, Any]) -> S:
+        try:
+            made = cls(**fields)
+        except TypeError as error:
+            raise InvalidInput(f"no {cls.__name__} can be made of {shown(fields)}: {error}") from None
+        made.set_serializer(self._manager.serializer)
+        return made
+
+    get_sync = blocking(get)
+    set_sync = blocking(set)  # noqa: A003  (the method above)
+    exists_sync = blocking(exists)
 
 
 # Answers of models
@@ -509,7 +510,7 @@ class LocalCacheManager(CacheManager):
 
 @dataclass
 class ModelOutput:
-    """What a model answered: its text (or other content as plain data), and 0 as ``error_code`` when all went well.
+    """The output of a model: its text (or other content as plain data), and 0 as ``error_code`` if it succeeded.
 
     Raises ``InvalidInput`` for both a text and a content, or neither.
     """
@@ -537,11 +538,9 @@ class ModelOutput:
         return {name: value for name, value in vars(self).items() if name != "content" or value is not None}
 
 
-CacheOutputType: TypeAlias = ModelOutput | list[ModelOutput]
-
-
-class LLMCacheKeyData(msgspec.Struct, frozen=True):
-    """What was asked of which model. Raises ``InvalidInput`` for a prompt that is no text and a number that is none."""
+@dataclass(eq=False)
+class LLMCacheKey(CacheKey["LLMCacheKey"]):
+    """A prompt for a model with its options. Raises ``InvalidInput`` for a prompt or number of the wrong type."""
 
     prompt: str
     model_name: str
@@ -557,122 +556,68 @@ class LLMCacheKeyData(msgspec.Struct, frozen=True):
             if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidInput(f"temperature, max_new_tokens and top_p must be numbers, not {shown(number)}")
 
-
-class LLMCacheKey(CacheKey[LLMCacheKeyData]):
-    """The key of a model's answer."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        try:
-            self.config = LLMCacheKeyData(**kwargs)
-        except TypeError as error:
-            raise InvalidInput(f"an LLMCacheKey cannot be made so: {error}") from None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.config)})"
-
     def to_dict(self) -> dict[str, Any]:
-        return msgspec.structs.asdict(self.config)
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
-    def get_value(self) -> LLMCacheKeyData:
-        return self.config
+    def get_value(self) -> LLMCacheKey:
+        return self
 
 
 @dataclass
-class LLMCacheValueData:
-    """One output, or the list of outputs of a stream."""
+class LLMCacheValue(CacheValue["LLMCacheValue"]):
+    """The answer of a model: one output, or the outputs of a stream. Raises ``InvalidInput`` without an output.
 
-    output: CacheOutputType
+    An output is a ``ModelOutput``, its fields as a mapping, or an object of another library whose ``to_dict`` gives them.
+    """
+
+    output: ModelOutput | list[ModelOutput]
     user: str | None = None
-    _is_list: bool = False
+    _is_list: InitVar[bool] = False
+    """Stored with a value; the output itself tells."""
 
-    @staticmethod
-    def from_dict(**kwargs: Any) -> LLMCacheValueData:
-        """A value of these fields, outputs as objects or as plain data. Raises ``InvalidInput`` without an output."""
-        output: Any = kwargs.get("output")
-        if not output:
-            raise InvalidInput("Can't new LLMCacheValueData object, output is None")
-        rest = {name: value for name, value in kwargs.items() if name not in ("output", "_is_list")}
-        try:
-            if isinstance(output, list | tuple):
-                outputs = [_output(one) for one in cast("Sequence[object]", output)]
-                return LLMCacheValueData(outputs, _is_list=True, **rest)
-            return LLMCacheValueData(_output(output), **rest)
-        except TypeError as error:
-            raise InvalidInput(f"an LLMCacheValue cannot be made so: {error}") from None
-
-    def to_dict(self) -> dict[str, Any]:
-        output = self.output
-        data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
-        return {"output": data, "_is_list": self.is_list, "user": self.user}
+    def __post_init__(self, _is_list: bool) -> None:
+        given: Any = self.output
+        if not given:
+            raise InvalidInput("an LLMCacheValue needs an output")
+        is_list = isinstance(given, list | tuple)
+        self.output = [_output(one) for one in cast("Sequence[object]", given)] if is_list else _output(given)
 
     @property
     def is_list(self) -> bool:
         """Whether it is the list of a stream."""
         return isinstance(self.output, list)
 
+    def to_dict(self) -> dict[str, Any]:
+        output = self.output
+        data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
+        return {"output": data, "_is_list": self.is_list, "user": self.user}
+
+    def get_value(self) -> LLMCacheValue:
+        return self
+
 
 def _output(given: Any) -> ModelOutput:
     if isinstance(given, ModelOutput):
         return given
     if callable(getattr(given, "to_dict", None)):
-        # A model output of another library with the same fields.
         given = given.to_dict()
     if isinstance(given, Mapping):
         return ModelOutput(**cast("Mapping[str, Any]", given))
     raise InvalidInput(f"an output must be a ModelOutput or a mapping, not {shown(given)}")
 
 
-class LLMCacheValue(CacheValue[LLMCacheValueData]):
-    """What a model answered. Raises ``InvalidInput`` without an output."""
+class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
+    """A cache of model answers. Failed answers are not stored."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        self.value = LLMCacheValueData.from_dict(**kwargs)
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.value.to_dict()
-
-    def get_value(self) -> LLMCacheValueData:
-        return self.value
-
-    def __str__(self) -> str:
-        return f"value: {self.value}"
-
-
-class LLMCacheClient(CacheClient[LLMCacheKeyData, LLMCacheValueData]):
-    """A cache of models' answers over a manager, or over a storage. An answer that failed is not kept."""
-
-    def __init__(self, cache_manager: CacheManager | CacheStorage | None = None) -> None:
-        is_manager = isinstance(cache_manager, CacheManager)
-        self._manager = cache_manager if is_manager else LocalCacheManager(storage=cache_manager)
-
-    async def get(
-        self, key: CacheKey[LLMCacheKeyData], cache_config: CacheConfig | None = None
-    ) -> LLMCacheValue | None:
-        return await self._manager.get(key, LLMCacheValue, cache_config)
+    key_class = LLMCacheKey
+    value_class = LLMCacheValue
 
     async def set(
-        self,
-        key: CacheKey[LLMCacheKeyData],
-        value: CacheValue[LLMCacheValueData],
-        cache_config: CacheConfig | None = None,
+        self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
-        """Keep an answer, unless the model failed. Raises ``InvalidInput`` for what is no answer."""
+        """Store an answer, unless the model failed. Raises ``InvalidInput`` for anything but an ``LLMCacheValue``."""
         if not isinstance(value, LLMCacheValue):
-            raise InvalidInput(f"a client of answers keeps an LLMCacheValue, not {shown(value)}")
-        output = value.get_value().output
-        last = output[-1] if isinstance(output, list) else output
+            raise InvalidInput(f"a client of answers stores an LLMCacheValue, not {shown(value)}")
+        last = value.output[-1] if isinstance(value.output, list) else value.output
         if last.error_code in (0, "0"):
-            await self._manager.set(key, value, cache_config)
-
-    async def exists(self, key: CacheKey[LLMCacheKeyData], cache_config: CacheConfig | None = None) -> bool:
-        return await self.get(key, cache_config) is not None
-
-    def new_key(self, **kwargs: Any) -> LLMCacheKey:
-        key = LLMCacheKey(**kwargs)
-        key.set_serializer(self._manager.serializer)
-        return key
-
-    def new_value(self, **kwargs: Any) -> LLMCacheValue:
-        value = LLMCacheValue(**kwargs)
-        value.set_serializer(self._manager.serializer)
-        return value
+            await super().set(key, value, cache_config)

@@ -1,13 +1,14 @@
-"""Conversations in rounds: held in memory, or kept in storages, where their messages are a ``History`` of memwell."""
+"""Conversations in rounds: in memory, or in storages, where their messages are a ``History`` of memwell."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from memwell._asyncify import asyncify
 from memwell.compat.dbgpt.messages import (
@@ -27,9 +28,9 @@ from memwell.compat.dbgpt.messages import (
 from memwell.compat.dbgpt.storage import (
     BackendStorage,
     InMemoryStorage,
+    ItemRows,
     QuerySpec,
     ResourceIdentifier,
-    RowsMaker,
     StorageError,
     StorageInterface,
     StorageItem,
@@ -52,14 +53,14 @@ _LONGEST_SUMMARY = 4000
 _TAKEN = ("chat_mode", "chat_order", "cost", "tokens")
 _COMPLETED = ("model_name", "app_code", "param_type", "param_value", "summary")
 _FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
-"""What is stored of a conversation as it is. Of another it takes over the first, and the second where it has none."""
+"""The fields of a stored row. A copy of a conversation takes the first group, and the second where it has none."""
 
 
 class OnceConversation:
     """A conversation in rounds. ``messages`` are its messages, oldest first; ``chat_order`` is the number of the round.
 
     Messages added before the first ``start_new_round`` belong to round 0. ``messages`` may be given as ``to_dict`` of each.
-    Raises ``InvalidInput`` for messages that are none.
+    Raises ``InvalidInput`` for anything but messages.
     """
 
     def __init__(
@@ -106,11 +107,11 @@ class OnceConversation:
     # Adding
 
     def start_new_round(self) -> None:
-        """Begin the next round: what is added from now on belongs to it."""
+        """Start the next round; messages added from now on belong to it."""
         self.chat_order += 1
 
     def end_current_round(self) -> None:
-        """End the round. Here there is nothing to do; a stored conversation is saved."""
+        """End the round: a stored conversation is saved, others do nothing."""
 
     def add_user_message(self, message: MessageContent, check_duplicate_type: bool | None = False) -> None:
         """Add what a person said.
@@ -122,7 +123,7 @@ class OnceConversation:
         self._append_message(HumanMessage(storable_content(message)))
 
     def add_ai_message(self, message: MessageContent, update_if_exist: bool | None = False) -> None:
-        """Add what a model said; on request in the place of what it said before in this round, as a stream grows."""
+        """Add what a model said; with ``update_if_exist`` it replaces the model's last message of this round."""
         content = storable_content(message)
         said = [one for one in self.get_latest_round() if isinstance(one, AIMessage)] if update_if_exist else []
         if said:
@@ -147,13 +148,13 @@ class OnceConversation:
         self.messages.append(message)
 
     def _content_changed(self, message: BaseMessage) -> None:
-        """Called when a message that was there has another content now."""
+        """Called when the content of an earlier message has changed."""
 
     def set_start_time(self, datatime: datetime) -> None:
         self.start_date = _as_text(datatime)
 
     def clear(self) -> None:
-        """Take all messages out; the next one added is the first again."""
+        """Remove all messages; the next message is the first again."""
         self.messages.clear()
         self._message_index = self.chat_order = 0
 
@@ -187,11 +188,11 @@ class OnceConversation:
         return [one for one in self.messages if one.round_index == round_index]
 
     def get_latest_round(self) -> list[BaseMessage]:
-        """The messages of the round under way."""
+        """The messages of the current round."""
         return self.get_messages_by_round(self.chat_order)
 
     def get_messages_with_round(self, round_count: int) -> list[BaseMessage]:
-        """The messages of the last rounds, the one under way included; round 0 is one when it holds messages.
+        """The messages of the last rounds, the current one included; round 0 counts when it holds messages.
 
         Raises ``InvalidInput`` for a count below 0.
         """
@@ -199,15 +200,12 @@ class OnceConversation:
         return [one for one in self.messages if self.chat_order - round_count < one.round_index <= self.chat_order]
 
     def get_model_messages(self) -> list[ModelMessage]:
-        """What a model gets to see, in order. A subclass may choose otherwise."""
+        """The messages for a model, in order. A subclass may choose others."""
         return ModelMessage.from_base_messages(self.messages)
 
     def get_history_message(self, include_system_message: bool = False) -> list[BaseMessage]:
         """The messages that are passed to models, instructions only on request; view messages never."""
         return [one for one in self.messages if one.pass_to_model and (include_system_message or one.type != "system")]
-
-    def _to_dict(self) -> dict[str, Any]:
-        return {**self._row(), "messages": messages_to_dict(self.messages)}
 
     def _row(self) -> dict[str, Any]:
         """Everything but the messages, as plain data."""
@@ -233,126 +231,111 @@ def _as_message(given: object) -> BaseMessage:
 # Messages as items of a storage
 
 
-class _MessageRows:
+class _MessageRows(ItemRows):
     """Messages in the log of a backend, each at its own index: the conversation is a ``History`` like any other."""
 
     def __init__(self, storage: BackendStorage[Any]) -> None:
-        self._backend, self._log = storage.backend, storage.backend.log
-        self._space = storage.space
-        self._serializer = storage.serializer
+        super().__init__(storage)
+        self._backend, self._log, self._space = storage.backend, storage.backend.log, storage.space
 
-    def add(self, items: Sequence[MessageStorageItem]) -> None:
+    def write(self, items: Sequence[Any], *, replace: bool) -> None:
         for thread, messages in self._threads(items):
-            with _refusing(thread.id):
+            with _as_storage_errors(thread.id):
                 try:
                     self._log.append(thread, messages, keep_places=True)
                 except Conflict:
                     # An index is taken, or it is one whose message was deleted.
-                    self._fill(thread, messages)
+                    with self._backend.transaction():
+                        self._write_at(thread, messages, replace=replace)
 
-    def _fill(self, thread: Thread, messages: Sequence[Message]) -> None:
-        with self._backend.transaction():
-            held = {one.index for one in self._log.read(thread, after=(messages[0].index or 0) - 1)}
-            for one in messages:
-                if one.index in held:
-                    raise StorageError(f"Data with identifier message___{thread.id}___{one.index} already exists")
-            self._put(thread, messages)
-
-    def put(self, items: Sequence[MessageStorageItem]) -> None:
-        with self._backend.transaction():
-            for thread, messages in self._threads(items):
-                with _refusing(thread.id):
-                    self._put(thread, messages)
-
-    def _put(self, thread: Thread, messages: Sequence[Message]) -> None:
+    def _write_at(self, thread: Thread, messages: Sequence[Message], *, replace: bool) -> None:
         info = self._info(thread)
         begin = 0 if info is None else info.next
         old = {one.index or 0: one for one in messages if (one.index or 0) < begin}
         new = [one for one in messages if (one.index or 0) >= begin]
         if old:
-            held = {one.index: one.time for one in self._log.read(thread, after=min(old) - 1, before=max(old) + 1)}
+            held = {one.index: one for one in self._log.read(thread, after=min(old) - 1, before=max(old) + 1)}
+            for index in () if replace else old.keys() & held.keys():
+                raise StorageError(f"Data with identifier message___{thread.id}___{index} already exists")
             # A message keeps the time at which the one in its place was said.
-            changes = {index: one.changed(time=held.get(index, one.time)) for index, one in old.items()}
-            self._log.edit(thread, changes)
+            self._log.edit(thread, {at: one.changed(time=held.get(at, one).time) for at, one in old.items()})
         if new:
             self._log.append(thread, new, keep_places=True)
 
-    def drop(self, identifiers: Sequence[MessageIdentifier]) -> None:
-        """Take messages out; a conversation whose last message goes is deleted with all that was made of it."""
+    def drop(self, identifiers: Sequence[Any]) -> None:
+        """Remove messages; a conversation whose last message goes is deleted with everything derived from it."""
+        indexes: dict[str, set[int]] = {}
+        for one in identifiers:
+            indexes.setdefault(one.conv_uid, set()).add(one.index)
         with self._backend.transaction():
-            indexes: dict[str, set[int]] = {}
-            for one in identifiers:
-                indexes.setdefault(one.conv_uid, set()).add(one.index)
             for uid, wanted in indexes.items():
-                self._drop(self._thread(uid), wanted)
+                thread = self._thread(uid)
+                span = self._log.read(thread, after=max(min(wanted), 0) - 1, before=max(*wanted, 0) + 1)
+                held = {one.index: None for one in span if one.index is not None and one.index in wanted}
+                if held:
+                    self._log.edit(thread, held)
+                info = self._info(thread)
+                if info is not None and info.messages == 0:
+                    History(self._backend, thread.id, space=thread.space).delete()
 
-    def _drop(self, thread: Thread, indexes: set[int]) -> None:
-        span = self._log.read(thread, after=max(min(indexes), 0) - 1, before=max(*indexes, 0) + 1)
-        held = {one.index: None for one in span if one.index is not None and one.index in indexes}
-        if held:
-            self._log.edit(thread, held)
-        info = self._info(thread)
-        if info is not None and info.messages == 0:
-            History(self._backend, thread.id, space=thread.space).delete()
-
-    def get(self, identifier: MessageIdentifier, cls: type[Any]) -> Any:
+    def get(self, identifier: Any, cls: type[Any]) -> Any:
         thread = self._thread(identifier.conv_uid)
-        with _refusing(thread.id):
+        with _as_storage_errors(thread.id):
             index = check_count(identifier.index, "a message's index")
         found = self._log.read(thread, after=index - 1, before=index + 1)
-        return self._made(thread, found[0], cls) if found else None
+        return self._item(thread, found[0], cls) if found else None
 
     def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
         """The messages that satisfy the conditions, by conversation and in order."""
-        infos, rest = self._asked(conditions, cls)
-        items = (self._made(info.thread, one, cls) for info in infos for one in self._log.read(info.thread))
+        infos, rest = self._wanted(conditions, cls)
+        items = (self._item(info.thread, one, cls) for info in infos for one in self._log.read(info.thread))
         found = (item for item in items if holds(item, rest))
         return list(islice(found, offset, None if limit is None else offset + limit))
 
     def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int:
-        infos, rest = self._asked(conditions, cls)
+        infos, rest = self._wanted(conditions, cls)
         return len(self.find(conditions, cls, None, 0)) if rest else sum(info.messages for info in infos)
 
-    def _asked(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Iterable[ThreadInfo], Mapping[str, Any]]:
-        """The conversations asked for, and what else is asked of their messages."""
+    def _wanted(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Iterable[ThreadInfo], Mapping[str, Any]]:
+        """The conversations to read, and the conditions on their messages."""
         rest = dict(checked_conditions(conditions, cls))
         if "conv_uid" not in rest:
             return paged(lambda cursor: self._log.threads(self._space, cursor=cursor)), rest
         try:
             info = self._info(Thread(self._space, rest.pop("conv_uid")))
         except InvalidInput:
-            # What cannot name a conversation names none.
+            # An invalid name is the name of no conversation.
             info = None
         return [] if info is None else [info], rest
 
     def _info(self, thread: Thread) -> ThreadInfo | None:
         return next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
 
-    def _made(self, thread: Thread, message: Message, cls: type[Any]) -> Any:
+    def _item(self, thread: Thread, message: Message, cls: type[Any]) -> Any:
         detail = from_core(message).to_dict()
         fields = {"conv_uid": thread.id, "index": message.index or 0, "message_detail": detail}
         return made_from(fields, cls, self._serializer)
 
     def _threads(self, items: Sequence[MessageStorageItem]) -> list[tuple[Thread, list[Message]]]:
         """The messages of each conversation, in order. Raises ``StorageError`` for two of one index."""
-        found: dict[str, dict[int, Message]] = {}
+        found: dict[Thread, dict[int, Message]] = {}
         for item in items:
-            messages = found.setdefault(self._thread(item.conv_uid).id, {})
-            with _refusing(item.conv_uid):
+            messages = found.setdefault(self._thread(item.conv_uid), {})
+            with _as_storage_errors(item.conv_uid):
                 index = check_count(item.index, "a message's index")
                 message = counted(to_core(message_from_dict(item.message_detail)).changed(index=index))
             if index in messages:
                 raise StorageError(f"Data with identifier message___{item.conv_uid}___{index} already exists")
             messages[index] = message
-        return [(self._thread(uid), [said[index] for index in sorted(said)]) for uid, said in found.items()]
+        return [(thread, [said[index] for index in sorted(said)]) for thread, said in found.items()]
 
     def _thread(self, uid: str) -> Thread:
-        with _refusing(uid):
+        with _as_storage_errors(uid):
             return Thread(self._space, uid)
 
 
 @contextmanager
-def _refusing(uid: object) -> Generator[None]:
+def _as_storage_errors(uid: object) -> Generator[None]:
     """Raise what a log refuses as ``StorageError``."""
     try:
         yield
@@ -360,12 +343,12 @@ def _refusing(uid: object) -> Generator[None]:
         raise StorageError(f"a message of conversation {shown(uid)} cannot be stored: {error}") from error
 
 
+@dataclass(eq=False)
 class ConversationIdentifier(ResourceIdentifier):
     """Names a conversation."""
 
-    def __init__(self, conv_uid: str, identifier_type: str = "conversation") -> None:
-        self.conv_uid = conv_uid
-        self.identifier_type = identifier_type
+    conv_uid: str
+    identifier_type: str = "conversation"
 
     @property
     def str_identifier(self) -> str:
@@ -373,19 +356,19 @@ class ConversationIdentifier(ResourceIdentifier):
         return f"{self.identifier_type}:{self.conv_uid}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "identifier_type": self.identifier_type}
+        return asdict(self)
 
 
+@dataclass(eq=False)
 class MessageIdentifier(ResourceIdentifier):
     """Names a message: the conversation, and its index there."""
 
     identifier_split: ClassVar[str] = "___"
-    kept_as: ClassVar[RowsMaker | None] = _MessageRows
+    kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
 
-    def __init__(self, conv_uid: str, index: int, identifier_type: str = "message") -> None:
-        self.conv_uid = conv_uid
-        self.index = index
-        self.identifier_type = identifier_type
+    conv_uid: str
+    index: int
+    identifier_type: str = "message"
 
     @property
     def str_identifier(self) -> str:
@@ -403,29 +386,25 @@ class MessageIdentifier(ResourceIdentifier):
         return MessageIdentifier(uid, int(index), kind)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "index": self.index, "identifier_type": self.identifier_type}
+        return asdict(self)
 
 
+@dataclass(eq=False)
 class MessageStorageItem(StorageItem):
     """A message to be stored: its conversation, its index, and the message as ``to_dict`` gives it."""
 
-    kept_as: ClassVar[RowsMaker | None] = _MessageRows
+    kept_as: ClassVar[type[ItemRows] | None] = _MessageRows
 
-    def __init__(self, conv_uid: str, index: int, message_detail: dict[str, Any]) -> None:
-        self.conv_uid = conv_uid
-        self.index = index
-        self.message_detail = message_detail
-        self._id = MessageIdentifier(conv_uid, index)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.conv_uid!r}, {self.index}, {shown(self.message_detail)})"
+    conv_uid: str
+    index: int
+    message_detail: dict[str, Any]
 
     @property
     def identifier(self) -> MessageIdentifier:
-        return self._id
+        return MessageIdentifier(self.conv_uid, self.index)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"conv_uid": self.conv_uid, "index": self.index, "message_detail": self.message_detail}
+        return asdict(self)
 
     def to_message(self) -> BaseMessage:
         """The message. Raises ``InvalidInput`` for details that are no message's."""
@@ -441,21 +420,14 @@ class MessageStorageItem(StorageItem):
 # Stored conversations
 
 
-class _Held(NamedTuple):
-    """Messages that are stored, and the index that the next one gets."""
-
-    messages: list[BaseMessage]
-    next: int
-
-
 class StorageConversation(OnceConversation, StorageItem):
     """A conversation that is read from its storages when it is made, and saved at the end of each round.
 
     A storage may be given as a path, a URL or a backend; without one it lasts as long as the object. Of a conversation that
     is stored already the stored messages, chat mode, user, system and counts stand; a model, an application, parameters and
-    a summary that are given stand over stored ones. With ``save_message_independent=False`` the messages are kept inside
+    a summary that are given replace stored ones. With ``save_message_independent=False`` the messages are kept inside
     the conversation's own row. Several objects, threads and processes may write one conversation: the messages of one that
-    saves later are numbered behind the others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
+    saves later are numbered after the others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
     """
 
     def __init__(
@@ -474,7 +446,7 @@ class StorageConversation(OnceConversation, StorageItem):
         messages_elsewhere: bool = False,
         **kwargs: Any,
     ) -> None:
-        self._guard = threading.RLock()
+        self._lock = threading.RLock()
         self._is_unread = False
         super().__init__(chat_mode, user_name, sys_code, summary, app_code, **kwargs)
         self.conv_uid = check_id(conv_uid, "a conv_uid")
@@ -486,8 +458,8 @@ class StorageConversation(OnceConversation, StorageItem):
         self._message_storage = _as_storage(message_storage)
         # Only a storage that makes it from its row gives the number of the round.
         self._is_found = conv_storage is None and message_storage is None and "chat_order" in kwargs
-        self._noted_elsewhere = messages_elsewhere
-        self._know_stored(0, -1, 0)
+        self._messages_elsewhere = messages_elsewhere
+        self._mark_stored(0, -1, 0)
         # Storages of its own are empty, and made when they are first needed: a row that is read back is made here too.
         if self._conv_storage is not None or self._message_storage is not None:
             self.load_from_storage(self.conv_storage, self.message_storage)
@@ -502,7 +474,7 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def conv_storage(self) -> AnyStorage:
-        """Where the conversation's row is. It may be set: the next save goes there."""
+        """The storage of the conversation's row. It may be set: the next save goes there."""
         if self._conv_storage is None:
             self._conv_storage = InMemoryStorage[Any]()
         return self._conv_storage
@@ -513,7 +485,7 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def message_storage(self) -> AnyStorage:
-        """Where the messages are. It may be set: the next save stores all messages that are held here in the new one."""
+        """The storage of the messages. It may be set: the next save stores all messages of this object in the new one."""
         if self._message_storage is None:
             self._message_storage = InMemoryStorage[Any]()
         return self._message_storage
@@ -523,16 +495,16 @@ class StorageConversation(OnceConversation, StorageItem):
         before = _place(self._message_storage)
         self._message_storage = _as_storage(storage)
         if _place(self._message_storage) != before:
-            self._know_stored(0, -1, 0)
+            self._mark_stored(0, -1, 0)
             self._message_ids = []
 
     @property
     def messages(self) -> list[BaseMessage]:
         """The messages, oldest first. One that a query found reads them when they are first needed."""
         if self._is_unread:
-            with self._guard:
+            with self._lock:
                 if self._is_unread:
-                    self._hold(self._stored_messages())
+                    self._hold(*self._stored_messages())
         return self._messages
 
     @messages.setter
@@ -566,10 +538,10 @@ class StorageConversation(OnceConversation, StorageItem):
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
         if not self.save_message_independent:
             return {**row, "messages": messages_to_dict(self.messages)}
-        if self._names_are_kept:
+        if self._row_names_messages:
             row["message_ids"] = self._message_ids
         is_known = self._message_storage is not None
-        if _place(self._conv_storage) != _place(self._message_storage) if is_known else self._noted_elsewhere:
+        if _place(self._conv_storage) != _place(self._message_storage) if is_known else self._messages_elsewhere:
             row["messages_elsewhere"] = True
         return row
 
@@ -584,7 +556,7 @@ class StorageConversation(OnceConversation, StorageItem):
         super().start_new_round()
 
     def _append_message(self, message: BaseMessage) -> None:
-        with self._guard:
+        with self._lock:
             _ = self.messages
             super()._append_message(message)
 
@@ -604,29 +576,30 @@ class StorageConversation(OnceConversation, StorageItem):
     def save_to_storage(self) -> None:
         """Store the messages that are not stored yet, and the conversation's row.
 
-        What other writers stored meanwhile is taken in, and the messages of this object are numbered behind it. Raises what
+        Messages that other writers stored meanwhile are read, and those of this object are numbered after them. Raises what
         the storages raise; then nothing was stored.
         """
-        with self._guard:
-            self._check_placed()
+        with self._lock:
+            self._check_storages_known()
             if self.summary is not None:
                 self.summary = self.summary[:_LONGEST_SUMMARY]
             before = self._message_ids
             try:
                 with self._transactions():
-                    if self.save_message_independent:
-                        self._save_messages()
-                    else:
-                        self._take_in(self._stored_in_row()[self._stored_count :])
+                    self._save_messages()
                     self.conv_storage.save_or_update(self)
             except BaseException:
                 self._message_ids = before
                 raise
             last = self.messages[-1:]
             index = max([self._stored_index, *(one.index for one in last)])
-            self._know_stored(len(self.messages), index, max([self._stored_round, *(one.round_index for one in last)]))
+            self._mark_stored(len(self.messages), index, max([self._stored_round, *(one.round_index for one in last)]))
 
     def _save_messages(self) -> None:
+        if not self.save_message_independent:
+            row = self._stored_row()
+            self._take_in([] if row is None else row.messages[self._stored_count :])
+            return
         if self._changed:
             self.message_storage.save_or_update_list(self._items(list(self._changed.values())))
         fresh = self._fresh()
@@ -646,30 +619,30 @@ class StorageConversation(OnceConversation, StorageItem):
             self._note_names(fresh)
 
     def _note_names(self, messages: Sequence[BaseMessage]) -> None:
-        if self._names_are_kept:
+        if self._row_names_messages:
             self._message_ids = [*self._message_ids, *(self._name(one.index) for one in messages)]
 
     def _items(self, messages: Sequence[BaseMessage]) -> list[MessageStorageItem]:
         return [MessageStorageItem(self.conv_uid, one.index, one.to_dict()) for one in messages]
 
-    def _know_stored(self, count: int, index: int, round_index: int) -> None:
-        """Know how many of the messages, from the first on, are stored, and the highest index and round there are."""
+    def _mark_stored(self, count: int, index: int, round_index: int) -> None:
+        """Note how many of the messages, from the first on, are stored, and the highest stored index and round."""
         self._stored_count, self._stored_index, self._stored_round = count, index, round_index
         self._changed: dict[int, BaseMessage] = {}
 
     def _fresh(self) -> list[BaseMessage]:
-        """The messages that are not stored yet, each with an index behind all that are."""
+        """The messages that are not stored yet, each with an index after all stored ones."""
         fresh = self.messages[self._stored_count :]
         index = self._stored_index + 1
         for one in fresh:
-            # One that was put into the list by hand has no index of its own.
+            # A message that was put into the list by hand has no index of its own.
             one.index = max(index, one.index)
             index = one.index + 1
         self._message_index = max(self._message_index, index)
         return fresh
 
     def _take_in(self, theirs: Sequence[BaseMessage]) -> None:
-        """Put what others stored before what is fresh, and number the fresh messages and their rounds behind it."""
+        """Insert the messages of other writers before the fresh ones, which get later indexes and rounds."""
         fresh = self._fresh()
         if not theirs:
             return
@@ -687,26 +660,26 @@ class StorageConversation(OnceConversation, StorageItem):
     # Loading
 
     def load_from_storage(self, conv_storage: AnyStorage, message_storage: AnyStorage) -> None:
-        """Become what is stored, if anything is. What was not saved is lost."""
-        with self._guard:
+        """Replace this conversation by the stored one, if there is one. Unsaved messages are lost."""
+        with self._lock:
             self._conv_storage, self._message_storage = conv_storage, message_storage
-            stored: StorageConversation | None = conv_storage.load(self._id, StorageConversation)
-            if stored is not None:
-                self.save_message_independent = stored.save_message_independent
-                self._message_ids = stored._message_ids
-                self._become(stored)
-            inside = [] if stored is None or self.save_message_independent else stored.messages
-            held = self._stored_messages() if self.save_message_independent else _Held(inside, _next_index(inside))
-            if stored is not None or held.messages:
-                self._hold(held)
+            row = self._stored_row()
+            if row is not None:
+                self.save_message_independent = row.save_message_independent
+                self._message_ids = row._message_ids
+                self._become(row)
+            inside = [] if row is None else row._messages
+            found, next_index = self._stored_messages() if self.save_message_independent else (inside, 0)
+            if row is not None or found:
+                self._hold(found, next_index)
 
     def found_in(self, storage: BackendStorage[Any]) -> None:
         """Belong to the storage that found it. Its messages are read when they are first needed, if they are there too."""
         self._conv_storage = storage
         if not self.save_message_independent:
             self._message_storage = storage
-            self._hold(_Held(self.messages, _next_index(self.messages)))
-        elif not self._noted_elsewhere:
+            self._hold(self._messages)
+        elif not self._messages_elsewhere:
             self._message_storage, self._is_unread = storage, True
 
     @property
@@ -714,20 +687,20 @@ class StorageConversation(OnceConversation, StorageItem):
         """Whether stored messages are held here; those inside the row always are, or the next save would lose them."""
         return self._load_message or not self.save_message_independent
 
-    def _hold(self, held: _Held) -> None:
-        """Hold the stored messages, or with ``load_message=False`` only know of them."""
-        self.messages = held.messages if self._holds_messages else []
-        self._message_index = held.next
-        if held.messages:
-            self.chat_order = max(one.round_index for one in held.messages)
+    def _hold(self, stored: list[BaseMessage], next_index: int = 0) -> None:
+        """Hold the stored messages, or with ``load_message=False`` only note them."""
+        self.messages = stored if self._holds_messages else []
+        self._message_index = max(next_index, _next_index(stored))
+        if stored:
+            self.chat_order = max(one.round_index for one in stored)
         # Go on with the parameters of the last message that has any.
-        given = (one.additional_kwargs for one in reversed(held.messages) if one.additional_kwargs)
+        given = (one.additional_kwargs for one in reversed(stored) if one.additional_kwargs)
         last = next(given, dict[str, Any]())
         self.param_type = self.param_type or last.get("param_type", "")
         self.param_value = self.param_value or last.get("param_value", "")
-        self._know_stored(len(self.messages), held.next - 1, self.chat_order)
+        self._mark_stored(len(self.messages), self._message_index - 1, self.chat_order)
 
-    # What is stored of the messages: a conversation of memwell, or items of any storage that the row names.
+    # Stored messages: a conversation of memwell, items of another storage that the row names, or inside the row.
 
     def _kept_history(self) -> History | None:
         storage = self.message_storage
@@ -736,22 +709,23 @@ class StorageConversation(OnceConversation, StorageItem):
         return None
 
     @property
-    def _names_are_kept(self) -> bool:
-        # One that has no storage yet will get one of ours.
+    def _row_names_messages(self) -> bool:
+        # Without a storage it will get an InMemoryStorage.
         return self._message_storage is not None and self._kept_history() is None
 
-    def _stored_messages(self) -> _Held:
-        """The stored messages, or with ``load_message=False`` only the last."""
+    def _stored_row(self) -> StorageConversation | None:
+        return self.conv_storage.load(self._id, StorageConversation)
+
+    def _stored_messages(self) -> tuple[list[BaseMessage], int]:
+        """The stored messages, or with ``load_message=False`` only the last, and the lowest index that was never used."""
         history = self._kept_history()
-        if history is None:
-            identifiers = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
-            wanted = identifiers if self._load_message else identifiers[-1:]
-            found = [one.to_message() for one in self.message_storage.load_list(wanted, MessageStorageItem)]
-            return _Held(found, max([_next_index(found), *(one.index + 1 for one in identifiers)]))
-        found = [from_core(one) for one in (history if self._load_message else history.last(1))]
-        info = history.info()
-        # A place whose message was taken out is not used again.
-        return _Held(found, max(_next_index(found), 0 if info is None else info.next))
+        if history is not None:
+            info = history.info()
+            found = [from_core(one) for one in (history if self._load_message else history.last(1))]
+            return found, 0 if info is None else info.next
+        names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
+        items = self.message_storage.load_list(names if self._load_message else names[-1:], MessageStorageItem)
+        return [one.to_message() for one in items], max((one.index + 1 for one in names), default=0)
 
     def _stored_since(self, index: int) -> list[BaseMessage]:
         history = self._kept_history()
@@ -761,11 +735,7 @@ class StorageConversation(OnceConversation, StorageItem):
         newer = sorted((one for one in found if one.index > index), key=lambda one: one.index)
         return [one.to_message() for one in newer]
 
-    def _stored_in_row(self) -> list[BaseMessage]:
-        stored: StorageConversation | None = self.conv_storage.load(self._id, StorageConversation)
-        return [] if stored is None else stored.messages
-
-    def _check_placed(self) -> None:
+    def _check_storages_known(self) -> None:
         """Raises ``StorageError`` for a conversation that was found and does not know where its messages or its row are."""
         if self._is_found and (self._conv_storage is None or self._message_storage is None):
             raise StorageError(
@@ -779,7 +749,7 @@ class StorageConversation(OnceConversation, StorageItem):
         storages = (self.conv_storage, self.message_storage)
         backends = {id(one.backend): one.backend for one in storages if isinstance(one, BackendStorage)}
         with ExitStack() as stack:
-            # Always in the same order: two that begin at different ends would wait for each other.
+            # Always in the same order: two writers with different orders would wait for each other.
             for _, backend in sorted(backends.items()):
                 stack.enter_context(backend.transaction())
             yield
@@ -788,26 +758,23 @@ class StorageConversation(OnceConversation, StorageItem):
 
     def delete(self) -> None:
         """Delete the messages and the row for good. The object is an empty conversation of the same kind afterwards."""
-        with self._guard:
-            self._check_placed()
+        with self._lock:
+            self._check_storages_known()
             with self._transactions():
                 if self.save_message_independent:
-                    self._delete_messages()
+                    history = self._kept_history()
+                    if history is not None:
+                        history.delete()
+                    else:
+                        names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
+                        self.message_storage.delete_list(names)
                 self.conv_storage.delete(self._id)
             self.messages = []
             self._message_ids = []
             self._message_index = self.chat_order = self.cost = self.tokens = 0
             self.summary = None
             self.start_date = ""
-            self._know_stored(0, -1, 0)
-
-    def _delete_messages(self) -> None:
-        history = self._kept_history()
-        if history is not None:
-            history.delete()
-        else:
-            names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
-            self.message_storage.delete_list(names)
+            self._mark_stored(0, -1, 0)
 
     def clear(self) -> None:
         """Delete the messages and the row for good, as ``delete`` does."""
@@ -825,7 +792,7 @@ def _as_storage(given: AnyStorage | Store | None) -> AnyStorage | None:
 
 
 def _place(storage: AnyStorage | None) -> object:
-    """What two storages that hold the same messages have in common."""
+    """Identifies the place of a storage's messages: equal for two storages of the same messages."""
     if isinstance(storage, BackendStorage) and storage.keeps_conversations:
         return id(storage.backend), storage.space
     return id(storage)

@@ -1,4 +1,4 @@
-"""What an agent remembers, piece by piece: fragments, the conclusions from them, and what a memory lets go of."""
+"""Fragments, the unit of an agent's memory; the insights drawn from them; and what a memory discards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import math
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Generic, Self, TypedDict, TypeVar, cast
+from typing import Any, Generic, Self, TypeAlias, TypedDict, TypeVar, cast
 
 from memwell.errors import InvalidInput
 from memwell.values import check_count, check_json, check_text, new_version, shown
@@ -30,6 +29,11 @@ class WriteOperation(StrEnum):
     RETRIEVAL = "retrieval"
 
 
+ADD = WriteOperation.ADD
+Weight: TypeAlias = float | None
+"""A coefficient of a read; None for its default."""
+
+
 class _Ids:
     """Ids of 63 bits: microseconds since 2020, then random bits. Each is larger than the one before."""
 
@@ -45,7 +49,7 @@ class _Ids:
 
 
 _ids = _Ids()
-# A child must not wait for a lock that another thread of its parent held.
+# A forked child must not wait for a lock that a thread of its parent held.
 os.register_at_fork(after_in_child=_ids.__init__)
 
 
@@ -72,7 +76,7 @@ def check_embedding(value: object) -> list[float]:
 
 
 def as_aware(moment: object, what: str = "a time") -> datetime:
-    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for what is no datetime."""
+    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for anything but a datetime."""
     if not isinstance(moment, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {shown(moment)}")
     try:
@@ -90,110 +94,17 @@ def check_moment(moment: datetime, what: str = "a time") -> datetime:
     return moment
 
 
-class MemoryFragment(ABC):
-    """The unit of memory: an observation, how much it matters, and when it was last used."""
+class MemoryFragment:
+    """The unit of memory: an observation as text, its importance, its vector, and when it was last used.
+
+    A subclass may compute the properties in its own way. Raises ``InvalidInput`` for an observation that is no text, an
+    importance that is no finite number, a time that is no datetime, and an id that is no whole number.
+    """
 
     derived_from: tuple[int, ...] = ()
-    """The ids of the fragments that an insight was concluded from. In a store it is erased together with any of them."""
+    """The ids of the fragments that an insight was drawn from. In a store it is erased together with any of them."""
     session_id: str | None = None
-    """The session it was perceived in, which a ``HybridMemory`` notes."""
-
-    @classmethod
-    @abstractmethod
-    def build_from(
-        cls,
-        observation: str,
-        embeddings: list[float] | None = None,
-        memory_id: int | None = None,
-        importance: float | None = None,
-        is_insight: bool = False,
-        last_accessed_time: datetime | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """A fragment of these values; without an id it has a new one."""
-
-    @property
-    @abstractmethod
-    def id(self) -> int:
-        """The number it is known by. A copy has the same."""
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What else is known of it."""
-        return {}
-
-    @property
-    def importance(self) -> float | None:
-        """How much it matters by itself; None when that is not known."""
-        return None
-
-    @abstractmethod
-    def update_importance(self, importance: float | None) -> float | None:
-        """Set the importance and return what it was."""
-
-    @property
-    @abstractmethod
-    def raw_observation(self) -> str:
-        """The observation as text."""
-
-    @property
-    def embeddings(self) -> list[float] | None:
-        """Its vector, if it has one."""
-        return None
-
-    @abstractmethod
-    def update_embeddings(self, embeddings: list[float] | None) -> None:
-        """Set the vector."""
-
-    def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
-        """The vector that a function of texts gives for this observation; it is not set."""
-        return list(embedding_func([self.raw_observation])[0])
-
-    @property
-    @abstractmethod
-    def is_insight(self) -> bool:
-        """Whether it was concluded from other fragments."""
-
-    @property
-    @abstractmethod
-    def last_accessed_time(self) -> datetime | None:
-        """When it was last used."""
-
-    @abstractmethod
-    def update_accessed_time(self, now: datetime) -> datetime | None:
-        """Set when it was last used and return what it was."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Another object with the same values and the same id."""
-
-    def reduce(self, memory_fragments: Sequence[MemoryFragment], **kwargs: Any) -> Self:
-        """One new fragment that says what these say, joined by ``;``. ``kwargs`` are passed to ``build_from``.
-
-        Raises ``InvalidInput`` when there are none.
-        """
-        if not memory_fragments:
-            raise InvalidInput("Memory fragments is empty.")
-        return self.current_class.build_from(";".join(one.raw_observation for one in memory_fragments), **kwargs)
-
-    @property
-    def current_class(self) -> type[Self]:
-        """The class of this fragment."""
-        return type(self)
-
-
-def check_fragment(fragment: object) -> None:
-    """Raises ``InvalidInput`` for what is no fragment."""
-    if not isinstance(fragment, MemoryFragment):
-        raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
-
-
-class AgentMemoryFragment(MemoryFragment):
-    """A fragment of plain text.
-
-    Raises ``InvalidInput`` for an observation that is no text, an importance that is no finite number, a time that is no
-    datetime, and an id that is no whole number.
-    """
+    """The session it was written in; a ``HybridMemory`` sets it."""
 
     def __init__(
         self,
@@ -227,7 +138,7 @@ class AgentMemoryFragment(MemoryFragment):
         snapshot_path: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """A fragment of these values; other keyword arguments are left alone."""
+        """A fragment of these values; without an id it has a new one. Other keyword arguments are ignored."""
         # A subclass with a constructor of its own need not know the path of a snapshot.
         extra = {} if snapshot_path is None else {"snapshot_path": snapshot_path}
         return cls(
@@ -240,54 +151,95 @@ class AgentMemoryFragment(MemoryFragment):
             **extra,
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id}, observation={shown(self.raw_observation)})"
+
     @property
     def id(self) -> int:
+        """The id; a copy has the same."""
         return self.memory_id
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        return {}
+
+    @property
     def raw_observation(self) -> str:
+        """The observation as text."""
         return self.observation
 
     @property
-    def embeddings(self) -> list[float] | None:
-        return self._embeddings
-
-    def update_embeddings(self, embeddings: list[float] | None) -> None:
-        self._embeddings = None if embeddings is None else check_embedding(embeddings)
-
-    @property
     def is_insight(self) -> bool:
+        """Whether it was drawn from other fragments."""
         return self._is_insight
 
     @property
     def importance(self) -> float | None:
+        """How important it is; None if unknown."""
         return self._importance
 
     def update_importance(self, importance: float | None) -> float | None:
+        """Set the importance and return the old one."""
         before = self._importance
         self._importance = None if importance is None else check_importance(importance)
         return before
 
     @property
+    def embeddings(self) -> list[float] | None:
+        """The vector, if it has one."""
+        return self._embeddings
+
+    def update_embeddings(self, embeddings: list[float] | None) -> None:
+        """Set the vector."""
+        self._embeddings = None if embeddings is None else check_embedding(embeddings)
+
+    def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
+        """The vector that a function of texts gives for this observation; it is not set."""
+        return list(embedding_func([self.raw_observation])[0])
+
+    @property
     def last_accessed_time(self) -> datetime | None:
+        """When it was last used."""
         return self._last_accessed_time
 
     def update_accessed_time(self, now: datetime) -> datetime | None:
+        """Set when it was last used and return the old time."""
         before = self._last_accessed_time
         self._last_accessed_time = check_moment(now, "now")
         return before
 
     def copy(self) -> Self:
+        """Another object with the same values and the same id."""
         twin = copy.copy(self)
         twin._embeddings = None if self._embeddings is None else list(self._embeddings)
         return twin
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(id={self.memory_id}, observation={shown(self.observation)})"
+    def reduce(self, memory_fragments: Sequence[MemoryFragment], **kwargs: Any) -> Self:
+        """One new fragment with the observations of all, joined by ``;``. ``kwargs`` are passed to ``build_from``.
+
+        Raises ``InvalidInput`` when there are none.
+        """
+        if not memory_fragments:
+            raise InvalidInput("Memory fragments is empty.")
+        return self.current_class.build_from(";".join(one.raw_observation for one in memory_fragments), **kwargs)
+
+    @property
+    def current_class(self) -> type[Self]:
+        return type(self)
+
+
+class AgentMemoryFragment(MemoryFragment):
+    """A fragment of plain text."""
+
+
+def check_fragment(fragment: object) -> None:
+    """Raises ``InvalidInput`` for anything but a fragment."""
+    if not isinstance(fragment, MemoryFragment):
+        raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
 
 
 class StructuredObservation(TypedDict, total=False):
-    """What a step of an agent consists of; every key may be left out."""
+    """A step of an agent; every key is optional."""
 
     question: str | None
     thought: str | None
@@ -302,23 +254,18 @@ class StructuredObservation(TypedDict, total=False):
 class StructuredAgentMemoryFragment(AgentMemoryFragment):
     """A fragment whose observation is a step of an agent, or several; as text it is their JSON.
 
-    Text that is no JSON object or list becomes a step with that ``observation`` alone. Raises ``InvalidInput`` for what
-    JSON cannot hold.
+    Text that is no JSON object or list becomes a step with that ``observation`` alone. The other arguments are those of
+    ``AgentMemoryFragment``. Raises ``InvalidInput`` for what JSON cannot hold.
     """
 
     def __init__(
         self,
         observation: StructuredObservation | list[StructuredObservation] | dict[str, Any] | list[Any] | str,
-        embeddings: list[float] | None = None,
-        memory_id: int | None = None,
-        importance: float | None = None,
-        last_accessed_time: datetime | None = None,
-        is_insight: bool = False,
-        snapshot_path: str | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         self._structured_observation = _steps(observation)
-        text = self.to_raw_observation(self._structured_observation)
-        super().__init__(text, embeddings, memory_id, importance, last_accessed_time, is_insight, snapshot_path)
+        super().__init__(self.to_raw_observation(self._structured_observation), *args, **kwargs)
 
     @property
     def structured_observation(self) -> Any:
@@ -350,7 +297,7 @@ def _steps(observation: object) -> Any:
     if not isinstance(observation, str):
         if not isinstance(observation, dict | list):
             raise InvalidInput(f"an observation must be a dict, a list or a string, not {shown(observation)}")
-        # Taken as it is now: what the caller does to his own dict later must not change a memory.
+        # A copy: later changes to the caller's dict must not change the fragment.
         return copy.deepcopy(cast("dict[str, Any] | list[Any]", observation))
     try:
         read: Any = json.loads(observation)
@@ -360,10 +307,10 @@ def _steps(observation: object) -> Any:
 
 
 class InsightMemoryFragment(Generic[T]):
-    """``insights`` that were concluded from ``original_memory_fragment``, or from several; there may be none.
+    """``insights`` drawn from ``original_memory_fragment``, one or several; there may be none.
 
-    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text that comes from no fragment,
-    and for what is neither text nor fragment.
+    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text without a fragment, and for
+    anything that is neither text nor a fragment.
     """
 
     def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
@@ -385,7 +332,7 @@ class InsightMemoryFragment(Generic[T]):
 
 
 class DiscardedMemoryFragments(Generic[T]):
-    """What a memory let go of, for the next memory to take: fragments, oldest first, and the conclusions from them."""
+    """Fragments that a memory discarded, oldest first, and the insights from them, for the next memory to store."""
 
     def __init__(
         self, discarded_memory_fragments: list[T], discarded_insights: list[InsightMemoryFragment[T]] | None = None
@@ -396,3 +343,7 @@ class DiscardedMemoryFragments(Generic[T]):
     def __repr__(self) -> str:
         insights = [one.insights for one in self.discarded_insights]
         return f"{type(self).__name__}({shown(self.discarded_memory_fragments)}, discarded_insights={shown(insights)})"
+
+
+Discarded: TypeAlias = DiscardedMemoryFragments[T] | None
+"""What a write discards; None for nothing."""

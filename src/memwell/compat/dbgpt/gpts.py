@@ -1,28 +1,24 @@
-"""Agents at work together: the steps of their plan, their dialogue, and a channel to the programs that watch them.
+"""Plans and dialogues of agents, and a channel for each conversation to the programs that watch it.
 
-Stores block, as DB-GPT's do, and have async twins with an ``a`` in front; ``GptsMemory`` is async, and its methods have
-blocking twins with ``_sync`` behind their names.
+Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have blocking twins with the suffix ``_sync``.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import contextvars
 import dataclasses
-import functools
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import MISSING, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify, blocking, run_blocking
+from memwell._asyncify import blocking, run_blocking
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
@@ -49,7 +45,7 @@ _AS_CREATED = datetime.max.replace(tzinfo=UTC)
 
 
 class Status(StrEnum):
-    """How far a step of a plan is. Each is also the plain text that plans keep in ``state``."""
+    """The state of a step of a plan. Each is also the plain text in the ``state`` of a plan."""
 
     TODO = "todo"
     RUNNING = "running"
@@ -64,18 +60,17 @@ class _Fields:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """The object that ``to_dict`` wrote; keys that no field has are passed over.
+        """The object that ``to_dict`` wrote; keys that are no field are ignored.
 
         Raises ``InvalidInput`` when a field is missing that has no default.
         """
         if not isinstance(d, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a {cls.__name__} is made of a mapping, not {shown(d)}")
-        known = dataclasses.fields(cast(Any, cls))
-        required = (one.name for one in known if one.default is MISSING and one.default_factory is MISSING)
-        missing = [name for name in required if name not in d]
-        if missing:
-            raise InvalidInput(f"a {cls.__name__} needs {', '.join(missing)}; given: {shown(dict(d))}")
-        return cls(**{one.name: d[one.name] for one in known if one.name in d})
+        known = {one.name for one in dataclasses.fields(cast(Any, cls))}
+        try:
+            return cls(**{name: value for name, value in d.items() if name in known})
+        except TypeError as error:
+            raise InvalidInput(f"{shown(dict(d))} is no {cls.__name__}: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
         """All fields by name."""
@@ -102,7 +97,7 @@ class GptsPlan(_Fields):
 
 @dataclass
 class GptsMessage(_Fields):
-    """What one agent said to another. Times without a zone are UTC; one that was never updated is as old as it is."""
+    """A message between agents. Times without a zone are UTC; the default of ``updated_at`` is ``created_at``."""
 
     conv_id: str
     sender: str
@@ -128,7 +123,7 @@ class GptsMessage(_Fields):
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
-        """The message that ``to_dict`` wrote, times as datetimes or in ISO form; keys that no field has are passed over.
+        """The message that ``to_dict`` wrote, times as datetimes or in ISO form; keys that are no field are ignored.
 
         Raises ``InvalidInput`` when a field is missing that has no default, or a time cannot be read.
         """
@@ -140,7 +135,7 @@ class GptsMessage(_Fields):
 
 @dataclass
 class ActionOutput(_Fields):
-    """What an action gave: the JSON that agents leave in the ``action_report`` of a message."""
+    """The output of an action: the JSON in the ``action_report`` of a message."""
 
     content: str
     is_exe_success: bool = True
@@ -179,7 +174,7 @@ _COUNTS = ("sub_task_num", "retry_times", "max_retry_times", "rounds")
 
 
 def _checked(value: Any, kind: type[T]) -> T:
-    """The plan or message, when any store can keep it; raises ``InvalidInput`` naming what is wrong."""
+    """Return a plan or message that any store can hold. Raises ``InvalidInput`` otherwise."""
     if not isinstance(value, kind):
         raise InvalidInput(f"expected a {kind.__name__}, not {shown(value)}")
     check_id(cast(Any, value).conv_id, f"the conv_id of a {kind.__name__}")
@@ -205,7 +200,7 @@ def _moment(given: Any, what: str) -> Any:
 
 
 def _reported(message: GptsMessage) -> ActionOutput | None:
-    """What the message's action gave, or None when it reports none. A report that is no such JSON is its own content."""
+    """The output that a message reports, or None. A report that is not the JSON of one is its own content."""
     report = message.action_report
     if not report:
         return None
@@ -220,14 +215,8 @@ def _reported(message: GptsMessage) -> ActionOutput | None:
 
 # A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
 
-_ROLES = {
-    "human": Role.HUMAN,
-    "user": Role.HUMAN,
-    "ai": Role.AI,
-    "assistant": Role.AI,
-    "system": Role.SYSTEM,
-    "view": Role.VIEW,
-}
+_SIDES = {role.value: role for role in (Role.HUMAN, Role.AI, Role.SYSTEM, Role.VIEW)}
+_ROLES = {**_SIDES, "user": Role.HUMAN, "assistant": Role.AI}
 
 
 def _as_core(message: GptsMessage) -> Message:
@@ -241,7 +230,7 @@ def _as_core(message: GptsMessage) -> Message:
         time=message.created_at,
         chat_role=str(message.role) if role is Role.CHAT else None,
     )
-    # What the log's message says by itself is not kept a second time.
+    # Fields that the message itself holds are not stored a second time.
     plain, fields = _plain_gpts(core, message.conv_id).to_dict(), message.to_dict()
     return core.changed(
         metadata={_KEY: {name: _plain(value) for name, value in fields.items() if value != plain[name]}}
@@ -278,98 +267,11 @@ def _plain(value: Any) -> Any:
 # Stores
 
 
-class GptsPlansMemory(ABC):
-    """The plans of conversations, step by step."""
-
-    @abstractmethod
-    def batch_save(self, plans: list[GptsPlan]) -> None:
-        """Store steps, all or none."""
-
-    @abstractmethod
-    def get_by_conv_id(self, conv_id: str) -> list[GptsPlan]:
-        """All steps of the conversation."""
-
-    @abstractmethod
-    def get_by_conv_id_and_num(self, conv_id: str, task_nums: list[int]) -> list[GptsPlan]:
-        """The steps of these numbers."""
-
-    @abstractmethod
-    def get_todo_plans(self, conv_id: str) -> list[GptsPlan]:
-        """The steps to be done next: those that are to do or to be tried again."""
-
-    @abstractmethod
-    def complete_task(self, conv_id: str, task_num: int, result: str) -> None:
-        """Mark a step as complete, with its result."""
-
-    @abstractmethod
-    def update_task(
-        self,
-        conv_id: str,
-        task_num: int,
-        state: str,
-        retry_times: int,
-        agent: str | None = None,
-        model: str | None = None,
-        result: str | None = None,
-    ) -> None:
-        """Set how far a step is and its result; the agent and the model when given."""
-
-    @abstractmethod
-    def remove_by_conv_id(self, conv_id: str) -> None:
-        """Drop the plan of the conversation."""
-
-    abatch_save = asyncify(batch_save)
-    aget_by_conv_id = asyncify(get_by_conv_id)
-    aget_by_conv_id_and_num = asyncify(get_by_conv_id_and_num)
-    aget_todo_plans = asyncify(get_todo_plans)
-    acomplete_task = asyncify(complete_task)
-    aupdate_task = asyncify(update_task)
-    aremove_by_conv_id = asyncify(remove_by_conv_id)
-
-
-class GptsMessageMemory(ABC):
-    """The dialogues of agents, a conversation each."""
-
-    @abstractmethod
-    def append(self, message: GptsMessage) -> None:
-        """Store a message at the end of its conversation."""
-
-    @abstractmethod
-    def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage] | None:
-        """What the agent sent or received, in order."""
-
-    @abstractmethod
-    def get_between_agents(
-        self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
-    ) -> list[GptsMessage]:
-        """What two agents said to each other, in order, of one goal when given."""
-
-    @abstractmethod
-    def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
-        """All messages of the conversation, in order."""
-
-    @abstractmethod
-    def get_last_message(self, conv_id: str) -> GptsMessage | None:
-        """The latest message, or None when there is none."""
-
-    @abstractmethod
-    def delete_by_conv_id(self, conv_id: str) -> None:
-        """Drop the conversation."""
-
-    aappend = asyncify(append)
-    aget_by_agent = asyncify(get_by_agent)
-    aget_between_agents = asyncify(get_between_agents)
-    aget_by_conv_id = asyncify(get_by_conv_id)
-    aget_last_message = asyncify(get_last_message)
-    adelete_by_conv_id = asyncify(delete_by_conv_id)
-
-
-class DefaultGptsPlansMemory(GptsPlansMemory):
+class GptsPlansMemory:
     """Plans in any store: its URL, its file's path or an open backend; without one, in memory of its own.
 
     A plan has one step for a number: saving the number again replaces the step. Steps come in the order of their numbers.
-    ``batch_save`` raises ``InvalidInput`` for a bad step and for two with one number; ``complete_task`` and
-    ``update_task``, where None clears the result, raise ``NotFound`` when there is no such step.
+    A subclass that stores plans elsewhere overrides all methods.
     """
 
     def __init__(self, store: Store | None = None, *, space: SpaceLike = DEFAULT_SPACE) -> None:
@@ -377,6 +279,7 @@ class DefaultGptsPlansMemory(GptsPlansMemory):
         self.space = as_space(space) / "gpts"
 
     def batch_save(self, plans: list[GptsPlan]) -> None:
+        """Store steps, all or none. Raises ``InvalidInput`` for a bad step and for two with one number."""
         keys = {_plan_key(_checked(plan, GptsPlan).conv_id, plan.sub_task_num): plan for plan in plans}
         if len(keys) != len(plans):
             raise InvalidInput(f"two steps of a plan have the same number: {[plan.sub_task_num for plan in plans]}")
@@ -385,6 +288,7 @@ class DefaultGptsPlansMemory(GptsPlansMemory):
                 self._put(key, plan)
 
     def get_by_conv_id(self, conv_id: str) -> list[GptsPlan]:
+        """All steps of the conversation."""
         return self._scan(conv_id)
 
     def get_by_conv_id_and_num(self, conv_id: str, task_nums: list[int]) -> list[GptsPlan]:
@@ -394,9 +298,11 @@ class DefaultGptsPlansMemory(GptsPlansMemory):
         return [_plan(entry) for entry in found if entry is not None]
 
     def get_todo_plans(self, conv_id: str) -> list[GptsPlan]:
+        """The steps to do or to retry."""
         return self._scan(conv_id, Where("state", "in", (Status.TODO.value, Status.RETRYING.value)))
 
     def complete_task(self, conv_id: str, task_num: int, result: str) -> None:
+        """Mark a step as complete, with its result. Raises ``NotFound`` when there is no such step."""
         self._change(conv_id, task_num, state=Status.COMPLETE.value, result=result)
 
     def update_task(
@@ -409,11 +315,13 @@ class DefaultGptsPlansMemory(GptsPlansMemory):
         model: str | None = None,
         result: str | None = None,
     ) -> None:
+        """Set the state and the result of a step, and the agent and the model when given. Raises as ``complete_task``."""
         named = {"sub_task_agent": agent, "agent_model": model}
         given = {name: value for name, value in named.items() if value}
         self._change(conv_id, task_num, state=state, retry_times=retry_times, result=result, **given)
 
     def remove_by_conv_id(self, conv_id: str) -> None:
+        """Delete the plan of the conversation."""
         with self.backend.transaction():
             for plan in self._scan(conv_id):
                 self.backend.kv.delete(self.space, _plan_key(conv_id, plan.sub_task_num))
@@ -438,11 +346,15 @@ class DefaultGptsPlansMemory(GptsPlansMemory):
         self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
 
 
-class DefaultGptsMessageMemory(GptsMessageMemory):
+class DefaultGptsPlansMemory(GptsPlansMemory):
+    """``GptsPlansMemory`` under DB-GPT's name of the implementation."""
+
+
+class GptsMessageMemory:
     """Dialogues in any store: its URL, its file's path or an open backend; without one, in memory of its own.
 
     Each is a conversation of memwell in the space ``space / "gpts"``, so that it does not mix with a chat of the same id.
-    ``append`` raises ``InvalidInput`` for a message that breaks a rule.
+    A subclass that stores messages elsewhere overrides all methods.
     """
 
     def __init__(self, store: Store | None = None, *, space: SpaceLike = DEFAULT_SPACE) -> None:
@@ -454,29 +366,38 @@ class DefaultGptsMessageMemory(GptsMessageMemory):
         return History(self.backend, conv_id, space=self.space)
 
     def append(self, message: GptsMessage) -> None:
+        """Store a message at the end of its conversation. Raises ``InvalidInput`` for a message that breaks a rule."""
         core = _as_core(message)
         self.history(message.conv_id).add(core)
 
     def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage]:
+        """The messages that the agent sent or received, in order."""
         return [one for one in self.get_by_conv_id(conv_id) if agent in (one.sender, one.receiver)]
 
     def get_between_agents(
         self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
     ) -> list[GptsMessage]:
+        """The messages between two agents, in order, of one goal when given."""
         ways = ((agent1, agent2), (agent2, agent1))
         found = [one for one in self.get_by_conv_id(conv_id) if (one.sender, one.receiver) in ways]
         return [one for one in found if not current_goal or one.current_goal == current_goal]
 
     def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
+        """All messages of the conversation, in order."""
         return [_as_gpts(core, conv_id) for core in self.history(conv_id)]
 
     def get_last_message(self, conv_id: str) -> GptsMessage | None:
+        """The latest message, or None."""
         found = self.history(conv_id).last(1)
         return _as_gpts(found[0], conv_id) if found else None
 
     def delete_by_conv_id(self, conv_id: str) -> None:
-        """Drop the conversation, for good; one that is not there is no error."""
+        """Delete the conversation for good, if it is there."""
         self.history(conv_id).delete()
+
+
+class DefaultGptsMessageMemory(GptsMessageMemory):
+    """``GptsMessageMemory`` under DB-GPT's name of the implementation."""
 
 
 def _backend_of(store: Store | None) -> Backend:
@@ -508,18 +429,20 @@ def dialogue_markdown(messages: Sequence[GptsMessage]) -> str:
     """The dialogue as Markdown with blocks ``agent-plans`` and ``agent-messages`` of JSON.
 
     Messages of one goal that follow each other are a step of the plan; those without a goal stand by themselves. What was
-    said last for the last goal is shown again below it, and what an action that ended it all gave is shown as text.
+    said last for the last goal is shown again below it, and the output of a terminating action is shown as text.
     """
     blocks: list[str] = []
     steps: list[dict[str, Any]] = []
     output = _reported(messages[-1]) if messages else None
     ending = (output.content or output.view or "") if output is not None and output.terminate else None
-    # What ended it all is shown as text and in no step.
+    # The terminating message is shown as text and in no step.
     grouped = messages[:-1] if ending is not None else messages
     for goal, group in groupby(grouped, key=lambda one: one.current_goal or None):
         said = list(group)
         if goal is not None:
-            steps.append(_step(goal, len(steps) + 1, said))
+            state = Status.COMPLETE if said[-1].is_success else Status.FAILED
+            step = {"name": goal, "num": len(steps) + 1, "status": state.value, "agent": said[0].receiver}
+            steps.append({**step, "markdown": _messages_block([_view(one) for one in said])})
             continue
         blocks += [*_plan_block(steps), *(_messages_block([_view(one)]) for one in said)]
         steps = []
@@ -532,7 +455,7 @@ def dialogue_markdown(messages: Sequence[GptsMessage]) -> str:
 
 
 def _plain_views(messages: Iterable[GptsMessage]) -> list[dict[str, Any]]:
-    """What the agents said, as dictionaries; what the person said is left out."""
+    """The messages of agents as dictionaries; those of the person are left out."""
     reports = ((one, _reported(one)) for one in messages if one.sender != _HUMAN)
     return [_said(one, one.content if output is None else output.content) for one, output in reports]
 
@@ -541,12 +464,6 @@ def _streamed_view(message: Mapping[str, Any] | str) -> list[dict[str, Any]]:
     """A message that is still being written, or only its text, in the form of the others."""
     given = {"markdown": message} if isinstance(message, str) else message
     return [{name: given.get(name, _UNKNOWN) for name in ("sender", "receiver", "model", "markdown")}]
-
-
-def _step(goal: str, number: int, said: Sequence[GptsMessage]) -> dict[str, Any]:
-    state = Status.COMPLETE if said[-1].is_success else Status.FAILED
-    markdown = _messages_block([_view(one) for one in said])
-    return {"name": goal, "num": number, "status": state.value, "agent": said[0].receiver, "markdown": markdown}
 
 
 def _view(message: GptsMessage, *, last: bool = False) -> dict[str, Any]:
@@ -578,7 +495,7 @@ def _block(tag: str, content: object) -> str:
 
 @dataclass(eq=False)
 class _Watched:
-    """What is known of a conversation from ``init`` to ``clear``, next to what is stored."""
+    """The state of a conversation from ``init`` to ``clear``; messages are stored apart."""
 
     channel: Channel
     enable_vis: bool
@@ -589,10 +506,10 @@ class _Watched:
 
 
 class GptsMemory:
-    """Plans and dialogues of agents: kept, watched while they grow, and shown.
+    """Plans and dialogues of agents: stored, pushed to readers, and shown.
 
     Without memories of your own, plans and messages go to ``store``: a URL, a file's path or an open backend; without one,
-    to memory of its own.
+    to memory of its own. ``executor`` is not used: calls run in threads of the event loop.
     """
 
     def __init__(
@@ -612,7 +529,6 @@ class GptsMemory:
             message_memory = message_memory or DefaultGptsMessageMemory(backend, space=space)
         self.plans_memory = plans_memory
         self.message_memory = message_memory
-        self._executor = executor
         self._channel_size = channel_size
         self._watched: dict[str, _Watched] = {}
 
@@ -647,21 +563,21 @@ class GptsMemory:
         return watched.channel if watched else None
 
     def clear(self, conv_id: str) -> None:
-        """Complete the channel and forget what ``init`` was given; what is stored stays. Clearing twice is fine."""
+        """Complete the channel and drop what ``init`` was given; what is stored stays. Clearing twice is allowed."""
         watched = self._watched.pop(conv_id, None)
         if watched:
             watched.channel.complete()
 
     async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
-        """Hand the view of the dialogue on, ``temp_msg`` (a message still being written) at its end.
+        """Push the view of the dialogue, with ``temp_msg`` (a message still being written) at its end.
 
         Waits for room while a program reads. Without an open channel nothing happens.
         """
         watched = self._watched.get(conv_id)
         if watched is None or watched.channel.completed:
             return
-        count, view = await self._run(self._view, conv_id, watched, temp_msg)
-        # Of messages that are appended at the same time, a view with fewer may be ready later: it would take one back.
+        count, view = await run_blocking(partial(self._view, conv_id, watched, temp_msg))
+        # With concurrent appends a view of fewer messages may be ready later; it would hide a message.
         if temp_msg is None and count < watched.latest:
             return
         watched.latest = max(count, watched.latest)
@@ -669,7 +585,7 @@ class GptsMemory:
         await watched.channel.put(view)
 
     async def complete(self, conv_id: str) -> None:
-        """Let nothing more come: readers get what is left, then the end."""
+        """Close the channel: readers get the remaining views, then the end."""
         channel = self.queue(conv_id)
         if channel is not None:
             channel.complete()
@@ -711,28 +627,28 @@ class GptsMemory:
         """
         if _checked(message, GptsMessage).conv_id != conv_id:
             raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
-        await self._run(self.message_memory.append, message)
+        await run_blocking(partial(self.message_memory.append, message))
         await self.push_message(conv_id)
 
     async def get_messages(self, conv_id: str) -> list[GptsMessage]:
         """All messages of the conversation, in order, also after a restart; what ``init`` was given comes first."""
-        return await self._run(self._messages, conv_id)
+        return await run_blocking(partial(self._messages, conv_id))
 
     async def get_agent_messages(self, conv_id: str, agent_role: str) -> list[GptsMessage]:
-        """What the agent sent or received."""
+        """The messages that the agent sent or received."""
         return [one for one in await self.get_messages(conv_id) if agent_role in (one.sender, one.receiver)]
 
     async def get_agent_history_memory(self, conv_id: str, agent_role: str) -> list[ActionOutput]:
-        """What the actions of the agent gave, in order, as far as its messages report it."""
+        """The outputs of the agent's actions that its messages report, in order."""
         sent = [one for one in await self.get_messages(conv_id) if one.sender == agent_role]
         return [output for output in map(_reported, sent) if output is not None]
 
     async def app_link_chat_message(self, conv_id: str) -> str:
         """The dialogue as Markdown with blocks that DB-GPT's pages draw, from ``start_round`` on."""
-        return dialogue_markdown(await self._run(self._viewed, conv_id))
+        return dialogue_markdown(await run_blocking(partial(self._viewed, conv_id)))
 
     async def simple_message(self, conv_id: str) -> list[dict[str, Any]]:
-        """What the agents said as a plain list."""
+        """The messages of agents as a plain list."""
         return _plain_views(await self.get_messages(conv_id))
 
     async def agent_stream_message(
@@ -771,13 +687,6 @@ class GptsMemory:
         messages = self._viewed(conv_id)
         blocks = [dialogue_markdown(messages), *([_messages_block(being_written)] if being_written else [])]
         return len(messages), "\n".join(block for block in blocks if block)
-
-    async def _run(self, call: Callable[..., T], *args: Any) -> T:
-        bound = functools.partial(call, *args)
-        if self._executor is None:
-            return await run_blocking(bound)
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._executor, functools.partial(context.run, bound))
 
 
 def _mark(message: GptsMessage) -> tuple[object, ...]:

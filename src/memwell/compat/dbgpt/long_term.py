@@ -1,7 +1,7 @@
-"""What an agent keeps for good: fragments in a long-term memory of memwell, found by meaning, time and importance.
+"""An agent's long-term memory: fragments in a memory of memwell, found by meaning, time and importance.
 
-A fragment is a memory whose id begins with the fragment's own. Its importance, from 0 to 10, is kept as a tenth; the labels
-and the session of its writer are metadata, so that filters reach them.
+A fragment is a memory whose id begins with the fragment's own. Its importance, from 0 to 10, is stored as a tenth; the
+labels and the session of its writer are metadata, so that filters reach them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ import msgspec
 from memwell._asyncify import Closing, asyncify, blocking, run_blocking
 from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
-    DiscardedMemoryFragments,
+    Discarded,
     MemoryFragment,
-    WriteOperation,
+    Weight,
     as_aware,
     check_fragment,
     check_importance,
     check_moment,
 )
-from memwell.compat.dbgpt.memory import Memory, as_core_embedder
+from memwell.compat.dbgpt.memory import BatchMemory, as_core_embedder
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm import gate
@@ -49,8 +49,8 @@ T = TypeVar("T", bound=MemoryFragment)
 
 OpenMemory: TypeAlias = LastingMemory | engine.Engine
 VectorStore: TypeAlias = OpenMemory | Backend | str | os.PathLike[str] | None
-"""Where fragments are kept: a memory that is open (an ``Engine`` is one), a backend, the URL or path of a store, or None
-for a memory that is gone with the process."""
+"""Where fragments are stored: an open memory (an ``Engine`` is one), a backend, the URL or path of a store, or None for
+memory of this process."""
 
 _log = logging.getLogger("memwell.compat.dbgpt")
 _DECAY_RATE = 0.01
@@ -61,7 +61,7 @@ _LABELLED = "labelled"
 _DEFAULT_LABELS = {"memory_type": "long_term"}
 _DIGITS = 9
 _FEW = 16
-"""A recall embeds this many new memories by itself; more are embedded before it."""
+"""A recall embeds up to this many new memories; more are embedded before it."""
 _UNPINNED = Not(Where(("memwell", "pinned"), "eq", True))
 _NO_IMPORTANCE = (
     "importance is required. Give the fragment one, or the memory a _default_importance or an importance_scorer."
@@ -72,7 +72,7 @@ _NO_IMPORTANCE = (
 
 
 class OpenGate(gate.Gate):
-    """Refuses nothing: an agent wrote it on purpose. Secrets are taken out as everywhere."""
+    """Refuses nothing, because an agent wrote it on purpose. Secrets are redacted as everywhere."""
 
     def __init__(self) -> None:
         super().__init__(gate.Policy(most_characters=2**31))
@@ -82,7 +82,7 @@ class OpenGate(gate.Gate):
 
 
 def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
-    """The memory meant; one that is not open yet is opened. Raises ``InvalidInput`` for what is no store."""
+    """An open memory as it is, or the memory of a store that is opened here. Raises ``InvalidInput`` for anything else."""
     if isinstance(store, OpenMemory):
         if embedder != "local":
             raise InvalidInput("a memory that is open has its own embedder; leave the embedder out")
@@ -91,7 +91,7 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
         raise InvalidInput(f"vector_store must be a memory of memwell, a path, a URL or None, not {shown(store)}")
     chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
     if isinstance(store, Backend):
-        # It is the caller's to close, and an engine closes what it works on.
+        # The caller closes it, and an engine would close it too.
         model = _local(chosen) if isinstance(chosen, str) else chosen
         return LastingMemory(store, space, embedder=model, gate=OpenGate())
     where = "memory:" if store is None else os.fspath(store)
@@ -122,18 +122,18 @@ class _Owner:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What is written to every fragment."""
+        """The metadata of every fragment that is written."""
         return {**_DEFAULT_LABELS, **self._set, **({_OWN: {_LABELLED: True}} if self._is_labelled else {})}
 
     @property
     def filter(self) -> Filter:
-        """What is read: the fragments with these labels, and of this session when there is one."""
+        """Selects the fragments with these labels, and of this session when there is one."""
         scalars = {key: value for key, value in self._set.items() if isinstance(value, str | int | float)}
         return AllOf(tuple(Where((key,), "eq", value) for key, value in scalars.items()))
 
     @property
     def unshared(self) -> Filter:
-        """The same without what a memory with labels wrote, when this one has none: it may be read, but not merged."""
+        """The same without fragments of labelled memories, when this one has no labels: it reads them, but never merges."""
         return self.filter if self._is_labelled else AllOf((self.filter, Not(Where((_OWN, _LABELLED), "eq", True))))
 
     def record_id(self, fragment_id: int) -> str:
@@ -145,7 +145,7 @@ class _Owner:
 
 
 def _fields(fragment: MemoryFragment, importance: float, now: datetime, owner: _Owner) -> dict[str, Any]:
-    """The id, the text and all that a memory of memwell is made of."""
+    """The id, the text and the other fields of the memory that holds a fragment."""
     moment = fragment.last_accessed_time or now
     own: dict[str, Any] = {"naive": True} if moment.utcoffset() is None else {}
     path = getattr(fragment, "snapshot_path", None)
@@ -160,7 +160,7 @@ def _fields(fragment: MemoryFragment, importance: float, now: datetime, owner: _
         "kind": INSIGHT if fragment.is_insight else _FRAGMENT,
         "metadata": {**whose, _OWN: {**whose.get(_OWN, {}), **own}} if own else whose,
         "evidence": tuple(Evidence(record=owner.record_id(source)) for source in fragment.derived_from),
-        # What an agent notes is no evidence of what is true of a person, nor is what it concludes.
+        # Neither a note of an agent nor its conclusions are evidence of what is true of a person.
         "trust": "derived" if fragment.derived_from else "tool",
     }
 
@@ -177,13 +177,13 @@ def _last_used(found: Recalled) -> datetime:
 
 
 def _as_fragment(found: Recalled, kind: type[T]) -> T:
-    """The fragment that a memory holds, as it was when it was last used before."""
+    """The fragment that a memory holds, with the time of its previous use."""
     own = cast("dict[str, Any]", found.metadata.get(_OWN, {}))
     moment, path = _last_used(found), own.get("snapshot_path")
     made = kind.build_from(
         observation=found.text,
         memory_id=_fragment_id(found.id),
-        # A tenth times ten is not always what it was.
+        # A tenth times ten may differ in the last digits.
         importance=round(found.importance * _HIGHEST, _DIGITS),
         is_insight=found.kind == INSIGHT,
         last_accessed_time=moment.astimezone().replace(tzinfo=None) if own.get("naive") else moment,
@@ -195,7 +195,7 @@ def _as_fragment(found: Recalled, kind: type[T]) -> T:
 
 
 def _fragment_id(record_id: str) -> int:
-    """The id of the fragment in a memory; what was never a fragment, such as an insight drawn later, has a digest."""
+    """The id of the fragment in a memory; for one that was never a fragment, such as a later insight, a digest."""
     number = record_id.partition("@")[0]
     if number.isascii() and number.isdecimal():
         return int(number)
@@ -227,21 +227,17 @@ def _store(memory: OpenMemory, items: Sequence[dict[str, Any]]) -> None:
 
 
 def _change(memory: OpenMemory, id_: str, text: str, fields: dict[str, Any]) -> None:
-    """Change what is stored, if it differs. What it rested on before, it still does."""
-    old = _active(memory, id_)
+    """Change the stored memory if it differs; its earlier evidence stays. A merged or forgotten one is restored."""
+    try:
+        old = memory.get(id_)
+    except NotFound:
+        memory.undo(id_)
+        _change(memory, id_, text, fields)
+        return
     evidence = tuple(dict.fromkeys((*old.evidence, *fields["evidence"])))
     new: dict[str, Any] = {**fields, "evidence": evidence, "trust": "derived" if fields["evidence"] else old.trust}
     if text != old.text or any(getattr(old, name) != value for name, value in new.items()):
         memory.update(id_, text, **new, reason="written again")
-
-
-def _active(memory: OpenMemory, id_: str) -> Recalled:
-    """A memory as it is. One that was merged into another or forgotten comes back: it was written again."""
-    while True:
-        try:
-            return memory.get(id_)
-        except NotFound:
-            memory.undo(id_)
 
 
 # Retrieval
@@ -262,7 +258,7 @@ def _coefficients(alpha: float | None, beta: float | None, gamma: float | None) 
 
 @dataclass
 class Chunk:
-    """A text with what is known of it, as it is loaded and retrieved."""
+    """A text with metadata, as it is loaded and retrieved."""
 
     content: str
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -274,7 +270,7 @@ class LongTermRetriever:
     """Finds by ``beta`` × similarity + ``alpha`` × (1 − ``decay_rate``)^hours + ``gamma`` × importance, best first.
 
     Hours count since a memory was written or last retrieved, similarity is the cosine of the vectors, or without an
-    embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is asked.
+    embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is read.
     ``top_k`` bounds ``k``. Raises ``InvalidInput`` for values that break a rule.
     """
 
@@ -306,7 +302,7 @@ class LongTermRetriever:
         return as_aware(self.now).astimezone(UTC) if self.now is not None else self.memory.clock()
 
     def load_document(self, chunks: Sequence[Chunk], current_time: datetime | None = None) -> list[str]:
-        """Store chunks, all or none, and return their ids. What has a ``chunk_id`` that is stored takes its place.
+        """Store chunks, all or none, and return their ids. A stored chunk of the same ``chunk_id`` is replaced.
 
         The metadata may hold ``importance`` (0 when it does not) and ``last_accessed_at``. Raises ``InvalidInput``.
         """
@@ -315,14 +311,16 @@ class LongTermRetriever:
         _store(self.memory, items)
         return [item["id"] for item in items]
 
-    def retrieve(self, query: str, filters: Any = None) -> list[Chunk]:
+    def retrieve(self, query: str, filters: FilterLike | None = None) -> list[Chunk]:
         """The ``k`` best chunks for a question, with their scores; they count as accessed now.
 
-        ``filters`` is over the metadata: a mapping, a filter of memwell, or an object with a list of ``key`` and ``value``.
+        ``filters`` is over the metadata: a mapping or a filter of memwell.
         """
-        return [_as_chunk(one) for one in self.recalled(query, _as_filter(filters))]
+        return [_as_chunk(one) for one in self.recalled(query, as_filter(filters or None))]
 
-    def retrieve_with_scores(self, query: str, score_threshold: float = 0.0, filters: Any = None) -> list[Chunk]:
+    def retrieve_with_scores(
+        self, query: str, score_threshold: float = 0.0, filters: FilterLike | None = None
+    ) -> list[Chunk]:
         """The same without those whose score is below a threshold."""
         return [chunk for chunk in self.retrieve(query, filters) if chunk.score >= score_threshold]
 
@@ -344,10 +342,10 @@ class LongTermRetriever:
         ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
         found = ask(weights=self._weights(chosen, by_meaning=memory.embedder is not None))
         if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
-            # The embedder is out of order, or has yet to see most of what is stored: words are better than nothing.
+            # The embedder fails, or most memories have no vector yet: search by words.
             found = ask(weights=self._weights(chosen, by_meaning=False))
         if found and not isinstance(memory, engine.Engine):
-            # An engine counts uses by itself, now and then.
+            # An engine counts uses by itself.
             memory.note_uses({one.id: 1 for one in found}, moment)
         return found
 
@@ -357,25 +355,6 @@ class LongTermRetriever:
         if by_meaning:
             return Weights.time_weighted(similarity=beta, recency=alpha, importance=gamma, decay=self.decay_rate)
         return Weights.linear({"coverage": beta, "access": alpha, "worth": gamma}, decay=self.decay_rate)
-
-
-def _as_filter(filters: Any) -> Filter | None:
-    """A filter of what people give. Raises ``InvalidInput`` for what is none."""
-    listed = getattr(filters, "filters", None)
-    if isinstance(filters, Mapping | AllOf) or not isinstance(listed, Iterable):
-        return as_filter(cast("FilterLike | None", filters or None))
-    return AllOf(tuple(_equality(one) for one in cast("Iterable[Any]", listed)))
-
-
-def _equality(one: Any) -> Filter:
-    if isinstance(one, Where) or not hasattr(one, "key"):
-        return cast(Filter, one)
-    operator = getattr(one, "operator", "==")
-    if getattr(operator, "value", operator) not in ("==", "eq"):
-        raise InvalidInput(
-            f"a filter of this kind asks for equality, not for {shown(operator)}; give a mapping instead"
-        )
-    return Where((one.key,), "eq", one.value)
 
 
 def _chunk_fields(chunk: Any, present: datetime) -> dict[str, Any]:
@@ -408,13 +387,13 @@ def _as_chunk(found: Recalled) -> Chunk:
 # The memory
 
 
-class LongTermMemory(Closing, Memory[T]):
+class LongTermMemory(Closing, BatchMemory[T]):
     """Fragments in a store of memwell, read by ``alpha`` × recency + ``beta`` × similarity + ``gamma`` × importance.
 
     ``vector_store`` is an engine or memory of memwell, a backend, a path or URL, or None for one of this process alone;
     ``embedder`` is for a store that is opened here. ``metadata`` labels what is written and filters what is read, and so
     does the session, once ``initialize`` has named one. ``now`` is a clock that stands still; without it the real one is
-    asked. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
+    read. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
     and what opening a store raises.
     """
 
@@ -454,7 +433,7 @@ class LongTermMemory(Closing, Memory[T]):
         )
 
     def close(self) -> None:
-        """Let go of a store that was opened here; one that was given stays open."""
+        """Close a store that was opened here; one that was given stays open."""
         close = getattr(self.memory, "close", None)
         if self._owns_store and close is not None:
             close()
@@ -487,23 +466,12 @@ class LongTermMemory(Closing, Memory[T]):
 
     # Writing
 
-    async def write(
-        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Store a fragment, or change the one of its id. What was only recalled (``RETRIEVAL``) is stored already.
+    async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
+        """Store fragments in one transaction, all or none; a stored fragment of the same id is changed.
 
-        Raises ``InvalidInput`` for what is no fragment, for an importance that is missing or not from 0 to 10, and for what
-        the gate of the store refuses.
+        Raises ``InvalidInput`` for anything but fragments, for an importance that is missing or not from 0 to 10, and when
+        the gate of the store refuses one.
         """
-        check_fragment(memory_fragment)
-        if op != WriteOperation.RETRIEVAL:
-            await self.write_batch([memory_fragment], now)
-        return None
-
-    async def write_batch(
-        self, memory_fragments: Sequence[T], now: datetime | None = None
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Store fragments in one transaction, all or none, as ``write`` does."""
         given = list(memory_fragments)
         for one in given:
             check_fragment(one)
@@ -519,17 +487,14 @@ class LongTermMemory(Closing, Memory[T]):
             await self._reflect_when_due(given)
         return None
 
-    async def _importances(self, fragments: Sequence[T]) -> list[float]:
-        """What each is worth: its own importance, the default, or what the scorer says."""
-        missing = [one for one in fragments if one.importance is None]
-        scores: dict[int, float] = {}
-        if missing and self._default_importance is None:
-            if self.importance_scorer is None:
-                raise InvalidInput(_NO_IMPORTANCE)
-            found = await self.score_memory_importance(missing)
-            scores = {id(one): score for one, score in zip(missing, found, strict=True)}
-        default = self._default_importance or 0.0
-        return [scores.get(id(one), default) if one.importance is None else one.importance for one in fragments]
+    async def _importances(self, memory_fragments: Sequence[T]) -> list[float]:
+        """The importance of each fragment: its own, else the default, else what the scorer says."""
+        default = self._default_importance
+        if default is not None:
+            return [default if one.importance is None else one.importance for one in memory_fragments]
+        if self.importance_scorer is None and any(one.importance is None for one in memory_fragments):
+            raise InvalidInput(_NO_IMPORTANCE)
+        return await super()._importances(memory_fragments)
 
     async def _reflect_when_due(self, fragments: list[T]) -> None:
         threshold = self.reflection_threshold
@@ -539,7 +504,7 @@ class LongTermMemory(Closing, Memory[T]):
         try:
             await self.reflect(fragments)
             self.aggregate_importance = 0.0
-        except Exception as error:  # noqa: BLE001 - what was written is stored, whatever becomes of thinking it over
+        except Exception as error:  # noqa: BLE001 - the fragments are stored, whether reflecting works or not
             _log.warning("reflecting failed and is tried again: %s: %s", type(error).__name__, error)
         finally:
             self.reflecting = False
@@ -552,12 +517,10 @@ class LongTermMemory(Closing, Memory[T]):
 
     # Reading
 
-    async def read(
-        self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
-    ) -> list[T]:
+    async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
         """The ``k`` best fragments for an observation, best first; they count as used now.
 
-        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for what is no finite number.
+        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for a number that is not finite.
         """
         is_given = any(one is not None for one in (alpha, beta, gamma))
         return await self._read(observation, _coefficients(alpha, beta, gamma) if is_given else None)
@@ -577,45 +540,37 @@ class LongTermMemory(Closing, Memory[T]):
     async def clear(self, *, importance_below: float | None = None, older_than: timedelta | None = None) -> list[T]:
         """Delete the fragments of this memory and its session for good, and return them, oldest first.
 
-        With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy all that is given; pinned ones
-        stay then. What was concluded from a deleted fragment goes with it. Raises ``InvalidInput`` for values that make no
-        sense.
+        With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy both, and pinned ones stay.
+        Insights from a deleted fragment are deleted too. Raises ``InvalidInput`` for values out of range.
         """
         parts: list[Filter] = [self._owner.filter]
         if importance_below is not None:
             share = _as_share(importance_below, "importance_below")
             parts += [_UNPINNED, Where(("memwell", "importance"), "lt", share)]
         if older_than is not None:
-            parts += [_UNPINNED, Where("@time", "lt", self._before(older_than))]
-        return await run_blocking(partial(self._erased, AllOf(tuple(parts))))
-
-    def _before(self, older_than: timedelta) -> datetime:
-        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"older_than must be a timedelta of at least 0, not {shown(older_than)}")
-        try:
-            return as_aware(self.now).astimezone(UTC) - older_than
-        except OverflowError:
-            # Nothing can be older than that.
-            return datetime.min.replace(tzinfo=UTC)
-
-    def _erased(self, where: Filter) -> list[T]:
-        gone = sorted(self.memory.memories(where=where), key=lambda one: one.time)
-        # Also what was merged or hidden.
-        self.memory.erase_where(where)
-        return self._made(gone)
+            if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"older_than must be a timedelta of at least 0, not {shown(older_than)}")
+            now = as_aware(self.now).astimezone(UTC)
+            age = min(older_than, now - datetime.min.replace(tzinfo=UTC))
+            parts += [_UNPINNED, Where("@time", "lt", now - age)]
+        where = AllOf(tuple(parts))
+        found = await self.memory.amemories(where=where)
+        # Merged and forgotten ones are erased too.
+        await self.memory.aerase_where(where)
+        return self._made(sorted(found, key=lambda one: one.time))
 
     async def compress_memories(self, threshold: float = 0.85) -> Compression:
         """Merge fragments that say nearly the same into the one that says most, with the evidence of all.
 
-        ``threshold`` is how alike two must be, above 0 and at most 1. Without labels of its own a memory leaves those of
-        others alone.
+        ``threshold`` is how similar two must be, above 0 and at most 1. A memory without labels does not merge fragments of
+        labelled ones.
         """
         return await self.memory.acompress(threshold=threshold, where=self._owner.unshared)
 
     async def evaluate_importance(self, memory_fragment: T) -> float:
-        """What a fragment is worth, from 0 to 1: by its content, and once stored by its uses and the feedback on it.
+        """The importance of a fragment from 0 to 1: by its content, and once stored by its uses and the feedback on it.
 
-        The importance it was given does not count, and is not changed. Raises ``InvalidInput`` for what is no fragment.
+        Its given importance does not count, and is not changed. Raises ``InvalidInput`` for anything but a fragment.
         """
         check_fragment(memory_fragment)
         try:
@@ -624,9 +579,9 @@ class LongTermMemory(Closing, Memory[T]):
             return importance_of(memory_fragment.raw_observation)
 
     async def feedback(self, memory_fragment: T | int, *, useful: bool) -> T:
-        """Note whether a fragment helped, by itself or by its id: its importance moves. Returns it as it is then.
+        """Note whether a fragment, given itself or by its id, helped; this changes its importance. Returns it then.
 
-        Raises ``NotFound`` for one that is not stored here.
+        Raises ``NotFound`` for a fragment that is not stored here.
         """
         wanted = memory_fragment.id if isinstance(memory_fragment, MemoryFragment) else memory_fragment
         check_count(wanted, "the id of a fragment")

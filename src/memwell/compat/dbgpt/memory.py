@@ -1,6 +1,6 @@
-"""The contract of an agent's memory, and what scores its fragments and concludes from them.
+"""The contract of an agent's memory, and the scorers and extractors it uses.
 
-Everything here is async; each async method has a blocking twin with ``_sync`` behind its name. A model is a memwell
+Everything here is async; each async method has a blocking twin with the suffix ``_sync``. A model is a memwell
 ``ChatModel``, a function from a text to a text (blocking or async), or an object with an async ``generate(request)`` whose
 answer has a ``text``, as DB-GPT's clients have.
 """
@@ -20,10 +20,14 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 from memwell._asyncify import blocking, run_blocking
 from memwell.compat.dbgpt.fragments import (
+    ADD,
+    Discarded,
     DiscardedMemoryFragments,
     InsightMemoryFragment,
     MemoryFragment,
+    Weight,
     WriteOperation,
+    check_fragment,
     check_importance,
 )
 from memwell.compat.dbgpt.messages import ModelMessage
@@ -36,9 +40,17 @@ from memwell.values import shown
 
 T = TypeVar("T", bound=MemoryFragment)
 
+_SETTINGS = (
+    "name",
+    "llm_client",
+    "importance_scorer",
+    "insight_extractor",
+    "_real_memory_fragment_class",
+    "session_id",
+)
 _log = logging.getLogger("memwell.compat.dbgpt")
 _UNSCORED = 5
-"""What a fragment scores when there is no scorer: the middle of 0 to 10."""
+"""The score of a fragment when there is no scorer: the middle of 0 to 10."""
 _HIGHEST = 10.0
 _CONTENT = "{content}"
 _NUMBER = re.compile(r"(?:(?<![\w-])-)?\d+(?:\.\d+)?")
@@ -46,23 +58,23 @@ _ITEM = re.compile(r"\s*(?:\d+\s*[.)、．）]|[-*•])\s*")
 
 
 class InsightExtractor(ABC, Generic[T]):
-    """Concludes something from a fragment."""
+    """Draws insights from a fragment."""
 
     @abstractmethod
     async def extract_insights(self, memory_fragment: T, llm_client: Any = None) -> InsightMemoryFragment[T]:
-        """What can be concluded; it may hold nothing. Whatever this raises reaches the writer of the fragment."""
+        """The insights, possibly none. Errors are passed to the writer of the fragment."""
 
 
 class ImportanceScorer(ABC, Generic[T]):
-    """Says how much a fragment matters."""
+    """Scores how important a fragment is."""
 
     @abstractmethod
     async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
-        """From 0 to 10. Whatever this raises reaches the writer of the fragment."""
+        """From 0 to 10. Errors are passed to the writer of the fragment."""
 
 
 class Memory(ABC, Generic[T]):
-    """What every memory of an agent can do."""
+    """The base of all memories of an agent."""
 
     name: str | None = None
     llm_client: Any = None
@@ -71,15 +83,22 @@ class Memory(ABC, Generic[T]):
     _real_memory_fragment_class: type[T] | None = None
     importance_weight: float = 0.15
     _session_id: str | None = None
+    _parts: tuple[Memory[T], ...] = ()
+    """The memories that this one consists of: they have the same settings and session."""
+    _default_importance_scorer: ImportanceScorer[T] | None = None
+    _default_insight_extractor: InsightExtractor[T] | None = None
+    _default_fragment_class: type[T] | None = None
 
     @property
     def session_id(self) -> str | None:
-        """The session under way: what is kept for good is labelled with it, and only what has it is read; None for all."""
-        return self._session_id
+        """The current session: stored fragments are labelled with it, and only those of it are read; None for all."""
+        return self._parts[-1].session_id if self._parts else self._session_id
 
     @session_id.setter
     def session_id(self, session_id: str | None) -> None:
         self._session_id = session_id
+        for part in self._parts:
+            part.session_id = session_id
 
     def initialize(
         self,
@@ -90,13 +109,16 @@ class Memory(ABC, Generic[T]):
         real_memory_fragment_class: type[T] | None = None,
         session_id: str | None = None,
     ) -> None:
-        """Name the memory's agent and the model, scorer and extractor it asks. What is not given is set to None."""
+        """Name the memory's agent and the model, scorer and extractor it asks. What is not given gets its default."""
         self.name = name
         self.llm_client = llm_client
-        self.importance_scorer = importance_scorer
-        self.insight_extractor = insight_extractor
-        self._real_memory_fragment_class = real_memory_fragment_class
+        self.importance_scorer = importance_scorer or self._default_importance_scorer
+        self.insight_extractor = insight_extractor or self._default_insight_extractor
+        self._real_memory_fragment_class = real_memory_fragment_class or self._default_fragment_class
         self.session_id = session_id
+        settings = (self.importance_scorer, self.insight_extractor, self._real_memory_fragment_class, session_id)
+        for part in self._parts:
+            part.initialize(name, llm_client, *settings)
 
     @abstractmethod
     def structure_clone(self, now: datetime | None = None) -> Self:
@@ -104,23 +126,15 @@ class Memory(ABC, Generic[T]):
 
     def _copy_from(self, memory: Memory[T]) -> None:
         """Take the settings of another memory."""
-        self.name = memory.name
-        self.llm_client = memory.llm_client
-        self.importance_scorer = memory.importance_scorer
-        self.insight_extractor = memory.insight_extractor
-        self._real_memory_fragment_class = memory._real_memory_fragment_class
-        self.session_id = memory.session_id
+        for name in _SETTINGS:
+            setattr(self, name, getattr(memory, name))
 
     @abstractmethod
-    async def write(
-        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Take a fragment in and return what had to go for it, or None."""
+    async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
+        """Store a fragment and return what was discarded for it, or None."""
 
-    async def write_batch(
-        self, memory_fragments: Sequence[T], now: datetime | None = None
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Take fragments in and return all that had to go for them, or None."""
+    async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
+        """Store fragments and return all that was discarded for them, or None."""
         dropped: list[T] = []
         insights: list[InsightMemoryFragment[T]] = []
         for one in memory_fragments:
@@ -131,21 +145,19 @@ class Memory(ABC, Generic[T]):
         return DiscardedMemoryFragments(dropped, insights) if dropped or insights else None
 
     @abstractmethod
-    async def read(
-        self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
-    ) -> list[T]:
+    async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
         """Fragments for an observation. The coefficients weigh recency, similarity and importance in long-term memory."""
 
     async def reflect(self, memory_fragments: list[T]) -> list[T]:
-        """What becomes of fragments when they are thought over. Here: nothing; for subclasses."""
+        """Draw insights from fragments. For subclasses; here it returns the fragments."""
         return memory_fragments
 
     async def handle_duplicated(self, memory_fragments: list[T], new_memory_fragments: list[T]) -> list[T]:
-        """The fragments with the new ones added. One with the id of another takes its place."""
+        """The fragments and the new ones. A new fragment replaces an old one of its id."""
         return list({one.id: one for one in (*memory_fragments, *new_memory_fragments)}.values())
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
-        """The fragments to keep, and those to let go."""
+        """The fragments to keep, and those to discard."""
         return memory_fragments, []
 
     @abstractmethod
@@ -153,25 +165,31 @@ class Memory(ABC, Generic[T]):
         """Empty the memory and return what was in it."""
 
     async def get_insights(self, memory_fragments: Sequence[T]) -> list[InsightMemoryFragment[T]]:
-        """What can be concluded from each fragment, in their order; all are asked for at once.
+        """The insights from each fragment, in their order; the extractor is called for all at once.
 
-        Without an extractor there is nothing. One from which nothing follows has an ``InsightMemoryFragment`` without
-        insights. Raises ``InvalidInput`` when the extractor gives something else.
+        Without an extractor the list is empty. A fragment without insights has an ``InsightMemoryFragment`` that holds
+        none. Raises ``InvalidInput`` when the extractor returns something else.
         """
         if self.insight_extractor is None:
             return []
-        found = await _asked(self.insight_extractor.extract_insights, memory_fragments, self.llm_client)
+        found = await _called(self.insight_extractor.extract_insights, memory_fragments, self.llm_client)
         return [_insight(one, answer) for one, answer in zip(memory_fragments, found, strict=True)]
 
     async def score_memory_importance(self, memory_fragments: Sequence[T]) -> list[float]:
-        """What each fragment is worth, times ``importance_weight``; all are asked for at once.
+        """The score of each fragment, times ``importance_weight``; the scorer is called for all at once.
 
         Without a scorer each scores 5. Raises ``InvalidInput`` for a score that is no finite number.
         """
         if self.importance_scorer is None:
             return [_UNSCORED * self.importance_weight for _ in memory_fragments]
-        scores = await _asked(self.importance_scorer.score_importance, memory_fragments, self.llm_client)
+        scores = await _called(self.importance_scorer.score_importance, memory_fragments, self.llm_client)
         return [check_importance(score, "a score") * self.importance_weight for score in scores]
+
+    async def _importances(self, memory_fragments: Sequence[T]) -> list[float]:
+        """The importance of each fragment: its own, else what the scorer says."""
+        unscored = [one for one in memory_fragments if one.importance is None]
+        scores = iter(await self.score_memory_importance(unscored) if unscored else ())
+        return [next(scores) if one.importance is None else one.importance for one in memory_fragments]
 
     @property
     def real_memory_fragment_class(self) -> type[T]:
@@ -189,6 +207,15 @@ class Memory(ABC, Generic[T]):
     score_memory_importance_sync = blocking(score_memory_importance)
 
 
+class BatchMemory(Memory[T]):
+    """A memory whose ``write`` is a ``write_batch`` of one fragment."""
+
+    async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
+        """Store a fragment as ``write_batch`` does. A recalled fragment (``RETRIEVAL``) is not stored again."""
+        check_fragment(memory_fragment)
+        return None if op == WriteOperation.RETRIEVAL else await self.write_batch([memory_fragment], now)
+
+
 def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
     if answer is None:
         return InsightMemoryFragment(fragment, [])
@@ -197,18 +224,18 @@ def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
     return cast("InsightMemoryFragment[T]", answer)
 
 
-async def _asked(call: Callable[[T, Any], Any], fragments: Sequence[T], llm_client: Any) -> list[Any]:
+async def _called(call: Callable[[T, Any], Any], fragments: Sequence[T], llm_client: Any) -> list[Any]:
     tasks = [asyncio.ensure_future(_answer(call, one, llm_client)) for one in fragments]
     try:
         return await asyncio.gather(*tasks)
     finally:
-        # When one failed, the answers of the others are not needed any more.
+        # When one failed, the others are not needed.
         for task in tasks:
             task.cancel()
 
 
 async def _answer(call: Callable[[T, Any], Any], fragment: T, llm_client: Any) -> Any:
-    # A scorer written as a plain function is as good.
+    # A scorer may be a plain function.
     answer = call(fragment, llm_client)
     return await answer if inspect.isawaitable(answer) else answer
 
@@ -227,7 +254,7 @@ def as_core_embedder(embeddings: Any) -> Embedder:
     if isinstance(embeddings, Embedder) or not callable(documents):
         return as_embedder(embeddings)
     model = getattr(embeddings, "model_name", None) or getattr(embeddings, "model", "")
-    # Stored vectors are known by the name: two models of one class must not share it.
+    # Stored vectors are labelled with the name: two models of one class must not share it.
     return as_embedder(documents, name=f"{type(embeddings).__qualname__} {model}".strip())
 
 
@@ -240,7 +267,7 @@ class ContentImportanceScorer(ImportanceScorer[T]):
 
 @dataclass
 class ModelRequest:
-    """What a model is asked."""
+    """A request to a model."""
 
     model: str
     messages: list[ModelMessage]
@@ -270,9 +297,9 @@ class ModelRequest:
 
 
 class BaseLLMCaller:
-    """Asks a model. ``prompt`` is the question, with ``{content}`` where the text goes; ``model`` names one of several.
+    """Calls a model. ``prompt`` has ``{content}`` where the text goes; ``model`` names one of several.
 
-    ``llm_client`` is asked when a call brings no other. Raises ``InvalidInput`` for a prompt without ``{content}``.
+    ``llm_client`` is used when a call names no other. Raises ``InvalidInput`` for a prompt without ``{content}``.
     """
 
     prompt: str = _CONTENT
@@ -303,7 +330,7 @@ class BaseLLMCaller:
         except MemwellError:
             raise
         except Exception as error:
-            # A stranger's code may raise anything, and one failing model must look like any other.
+            # A client may raise anything; callers handle one error for all of them.
             raise ModelError(f"the model failed: {type(error).__name__}: {shown(str(error))}") from error
         if not isinstance(answer, str):
             raise BadModelOutput(f"the model did not answer in text: {shown(answer)}")
@@ -320,7 +347,7 @@ class BaseLLMCaller:
             return output.text
         if not callable(client):
             raise InvalidInput(f"a model must be a ChatModel, a function or have 'generate', not {shown(client)}")
-        # A blocking function would hold up everything else in this loop.
+        # A blocking function would block the event loop.
         answer = client(text) if inspect.iscoroutinefunction(client) else await run_blocking(partial(client, text))
         return await answer if inspect.isawaitable(answer) else answer
 

@@ -1,4 +1,4 @@
-"""Messages: their pieces, the four kinds of a conversation, the form a model gets, and the form a log keeps."""
+"""Messages: their pieces, the four kinds of a conversation, the form for models, and the form in a log."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import base64
 import binascii
 import copy
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
@@ -24,7 +23,7 @@ _TYPES = ("text", "thinking", "image", "audio", "video")
 
 @dataclass(slots=True)
 class MediaObject:
-    """The data, and how it is given: ``text``, ``url``, ``base64`` or ``binary``, with ``@image/png`` behind if known."""
+    """The data, and how it is given: ``text``, ``url``, ``base64`` or ``binary``, followed by ``@image/png`` if known."""
 
     data: str | bytes
     format: str = "text"
@@ -53,7 +52,7 @@ class MediaContent:
 
     @classmethod
     def parse_content(cls, content: Any) -> Any:
-        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for what is neither."""
+        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for anything else."""
         return [_piece(one) for one in cast("list[Any]", content)] if isinstance(content, list) else _piece(content)
 
     def get_text(self) -> str:
@@ -101,11 +100,11 @@ class MediaContent:
 
 
 MessageContent: TypeAlias = str | list[MediaContent]
-"""What a message says: text, or pieces."""
+"""The content of a message: text, or pieces."""
 
 
 def storable_content(value: Any) -> MessageContent:
-    """A content that any store can keep. Raises ``InvalidInput`` for what is none, and for NUL and lone surrogates."""
+    """A content that any store accepts. Raises ``InvalidInput`` for anything else, and for NUL and lone surrogates."""
     content = _as_content(value)
     if isinstance(content, str):
         return check_text(content, "a message's content")
@@ -144,9 +143,7 @@ def _piece(value: Any) -> MediaContent:
 
 def _piece_from_openai(item: Any) -> MediaContent | None:
     match item:
-        case str() as text:
-            return MediaContent.build_text(text)
-        case {"type": "text", "text": str(text)}:
+        case str(text) | {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
             return MediaContent.build_text(text)
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return MediaContent(MediaObject(url, "url"), "image")
@@ -188,11 +185,16 @@ def _piece_to_openai(piece: MediaContent, names: Mapping[str, str]) -> dict[str,
 
 
 @dataclass
-class BaseMessage(ABC):
-    """A message: what it says, its place in the conversation and the round it belongs to.
+class BaseMessage:
+    """A message: its content, its place in the conversation and its round.
 
     Raises ``InvalidInput`` for a content that is neither text nor a list of pieces, and for places that are no counts.
     """
+
+    type: ClassVar[str] = ""
+    """The kind of message: ``human``, ``ai``, ``system`` or ``view``."""
+    pass_to_model: ClassVar[bool] = True
+    """Whether models get the message."""
 
     content: MessageContent
     index: int = 0
@@ -206,18 +208,8 @@ class BaseMessage(ABC):
         if not isinstance(self.additional_kwargs, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a message's additional_kwargs must be a dict, not {shown(self.additional_kwargs)}")
 
-    @property
-    @abstractmethod
-    def type(self) -> str:
-        """The kind of message: ``human``, ``ai``, ``system`` or ``view``."""
-
-    @property
-    def pass_to_model(self) -> bool:
-        """Whether a model gets to see it."""
-        return True
-
     def to_dict(self) -> dict[str, Any]:
-        """The message as plain data; ``message_from_dict`` makes it again."""
+        """The message as plain data; ``message_from_dict`` reads it."""
         values = {name: getattr(self, name) for name in _field_names(type(self))}
         values["content"] = _plain_content(self.content)
         values["additional_kwargs"] = copy.deepcopy(self.additional_kwargs)
@@ -266,63 +258,43 @@ class BaseMessage(ABC):
 
 @dataclass
 class HumanMessage(BaseMessage):
-    """What a person said."""
+    """A message of a person."""
 
+    type = "human"
     example: bool = False
-
-    @property
-    def type(self) -> str:
-        return "human"
 
 
 @dataclass
 class AIMessage(BaseMessage):
-    """What a model said."""
+    """A message of a model."""
 
+    type = "ai"
     example: bool = False
-
-    @property
-    def type(self) -> str:
-        return "ai"
 
 
 @dataclass
 class ViewMessage(BaseMessage):
-    """What is shown to people and never passed to a model."""
+    """A message that is shown to people and never passed to a model."""
 
+    type = "view"
+    pass_to_model = False
     example: bool = False
-
-    @property
-    def type(self) -> str:
-        return "view"
-
-    @property
-    def pass_to_model(self) -> bool:
-        return False
 
 
 @dataclass
 class SystemMessage(BaseMessage):
     """An instruction."""
 
-    @property
-    def type(self) -> str:
-        return "system"
+    type = "system"
 
 
-_CLASSES: Mapping[str, type[BaseMessage]] = {
-    "human": HumanMessage,
-    "ai": AIMessage,
-    "system": SystemMessage,
-    "view": ViewMessage,
-}
+_CLASSES = {cls.type: cls for cls in (HumanMessage, AIMessage, SystemMessage, ViewMessage)}
 
 
 def _class_of(kind: object) -> type[BaseMessage]:
-    found = _CLASSES.get(kind) if isinstance(kind, str) else None
-    if found is None:
+    if not isinstance(kind, str) or kind not in _CLASSES:
         raise InvalidInput(f"Got unexpected type: {shown(kind)}")
-    return found
+    return _CLASSES[kind]
 
 
 @functools.cache
@@ -367,7 +339,7 @@ def _markdown(piece: MediaContent, replace_url: Callable[[str], str]) -> str:
 
 
 class ModelMessageRoleType:
-    """The roles."""
+    """The roles of messages for a model."""
 
     SYSTEM: Final = "system"
     HUMAN: Final = "human"
@@ -392,7 +364,7 @@ class ModelMessage:
 
     @property
     def pass_to_model(self) -> bool:
-        """Whether a model gets to see it."""
+        """Whether models get the message."""
         return self.role in _TO_OPENAI
 
     def to_dict(self) -> dict[str, Any]:
@@ -449,7 +421,7 @@ class ModelMessage:
 
     @staticmethod
     def build_human_message(content: MessageContent) -> ModelMessage:
-        """What a person says."""
+        """A message of a person."""
         return ModelMessage(ModelMessageRoleType.HUMAN, content)
 
     @staticmethod
@@ -472,7 +444,7 @@ class ModelMessage:
 
     @staticmethod
     def parse_user_message(messages: Sequence[ModelMessage]) -> MessageContent:
-        """What the user said last. Raises ``InvalidInput`` when the user said nothing."""
+        """The last message of the user. Raises ``InvalidInput`` when the user said nothing."""
         for one in reversed(messages):
             if one.role == ModelMessageRoleType.HUMAN and one.content:
                 return one.content
@@ -482,7 +454,7 @@ class ModelMessage:
 def parse_model_messages(
     messages: Sequence[ModelMessage],
 ) -> tuple[MessageContent, list[MessageContent], list[list[MessageContent]]]:
-    """What the user asks, the instructions, and the pairs of question and answer before.
+    """The user's question, the instructions, and the earlier pairs of question and answer.
 
     A question without an answer, or an answer without a question, is in no pair. Raises ``InvalidInput`` when the last
     message is not the user's.
@@ -503,31 +475,18 @@ def _messages_from_openai(message: Mapping[str, Any]) -> list[ModelMessage]:
     name, content = message.get("role"), message.get("content")
     role = _FROM_OPENAI.get(name) if isinstance(name, str) else None
     if role is None:
-        known = name in ("function", "tool")
-        raise InvalidInput(
-            f"{str(name).title()} role is not supported in ModelMessage format" if known else f"Unknown role: {name}"
-        )
+        raise InvalidInput(f"ModelMessage has no role {shown(name)}; it has {', '.join(_FROM_OPENAI)}")
     if isinstance(content, str):
         return [ModelMessage(role, content)]
     if not isinstance(content, Iterable):
         raise InvalidInput(f"Unknown content type: {shown(message)} of {role} message")
-    given = [_refusal(one) for one in cast("Iterable[Any]", content)]
-    pieces = MediaContent.parse_chat_completion_message({"content": given})
+    pieces = MediaContent.parse_chat_completion_message({"content": list(cast("Iterable[Any]", content))})
     if all(one.type == "text" for one in pieces):
         return [ModelMessage(role, one.get_text()) for one in pieces]
     return [ModelMessage(role, list(pieces))]
 
 
-def _refusal(item: Any) -> Any:
-    """A refusal is what the assistant said; anything else as it is."""
-    match item:
-        case {"type": "refusal", "refusal": str(text)}:
-            return text
-        case _:
-            return item
-
-
-# Messages of a log. What a log's message has no place for travels in its metadata under ``dbgpt``.
+# Messages of a log. Fields that a log's message does not have are in its metadata under ``dbgpt``.
 
 _MARK = "dbgpt"
 _OPAQUE = "dbgpt.media"
@@ -538,7 +497,7 @@ _CLASS_OF_ROLE: Mapping[Role, type[BaseMessage]] = {
     Role.AI: AIMessage,
     Role.SYSTEM: SystemMessage,
     Role.VIEW: ViewMessage,
-    # What a tool says is on the model's side of the conversation; taken for the user's it would be answered.
+    # A tool's result is on the model's side of the conversation; as a user's message it would be answered.
     Role.TOOL: AIMessage,
     Role.FUNCTION: AIMessage,
 }
@@ -547,7 +506,7 @@ _CLASS_OF_ROLE: Mapping[Role, type[BaseMessage]] = {
 def to_core(message: BaseMessage) -> Message:
     """The message for a log. Raises ``InvalidInput`` for a kind that is none of the four."""
     _class_of(message.type)
-    # The log counts rounds of its own, from what is said; those of this vocabulary are declared, and may differ.
+    # The log counts rounds by itself; those of DB-GPT are declared, and may differ.
     rest: dict[str, Any] = {"round_index": message.round_index}
     if message.additional_kwargs:
         rest["additional_kwargs"] = message.additional_kwargs
@@ -594,7 +553,7 @@ def _part(piece: MediaContent) -> Part:
 
 
 def _from_base64(text: str | bytes) -> bytes | None:
-    """The bytes, if just the same text can be made of them again."""
+    """The bytes, if encoding them gives the same text; else None."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -605,7 +564,7 @@ def _from_base64(text: str | bytes) -> bytes | None:
 def _content_of(message: Message, formats: object) -> MessageContent:
     parts = message.parts
     forms = [str(one).partition(":") for one in cast("list[object]", formats)] if isinstance(formats, list) else None
-    # Another program may have changed the content since; then it is read as if it had never been written here.
+    # Another program may have changed the content since; then the stored formats do not apply.
     if forms is not None and [_type_of(part) for part in parts] == [kind for kind, _, _ in forms]:
         return _pieces(parts, [form for _, _, form in forms])
     if len(parts) == 1 and type(parts[0]) is Text:
@@ -616,7 +575,7 @@ def _content_of(message: Message, formats: object) -> MessageContent:
 
 
 def _type_of(part: Part) -> str | None:
-    """The type of piece that a part is; None for what is none."""
+    """The type of the piece for a part; None if there is none."""
     if isinstance(part, Text):
         return "text"
     return str(part.data.get("type")) if isinstance(part, Opaque) else _TYPE_OF.get(cast("type[Media]", type(part)))
@@ -628,7 +587,7 @@ def _pieces(parts: Sequence[Part], forms: Sequence[str]) -> list[MediaContent]:
 
 
 def _piece_of(part: Part, form: str) -> MediaContent | None:
-    """A part as a piece, in the form it was given if it still has that; None for what is no content."""
+    """A part as a piece, in its original form if possible; None for what is no content."""
     match part:
         case Text() | ToolResult():
             return MediaContent(MediaObject(part.text, form or "text"))

@@ -1,8 +1,9 @@
-"""Memories in this process: what is perceived, what is in mind, and a mind in which what comes up again grows strong."""
+"""Memories in this process: a sensory buffer, a short-term memory, and one that merges fragments which keep coming up."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -16,8 +17,11 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from memwell._asyncify import run_blocking
 from memwell.compat.dbgpt.fragments import (
+    ADD,
+    Discarded,
     DiscardedMemoryFragments,
     MemoryFragment,
+    Weight,
     WriteOperation,
     check_embedding,
     check_fragment,
@@ -38,7 +42,7 @@ class BufferedMemory(Memory[T]):
     """Fragments in the order they were written, each id once. Raises ``InvalidInput`` for a size below 0."""
 
     _state: ClassVar[tuple[str, ...]] = ("_fragments",)
-    """The attributes that a write replaces, and that one that fails puts back."""
+    """The attributes that a write replaces, and that a failed write restores."""
 
     def __init__(self, buffer_size: int) -> None:
         self._buffer_size = check_count(buffer_size, "buffer_size")
@@ -53,11 +57,19 @@ class BufferedMemory(Memory[T]):
         # An empty memory is a memory: `memory or default` must not throw it away.
         return True
 
+    def structure_clone(self, now: datetime | None = None) -> Self:
+        """An empty memory of the same settings."""
+        clone = copy.copy(self)
+        clone._lock, clone._holder = threading.Lock(), None
+        for name in self._state:
+            setattr(clone, name, type(getattr(self, name))())
+        return clone
+
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[None]:
-        """Let one writer in at a time, over tasks, threads and event loops. A body that raises changes nothing.
+        """Lock the memory for one writer, over tasks, threads and event loops. A body that raises changes nothing.
 
-        A writer may enter again: what it calls belongs to the same write.
+        The lock is re-entrant: what a writer calls belongs to the same write.
         """
         outer = _writes.get()
         # A task that was started inside a write may outlive it; then the holder is another.
@@ -80,17 +92,13 @@ class BufferedMemory(Memory[T]):
             self._lock.release()
             _writes.reset(token)
 
-    async def write_batch(
-        self, memory_fragments: Sequence[T], now: datetime | None = None
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Take fragments in, all or none, and return all that had to go for them, or None."""
+    async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
+        """Store fragments, all or none, and return all that was discarded for them, or None."""
         async with self.writing():
             return await super().write_batch(memory_fragments, now)
 
-    async def read(
-        self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
-    ) -> list[T]:
-        """All fragments, oldest first, whatever is asked."""
+    async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
+        """All fragments, oldest first, whatever the observation."""
         return list(self._fragments)
 
     async def clear(self) -> list[T]:
@@ -98,7 +106,7 @@ class BufferedMemory(Memory[T]):
         return await self.take_out(lambda _: True)
 
     async def take_out(self, wanted: Callable[[T], bool]) -> list[T]:
-        """Take out the fragments that are wanted, and return them, oldest first."""
+        """Remove the wanted fragments and return them, oldest first."""
         async with self.writing():
             taken = [one for one in self._fragments if wanted(one)]
             ids = {one.id for one in taken}
@@ -112,11 +120,11 @@ class BufferedMemory(Memory[T]):
 
 
 class SensoryMemory(BufferedMemory[T]):
-    """What an agent perceives: a buffer that is emptied whole when it overflows, and then every fragment in it is scored.
+    """The sensory buffer. When it overflows it is emptied, and every fragment in it is scored.
 
     Those of at least ``threshold_to_short_term`` get their score as importance and are handed on; the others are dropped.
-    A fragment that has an importance is not scored: that is its score, and it keeps it. Raises ``InvalidInput``
-    for a size below 0.
+    A fragment that has an importance is not scored: its importance counts as its score. Raises ``InvalidInput`` for a size
+    below 0.
     """
 
     importance_weight: float = 0.9
@@ -125,20 +133,10 @@ class SensoryMemory(BufferedMemory[T]):
     def __init__(self, buffer_size: int = 0) -> None:
         super().__init__(buffer_size)
 
-    def structure_clone(self, now: datetime | None = None) -> Self:
-        """An empty one of the same size and settings."""
-        clone = type(self)(buffer_size=self._buffer_size)
-        clone._copy_from(self)
-        clone.importance_weight = self.importance_weight
-        clone.threshold_to_short_term = self.threshold_to_short_term
-        return clone
+    async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
+        """Store a fragment and return those that matter enough when the buffer overflows, or None.
 
-    async def write(
-        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Take a fragment in and return those that mattered when the buffer ran over, or None.
-
-        What was only recalled (``RETRIEVAL``) is not perceived again. Raises ``InvalidInput`` for what is no fragment.
+        A recalled fragment (``RETRIEVAL``) is not stored again. Raises ``InvalidInput`` for anything but a fragment.
         """
         self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
@@ -152,40 +150,27 @@ class SensoryMemory(BufferedMemory[T]):
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
         """Nothing to keep, and those that matter enough, with their score as importance."""
-        unweighed = [one for one in memory_fragments if one.importance is None]
-        scores = await self.score_memory_importance(unweighed) if unweighed else []
-        worth = {id(one): score for one, score in zip(unweighed, scores, strict=True)}
-        mattering: list[T] = []
-        for one in memory_fragments:
-            score = worth.get(id(one), one.importance)
-            if score is not None and score >= self.threshold_to_short_term:
-                one.update_importance(score)
-                mattering.append(one)
-        return [], mattering
+        scores = await self._importances(memory_fragments)
+        kept = [pair for pair in zip(memory_fragments, scores, strict=True) if pair[1] >= self.threshold_to_short_term]
+        for one, score in kept:
+            one.update_importance(score)
+        return [], [one for one, _ in kept]
 
 
 class ShortTermMemory(BufferedMemory[T]):
-    """What an agent has in mind: the last ``buffer_size`` fragments. One whose id is held takes the place of the old one.
+    """The last ``buffer_size`` fragments. A fragment whose id is held replaces the old one.
 
-    What no longer fits is returned, oldest first, with what the extractor concludes from it. Raises ``InvalidInput`` for a
-    size below 0.
+    What no longer fits is returned, oldest first, with the insights of the extractor. Raises ``InvalidInput`` for a size
+    below 0.
     """
 
     def __init__(self, buffer_size: int = 5) -> None:
         super().__init__(buffer_size)
 
-    def structure_clone(self, now: datetime | None = None) -> Self:
-        """An empty one of the same size and settings."""
-        clone = type(self)(buffer_size=self._buffer_size)
-        clone._copy_from(self)
-        return clone
+    async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
+        """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored.
 
-    async def write(
-        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
-    ) -> DiscardedMemoryFragments[T] | None:
-        """Take a fragment in and return what had to go for it, or None. What was only recalled is not taken in.
-
-        Raises ``InvalidInput`` for what is no fragment.
+        Raises ``InvalidInput`` for anything but a fragment.
         """
         self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
@@ -195,12 +180,12 @@ class ShortTermMemory(BufferedMemory[T]):
             transferred = await self.transfer_to_long_term(memory_fragment)
             self._fragments, dropped = await self.handle_overflow(self._fragments)
         moved = transferred or DiscardedMemoryFragments[T]([])
-        # Both may let go of a fragment; it is handed on once.
+        # Both may discard a fragment; it is handed on once.
         handed = list({one.id: one for one in (*moved.discarded_memory_fragments, *dropped)}.values())
         return DiscardedMemoryFragments(handed, moved.discarded_insights) if handed else None
 
     async def transfer_to_long_term(self, memory_fragment: T) -> DiscardedMemoryFragments[T] | None:
-        """Take the oldest fragments out as far as there are too many, and return them with their insights, or None.
+        """Remove the oldest fragments while there are too many, and return them with their insights, or None.
 
         A subclass that replaces it finds the fragments, the new one among them, in ``self._fragments``.
         """
@@ -219,13 +204,13 @@ class ShortTermMemory(BufferedMemory[T]):
 
 
 class EnhancedShortTermMemory(ShortTermMemory[T]):
-    """A mind in which every write is compared with what is held; what is alike strengthens it.
+    """A short-term memory that compares every write with what it holds; a similar fragment strengthens the held one.
 
-    Alike is a ``sigmoid(cosine)`` of at least ``enhance_similarity_threshold``. A fragment strengthened
+    Similar means a ``sigmoid(cosine)`` of at least ``enhance_similarity_threshold``. A fragment strengthened
     ``enhance_threshold`` times leaves, merged with what strengthened it. When there are too many, the least important goes,
     of those the least strengthened, of those the oldest; never the newest. All that leaves is handed on. ``embeddings`` is
-    an ``Embedder``, a function of texts, or an object with ``embed_documents``. Raises ``InvalidInput`` for settings that
-    are no such numbers.
+    an ``Embedder``, a function of texts, or an object with ``embed_documents``; ``executor`` is not used. Raises
+    ``InvalidInput`` for bad settings.
     """
 
     _state: ClassVar[tuple[str, ...]] = ("_fragments", "_enhancers")
@@ -239,26 +224,12 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         enhance_threshold: int = 3,
     ) -> None:
         super().__init__(buffer_size)
-        self._embeddings = embeddings
         self._embedder = as_core_embedder(embeddings)
-        self._executor = executor
         self.enhance_similarity_threshold = check_importance(
             enhance_similarity_threshold, "enhance_similarity_threshold"
         )
         self.enhance_threshold = check_count(enhance_threshold, "enhance_threshold", least=1)
         self._enhancers: dict[int, tuple[T, ...]] = {}
-
-    def structure_clone(self, now: datetime | None = None) -> Self:
-        """An empty one of the same settings."""
-        clone = type(self)(
-            embeddings=self._embeddings,
-            executor=self._executor,
-            buffer_size=self._buffer_size,
-            enhance_similarity_threshold=self.enhance_similarity_threshold,
-            enhance_threshold=self.enhance_threshold,
-        )
-        clone._copy_from(self)
-        return clone
 
     @property
     def short_embeddings(self) -> list[list[float]]:
@@ -272,16 +243,16 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
 
     @property
     def enhance_memories(self) -> list[list[T]]:
-        """What strengthened each fragment held, oldest first."""
+        """The fragments that strengthened each held one, oldest first."""
         return [list(self._enhancers.get(one.id, ())) for one in self._fragments]
 
     async def write(
-        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
+        self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD
     ) -> DiscardedMemoryFragments[T]:
-        """Take a fragment in and return what left, with insights; it may be nothing.
+        """Store a fragment and return what was discarded, with insights; it may be nothing.
 
-        What was only recalled (``RETRIEVAL``) strengthens what is like it, and is not taken in. The fragment gets its
-        vector. Raises ``InvalidInput`` for what is no fragment, and whatever the embeddings raise.
+        A recalled fragment (``RETRIEVAL``) strengthens similar ones, and is not stored. The fragment gets its
+        vector. Raises ``InvalidInput`` for anything but a fragment, and whatever the embeddings raise.
         """
         self._checked(memory_fragment, now)
         vector = await self._vector_of(memory_fragment)
@@ -301,7 +272,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         )
 
     async def transfer_to_long_term(self, memory_fragment: T) -> DiscardedMemoryFragments[T] | None:
-        """Take out what is strong enough, each merged with what strengthened it, and return it with its insights."""
+        """Remove what is strong enough, each merged with what strengthened it, and return it with its insights."""
         strong = [one for one in self._fragments if self._strength(one) >= self.enhance_threshold]
         merged: list[T] = []
         for one in strong:
@@ -313,7 +284,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         return DiscardedMemoryFragments(merged, insights)
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
-        """Those to keep, and those that go: the least important, but never the last of the list."""
+        """The fragments to keep, and those to discard: the least important, but never the last of the list."""
         over = max(len(memory_fragments) - self._buffer_size, 0)
         by_worth = sorted(memory_fragments[:-1], key=lambda one: (one.importance or 0.0, self._strength(one)))
         going = {one.id for one in [*by_worth, *memory_fragments[-1:]][:over]}
@@ -321,7 +292,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         return [one for one in memory_fragments if one.id not in going], dropped
 
     async def take_out(self, wanted: Callable[[T], bool]) -> list[T]:
-        """Take out the fragments that are wanted with what is known of them, and return them, oldest first."""
+        """Remove the wanted fragments with their enhancers, and return them, oldest first."""
         async with self.writing():
             taken = await super().take_out(wanted)
             self._forget(taken)
@@ -331,15 +302,16 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         return len(self._enhancers.get(fragment.id, ()))
 
     def _strengthen(self, fragment: T, vector: list[float]) -> None:
-        """Note for everything held whether the fragment is like it."""
+        """Add the fragment to the enhancers of every similar one."""
         enhancers: dict[int, tuple[T, ...]] = {}
         for one in self._fragments:
-            is_alike = one.id != fragment.id and self._is_alike(one.embeddings or [], vector)
-            enhancers[one.id] = (*self._enhancers.get(one.id, ()), *([fragment] if is_alike else []))
+            similarity = 1.0 / (1.0 + math.exp(-_cosine(one.embeddings or [], vector)))
+            is_similar = one.id != fragment.id and similarity >= self.enhance_similarity_threshold
+            enhancers[one.id] = (*self._enhancers.get(one.id, ()), *([fragment] if is_similar else []))
         self._enhancers = enhancers
 
     def _forget(self, dropped: Sequence[T]) -> None:
-        """Forget what is known of fragments; what they had strengthened is weaker again."""
+        """Remove fragments from all enhancers."""
         gone = {one.id for one in dropped}
         self._enhancers = {
             key: tuple(one for one in enhancers if one.id not in gone)
@@ -347,19 +319,13 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
             if key not in gone
         }
 
-    def _is_alike(self, one: Sequence[float], other: Sequence[float]) -> bool:
-        # Vectors of different sizes are of different models.
-        near = _cosine(one, other) if len(one) == len(other) else 0.0
-        return 1.0 / (1.0 + math.exp(-near)) >= self.enhance_similarity_threshold
-
     async def _vector_of(self, fragment: T) -> list[float]:
         """The vector of a fragment, as it calculates it. Raises ``ModelError`` or ``BadModelOutput``."""
-        calculate = partial(fragment.calculate_current_embeddings, lambda texts: self._embedder.embed(texts).tolist())
-        if self._executor is None:
-            return check_embedding(await run_blocking(calculate))
-        return check_embedding(await asyncio.get_running_loop().run_in_executor(self._executor, calculate))
+        embed = partial(fragment.calculate_current_embeddings, lambda texts: self._embedder.embed(texts).tolist())
+        return check_embedding(await run_blocking(embed))
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     lengths = math.hypot(*one) * math.hypot(*other)
-    return sum(map(mul, one, other)) / lengths if lengths else 0.0
+    # Vectors of different sizes are of different models.
+    return sum(map(mul, one, other)) / lengths if lengths and len(one) == len(other) else 0.0

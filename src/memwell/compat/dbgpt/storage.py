@@ -1,4 +1,4 @@
-"""Items that are saved, loaded, found by conditions and deleted: the contract of a storage, and storages over any backend.
+"""Storages of items: their contract, serializers, and an implementation over any backend.
 
 An item is written as the fields of its ``to_dict`` and made again by its constructor. The reader always names the class:
 stored bytes never decide which class they become.
@@ -11,14 +11,14 @@ import binascii
 import functools
 import inspect
 import json
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import msgspec
 
@@ -31,7 +31,7 @@ from memwell.storage.arguments import MAX_LIMIT
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
-from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, shown
+from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_json, shown
 
 _CLASS = "@class"
 """The field that holds the name of an item's class; no parameter has such a name."""
@@ -39,14 +39,13 @@ _BYTES = "@serialized"
 """The field that holds what another serializer than JSON's wrote; no parameter has such a name."""
 _BLOCK = 256
 _MISSING = object()
-_INT64 = range(-(2**63), 2**63)
-_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_SCALARS = (str, int, float, bool, type(None))
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
-"""What a constructor raises when it is called with fields that are not its own."""
+"""The errors of a constructor that is called with wrong fields."""
 
 
 class StorageError(MemwellError):
-    """A call breaks the contract of a storage: an item is there already, has no identifier, or cannot be used.
+    """A call breaks the contract of a storage: an item exists already, has no identifier, or cannot be stored.
 
     Nothing was stored. ``message`` says what is wrong.
     """
@@ -60,7 +59,7 @@ class StorageError(MemwellError):
 
 
 class Serializable(ABC):
-    """An object that can be written as bytes. The keys of ``to_dict`` are the parameters of the constructor."""
+    """An object that can be serialised. The keys of ``to_dict`` are the parameters of the constructor."""
 
     _serializer: Serializer | None = None
 
@@ -97,23 +96,36 @@ class Serializer(ABC):
 
 
 class JsonSerializer(Serializer):
-    """JSON in UTF-8, every character as it is."""
+    """JSON in UTF-8, without escapes."""
+
+    def _encode(self, fields: Any) -> bytes:
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
+
+    def _decode(self, data: bytes) -> Any:
+        return msgspec.json.decode(data)
 
     def serialize(self, obj: Serializable) -> bytes:
-        return _encoded(obj, lambda fields: _as_json(fields).encode())
+        try:
+            return self._encode(obj.to_dict())
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise StorageError(f"a {type(obj).__name__} cannot be written: {error}") from error
 
     def deserialize(self, data: bytes, cls: type[S]) -> S:
-        return _decoded(data, cls, self, msgspec.json.decode)
+        try:
+            fields = self._decode(data)
+        except (msgspec.DecodeError, UnicodeError, TypeError, ValueError, RecursionError) as error:
+            raise StorageError(f"these bytes are no {cls.__name__}: {error}") from error
+        return made_from(fields, cls, self)
 
 
-class MsgpackSerializer(Serializer):
+class MsgpackSerializer(JsonSerializer):
     """MessagePack: smaller than JSON, and it keeps bytes and times with a zone as they are."""
 
-    def serialize(self, obj: Serializable) -> bytes:
-        return _encoded(obj, msgspec.msgpack.encode)
+    def _encode(self, fields: Any) -> bytes:
+        return msgspec.msgpack.encode(fields)
 
-    def deserialize(self, data: bytes, cls: type[S]) -> S:
-        return _decoded(data, cls, self, msgspec.msgpack.decode)
+    def _decode(self, data: bytes) -> Any:
+        return msgspec.msgpack.decode(data)
 
 
 class JsonSerializable(Serializable):
@@ -135,29 +147,14 @@ def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
     return made
 
 
-def _encoded(obj: Serializable, encode: Callable[[Any], bytes]) -> bytes:
-    try:
-        return encode(obj.to_dict())
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise StorageError(f"a {type(obj).__name__} cannot be written: {error}") from error
-
-
-def _decoded(data: bytes, cls: type[S], serializer: Serializer, decode: Callable[[bytes], Any]) -> S:
-    try:
-        fields = decode(data)
-    except (msgspec.DecodeError, UnicodeError, TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"these bytes are no {cls.__name__}: {error}") from error
-    return made_from(fields, cls, serializer)
-
-
 # The contract
 
 
 class ResourceIdentifier(Serializable):
     """The name of an item. Two that have the same text are equal."""
 
-    kept_as: ClassVar[RowsMaker | None] = None
-    """Where a storage over a backend keeps what this names, when it is not among the other items."""
+    kept_as: ClassVar[type[ItemRows] | None] = None
+    """How a storage over a backend stores what this names, if not as the other items."""
 
     @property
     @abstractmethod
@@ -172,10 +169,10 @@ class ResourceIdentifier(Serializable):
 
 
 class StorageItem(Serializable):
-    """What a storage keeps. It is written by ``to_dict`` and made again by its constructor from the same fields."""
+    """An item of a storage. It is written by ``to_dict`` and read by its constructor from the same fields."""
 
-    kept_as: ClassVar[RowsMaker | None] = None
-    """Where a storage over a backend keeps such items, when it is not among the others."""
+    kept_as: ClassVar[type[ItemRows] | None] = None
+    """How a storage over a backend stores such items, if not as the others."""
 
     @property
     @abstractmethod
@@ -184,10 +181,10 @@ class StorageItem(Serializable):
 
     @abstractmethod
     def merge(self, other: StorageItem) -> None:
-        """Take over what ``other`` holds."""
+        """Become a copy of ``other``."""
 
     def found_in(self, storage: BackendStorage[Any]) -> None:
-        """Called by a storage over a backend for each item that it loads or finds; for subclasses."""
+        """Called by a ``BackendStorage`` for each item that it loads or finds. For subclasses."""
 
 
 ID = TypeVar("ID", bound=ResourceIdentifier)
@@ -195,40 +192,31 @@ T = TypeVar("T", bound=StorageItem)
 TDataRepresentation = TypeVar("TDataRepresentation")
 
 
-class StorageItemAdapter(ABC, Generic[T, TDataRepresentation]):
-    """Translates items to the form a storage keeps, and back."""
+class StorageItemAdapter(Generic[T, TDataRepresentation]):
+    """Translates items to the form in a storage, and back. A subclass overrides both translations."""
 
-    @abstractmethod
     def to_storage_format(self, item: T) -> TDataRepresentation:
         """The item in the storage's form."""
+        return cast(Any, item)
 
-    @abstractmethod
     def from_storage_format(self, data: TDataRepresentation) -> T:
         """The item that was stored."""
+        return cast(Any, data)
 
-    @abstractmethod
     def get_query_for_identifier(
         self, storage_format: type[TDataRepresentation], resource_id: ResourceIdentifier, **kwargs: Any
     ) -> Any:
-        """How the storage finds what ``resource_id`` names; for storages that ask in a language of their own."""
+        """The query for ``resource_id``, for storages with a query language of their own."""
+        return True
 
 
 class DefaultStorageItemAdapter(StorageItemAdapter[T, T]):
     """Changes nothing."""
 
-    def to_storage_format(self, item: T) -> T:
-        return item
-
-    def from_storage_format(self, data: T) -> T:
-        return data
-
-    def get_query_for_identifier(self, storage_format: type[T], resource_id: ResourceIdentifier, **kwargs: Any) -> bool:
-        return True
-
 
 @dataclass(slots=True)
 class QuerySpec:
-    """What to look for: attributes and the values they must equal, how many at most, and how many to leave out first."""
+    """A query: attributes and the values they must equal, and which of the matching items to return."""
 
     conditions: dict[str, Any]
     limit: int | None = None
@@ -237,7 +225,7 @@ class QuerySpec:
 
 @dataclass(slots=True)
 class PaginationResult(Generic[TDataRepresentation]):
-    """One page of what was found. Pages count from 1."""
+    """One page of the found items. Pages count from 1."""
 
     items: list[TDataRepresentation]
     total_count: int
@@ -256,9 +244,9 @@ class PaginationResult(Generic[TDataRepresentation]):
 
 
 class StorageInterface(ABC, Generic[T, TDataRepresentation]):
-    """Where items are kept. A subclass gives the seven abstract methods; the others follow from them.
+    """Stores items. A subclass defines the seven abstract methods.
 
-    Whatever a method raises, nothing of the call was stored.
+    When a method raises, it has stored nothing.
     """
 
     def __init__(
@@ -277,11 +265,11 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
 
     @abstractmethod
     def save(self, data: T) -> None:
-        """Store a new item. Raises ``StorageError`` when there is none, or one of its identifier is stored already."""
+        """Store a new item. Raises ``StorageError`` for None, or when one of its identifier is stored already."""
 
     @abstractmethod
     def update(self, data: T) -> None:
-        """Store an item in the place of the one of its identifier, or as a new one. Raises ``StorageError`` for None."""
+        """Store an item instead of the one of its identifier, or as a new one. Raises ``StorageError`` for None."""
 
     @abstractmethod
     def save_or_update(self, data: T) -> None:
@@ -306,7 +294,7 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
 
     @abstractmethod
     def delete(self, resource_id: ResourceIdentifier) -> None:
-        """Drop an item. One that is not there is fine."""
+        """Delete an item, if it is there."""
 
     def delete_list(self, resource_id: Iterable[ResourceIdentifier]) -> None:
         for one in resource_id:
@@ -354,10 +342,10 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
 class BackendStorage(StorageInterface[T, Any]):
     """Items in a memwell store: a file, memory, or any other backend.
 
-    ``store`` is a path, a URL or an open backend, ``name`` keeps this storage's items apart from those of others in the
-    same ``space``. Items come in the order of their identifiers, in which numbers sort by value. Lists are stored or
-    deleted all or none. ``update`` stores what is not there yet. Messages are kept as the conversation they belong to,
-    whatever ``name`` is; with an adapter they are items like any other.
+    ``store`` is a path, a URL or an open backend; ``name`` separates this storage's items from those of others in the same
+    ``space``. Items come in the order of their identifiers, in which numbers sort by value. Lists are stored or deleted all
+    or none. ``update`` stores items that are not there yet. Messages are stored as the conversation they belong to,
+    whatever ``name`` is; with an adapter, which must make dicts, they are items like any other.
     """
 
     def __init__(
@@ -373,21 +361,18 @@ class BackendStorage(StorageInterface[T, Any]):
         self.backend: Backend = shared_backend(store)
         self.space = as_space(space)
         self.name = check_id(name, "a storage's name")
-        self._items = _ItemRows(self)
-        self._others: dict[RowsMaker, Rows] = {}
+        self._kinds: dict[type[ItemRows], ItemRows] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, space={self.space!r})"
 
     @property
     def keeps_conversations(self) -> bool:
-        """Whether messages are kept as conversations, which every other part of memwell can read."""
+        """Whether messages are stored as conversations, which every other part of memwell can read."""
         return type(self.adapter) is DefaultStorageItemAdapter
 
     def history(self, conv_uid: str) -> History:
-        """The conversation that the messages of ``conv_uid`` are. Raises ``InvalidInput`` with an adapter, where they are
-        items.
-        """
+        """The conversation ``conv_uid``. Raises ``InvalidInput`` with an adapter: there messages are items."""
         if not self.keeps_conversations:
             raise InvalidInput(f"a storage with an adapter keeps items, not conversations: {self!r}")
         return History(self.backend, conv_uid, space=self.space)
@@ -402,10 +387,10 @@ class BackendStorage(StorageInterface[T, Any]):
         self.update(data)
 
     def save_list(self, data: Iterable[T]) -> None:
-        self._apply([self._checked(one) for one in data], lambda rows, some: rows.add(some))
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.write(some, replace=False))
 
     def save_or_update_list(self, data: Iterable[T]) -> None:
-        self._apply([self._checked(one) for one in data], lambda rows, some: rows.put(some))
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.write(some, replace=True))
 
     def delete(self, resource_id: ResourceIdentifier) -> None:
         self.delete_list((resource_id,))
@@ -415,47 +400,38 @@ class BackendStorage(StorageInterface[T, Any]):
 
     def load(self, resource_id: ResourceIdentifier, cls: type[T]) -> T | None:
         found = self._rows(resource_id).get(resource_id, _checked_class(cls))
-        return None if found is None else self._announced([found])[0]
+        return None if found is None else self._owned([found])[0]
 
     def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
         rows = self._rows(_checked_class(cls))
-        return self._announced(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
+        return self._owned(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
 
     def count(self, spec: QuerySpec, cls: type[T]) -> int:
         return self._rows(_checked_class(cls)).count(spec.conditions, cls)
 
-    def _announced(self, found: list[Any]) -> list[Any]:
+    def _owned(self, found: list[Any]) -> list[Any]:
         for one in found:
             # An adapter may make anything.
             if isinstance(one, StorageItem):
                 one.found_in(self)
         return found
 
-    def _apply(self, owners: Sequence[Any], change: Callable[[Rows, Sequence[Any]], None]) -> None:
-        """Change items or identifiers, all or none, each kind where it is kept."""
-        if len(owners) == 1:
-            change(self._rows(owners[0]), owners)
-            return
-        groups: dict[int, tuple[Rows, list[Any]]] = {}
+    def _apply(self, owners: Sequence[Any], change: Callable[[ItemRows, Sequence[Any]], None]) -> None:
+        """Change items or identifiers of several kinds, all or none."""
+        groups: dict[ItemRows, list[Any]] = {}
         for owner in owners:
-            rows = self._rows(owner)
-            groups.setdefault(id(rows), (rows, []))[1].append(owner)
-        with self.backend.transaction():
-            for rows, some in groups.values():
+            groups.setdefault(self._rows(owner), []).append(owner)
+        with nullcontext() if len(owners) == 1 else self.backend.transaction():
+            for rows, some in groups.items():
                 change(rows, some)
 
-    def _rows(self, owner: Any) -> Rows:
-        """Where items of a kind are; their class, an item and an identifier all know."""
+    def _rows(self, owner: Any) -> ItemRows:
+        """The rows of an item, of its class or of its identifier."""
         # The attribute of the class: an item may have one of that name for itself.
         kind: type[Any] = owner if isinstance(owner, type) else owner.__class__
-        maker: RowsMaker | None = getattr(kind, "kept_as", None)
-        if maker is None or not self.keeps_conversations:
-            return self._items
-        rows = self._others.get(maker)
-        if rows is None:
-            rows = self._others[maker] = maker(self)
-        return rows
+        rows = getattr(kind, "kept_as", None) if self.keeps_conversations else None
+        return self._kinds.get(rows or ItemRows) or self._kinds.setdefault(rows or ItemRows, (rows or ItemRows)(self))
 
     def _checked(self, data: T | None) -> T:
         if not data:
@@ -480,26 +456,11 @@ def _checked_class(cls: type[T]) -> type[T]:
     return cls
 
 
-class Rows(Protocol):
-    """Items of one kind in a storage. Every method raises ``StorageError`` for what breaks the contract of a storage.
+class ItemRows:
+    """The items of a storage as JSON objects in its backend's values by key, so that the backend answers conditions.
 
     Several items are changed inside a transaction of the storage, so that a change that fails changes nothing.
     """
-
-    def add(self, items: Sequence[Any]) -> None: ...
-    def put(self, items: Sequence[Any]) -> None: ...
-    def get(self, identifier: Any, cls: type[Any]) -> Any: ...
-    def drop(self, identifiers: Sequence[Any]) -> None: ...
-    def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]: ...
-    def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int: ...
-
-
-RowsMaker: TypeAlias = Callable[[BackendStorage[Any]], Rows]
-"""Makes the rows of a storage."""
-
-
-class _ItemRows:
-    """Items as JSON objects in a backend's values by key, so that the backend answers conditions on their fields."""
 
     def __init__(self, storage: BackendStorage[Any]) -> None:
         self._kv = storage.backend.kv
@@ -508,22 +469,16 @@ class _ItemRows:
         self._serializer = storage.serializer
         self._is_plain = type(storage.serializer) is JsonSerializer
         self._adapter = None if storage.keeps_conversations else storage.adapter
-        self._format = _declared_format(self._adapter)
 
-    def add(self, items: Sequence[Any]) -> None:
-        self._store(items, expect=0)
-
-    def put(self, items: Sequence[Any]) -> None:
-        self._store(items, expect=None)
-
-    def _store(self, items: Sequence[Any], expect: int | None) -> None:
+    def write(self, items: Sequence[Any], *, replace: bool) -> None:
+        """Store items. Raises ``StorageError`` for one that exists, unless ``replace`` is set."""
         written = [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]
         for name in {type(one).__name__ for one in items}:
             if self._kv.get(self._classes, name) is None:
                 self._kv.put(self._classes, name, True)
         for identifier, value in written:
             try:
-                self._kv.put(self._space, key_of(identifier), value, expect=expect)
+                self._kv.put(self._space, key_of(identifier), value, expect=None if replace else 0)
             except Conflict as error:
                 raise StorageError(f"Data with identifier {identifier} already exists") from error
             except InvalidInput as error:
@@ -538,7 +493,7 @@ class _ItemRows:
             self._kv.delete(self._space, key)
 
     def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
-        pushed, compared = self._asked(conditions, cls)
+        pushed, compared = self._split(conditions, cls)
         if limit == 0:
             return []
         if not compared:
@@ -548,13 +503,13 @@ class _ItemRows:
         return list(islice(found, offset, None if limit is None else offset + limit))
 
     def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int:
-        pushed, compared = self._asked(conditions, cls)
+        pushed, compared = self._split(conditions, cls)
         if not compared:
             return self._kv.count(self._space, where=pushed)
         return sum(holds(item, compared) for item in self._all(pushed, cls))
 
-    def _asked(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Filter | None, Mapping[str, Any]]:
-        """What the backend is asked, and what is compared with each item that it finds."""
+    def _split(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Filter | None, Mapping[str, Any]]:
+        """The filter for the backend, and the conditions that are compared with each item it finds."""
         wanted = checked_conditions(conditions, cls)
         if self._adapter is not None:
             return None, wanted
@@ -562,7 +517,7 @@ class _ItemRows:
         pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
         filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
         parts, related = tuple(filters), _related(cls)
-        # A storage of one class is asked as it is; only where there are others does a query name the class.
+        # A query names the class only if the storage holds items of other classes.
         if not {one.key for one in self._kv.scan(self._classes, limit=MAX_LIMIT).items} <= related:
             of_class = AnyOf((Where((_CLASS,), "in", sorted(related)), Not(Where((_CLASS,), "exists"))))
             parts = (*parts, of_class)
@@ -582,20 +537,15 @@ class _ItemRows:
         if self._adapter is None:
             return {**self._fields(item), _CLASS: type(item).__name__}
         made = self._adapter.to_storage_format(item)
-        if isinstance(made, dict):
-            return cast("dict[str, Any]", made)
-        if self._format is None or type(made) is not self._format:
-            raise StorageError(
-                f"an adapter makes a dict, or the Serializable it names in StorageItemAdapter[Item, Format], "
-                f"not {shown(made)}"
-            )
-        return self._fields(made)
+        if not isinstance(made, dict):
+            raise StorageError(f"an adapter makes a dict, not {shown(made)}")
+        return cast("dict[str, Any]", made)
 
     def _fields(self, item: Any) -> dict[str, Any]:
         fields: dict[str, Any] = item.to_dict()
         if self._is_plain:
             return fields
-        # What is no scalar leaves a mark of its own: a field that is missing would mean that it is at its default.
+        # What is no scalar is replaced by a list: a missing field would mean that it is at its default.
         scalars: dict[str, Any] = {name: value if _is_scalar(value) else [] for name, value in fields.items()}
         return {**scalars, _BYTES: base64.b64encode(self._serializer.serialize(item)).decode()}
 
@@ -603,11 +553,8 @@ class _ItemRows:
         value: Any = entry.value
         if isinstance(value, dict):
             cast("dict[str, Any]", value).pop(_CLASS, None)
-        if self._adapter is None:
-            return self._made(value, cls)
-        return self._adapter.from_storage_format(value if self._format is None else self._made(value, self._format))
-
-    def _made(self, value: Any, cls: type[Any]) -> Any:
+        if self._adapter is not None:
+            return self._adapter.from_storage_format(value)
         if self._is_plain or not isinstance(value, dict) or _BYTES not in value:
             return made_from(value, cls, self._serializer)
         try:
@@ -626,22 +573,12 @@ def _text_of(identifier: Any) -> str:
     return text
 
 
-def _declared_format(adapter: Any) -> type[Serializable] | None:
-    """The class of what an adapter makes, as it names it; None for a dict."""
-    for base in type(adapter).__mro__:
-        for generic in getattr(base, "__orig_bases__", ()):
-            for argument in getattr(generic, "__args__", ())[1:2]:
-                if isinstance(argument, type) and issubclass(argument, Serializable):
-                    return argument
-    return None
-
-
 # Conditions
 
 
 @functools.cache
 def _parameters(cls: type[Any]) -> tuple[Mapping[str, Any], bool]:
-    """The parameters of a constructor and of those it hands them on to, with their defaults; and whether it takes more."""
+    """The parameters of a class's constructors with their defaults, and whether the last takes any keyword."""
     parameters: dict[str, Any] = {}
     for base in cls.__mro__:
         if "__init__" not in vars(base) or base is object:
@@ -676,17 +613,14 @@ def holds(item: Any, conditions: Mapping[str, Any]) -> bool:
 
 
 def _is_scalar(value: object) -> bool:
-    """Whether it is text, a number, a boolean or None that any store can keep."""
-    kind = type(value)
-    if kind is str:
-        try:
-            check_text(value, "a value")
-        except InvalidInput:
-            return False
-        return True
-    if kind is float:
-        return math.isfinite(cast(float, value))
-    return value in _INT64 if kind is int else value is None or kind is bool
+    """Whether it is text, a number, a boolean or None that any store can hold."""
+    if type(value) not in _SCALARS:
+        return False
+    try:
+        check_json(value, "a value")
+    except InvalidInput:
+        return False
+    return True
 
 
 def _equality(name: str, value: Any, default: object) -> Filter:
@@ -694,7 +628,7 @@ def _equality(name: str, value: Any, default: object) -> Filter:
     is_flag = isinstance(value, int | float) and value in (0, 1)
     equal = Where(name, "in", (bool(value), int(value))) if is_flag else Where(name, "eq", value)
     # An item may leave out what is at its default.
-    is_default = type(default) in (str, int, float, bool, type(None)) and default == value
+    is_default = type(default) in _SCALARS and default == value
     return AnyOf((equal, Not(Where(name, "exists")))) if is_default else equal
 
 
@@ -723,7 +657,7 @@ def key_of(identifier: str) -> str:
     front and of its leading zeros behind. NUL, surrogates and the sign that marks them are written in letters. What is too
     long for a key ends in a digest of the whole.
     """
-    # Numbers first: the letters that stand for a character may hold digits, which must be left alone.
+    # Numbers first: the letters that stand for a character may contain digits.
     key = _UNSTORABLE.sub(_spelt, re.sub("[0-9]+", _number, identifier))
     if len(key) <= MAX_ID_LENGTH:
         return key

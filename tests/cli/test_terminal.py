@@ -20,7 +20,16 @@ from rich.text import Text as Styled
 
 import memwell
 from memwell.cli import demo
-from memwell.cli.terminal import Listing, console, fact_table, hit_table, message_table, one_line, thread_table, visible
+from memwell.cli.terminal import (
+    PlainTable,
+    console,
+    fact_table,
+    hit_table,
+    message_table,
+    one_line,
+    thread_table,
+    visible,
+)
 from memwell.history import History
 from memwell.longterm.facts import Fact, Source
 from memwell.longterm.recall import Recalled, Signal
@@ -71,7 +80,7 @@ WORDS = st.text(st.characters(categories=("L", "N", "P", "S", "Zs"), codec="utf-
 
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=4), st.integers(1, 200), st.integers(0, 5))
 def test_a_listing_folds_its_prose_and_nothing_else(rows: list[tuple[str, str, str]], width: int, indent: int):
-    table = Listing("A title of some words that is longer than the table")
+    table = PlainTable("A title of some words that is longer than the table")
     table.indent = indent
     table.whole("id")
     table.prose("what it says")
@@ -92,7 +101,7 @@ def test_a_listing_folds_its_prose_and_nothing_else(rows: list[tuple[str, str, s
 
 
 def test_prose_keeps_a_terminal_width_as_long_as_it_can():
-    table = Listing()
+    table = PlainTable()
     table.whole("id")
     table.prose("text")
     table.add_row("x" * 20, "a word and another " * 10)

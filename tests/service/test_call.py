@@ -17,7 +17,7 @@ from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import call as answering
-from memwell.service.call import HANDLERS, Answered, Asked, Call, answer, handles, refused
+from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service
 from tests.service.rest.asking import key_of, service_at
 from tests.service.waiting import PATIENCE_S
@@ -92,7 +92,7 @@ def test_a_route_has_one_handler():
 # How it is answered
 
 
-def told(service: Service, key: Key, route: Operation | str, asked: Asked, **path: str) -> Answered:
+def told(service: Service, key: Key, route: Operation | str, asked: RequestData, **path: str) -> Answered:
     return answer(Call(service, OPERATIONS[route] if isinstance(route, str) else route, key, path, id="r1"), asked)
 
 
@@ -118,26 +118,26 @@ def test_which_fields_may_stand_several_times_is_read_from_the_shape():
 @pytest.mark.parametrize(
     ("route", "asked"),
     [
-        ("memories", Asked("GET", "/", {"limit": ["1", "2"]})),
-        ("memories", Asked("GET", "/", {"colour": ["1"]})),
-        ("memories", Asked("GET", "/", {"limit": ["many"]})),
-        ("owed", Asked("GET", "/", {"a": ["1"]})),
-        ("forget_one", Asked("DELETE", "/", {}, b'{"ids":[]}')),
-        ("undo", Asked("POST", "/", {}, b"[1]")),
-        ("undo", Asked("POST", "/", {"a": ["1"]})),
-        ("remember", Asked("POST", "/", {"a": ["1"]}, b'{"content":"a"}')),
-        ("remember", Asked("POST", "/", {}, b"")),
-        ("add_medium", Asked("POST", "/", {"kind": ["image"]}, b"{}x")),
+        ("memories", RequestData("GET", "/", {"limit": ["1", "2"]})),
+        ("memories", RequestData("GET", "/", {"colour": ["1"]})),
+        ("memories", RequestData("GET", "/", {"limit": ["many"]})),
+        ("owed", RequestData("GET", "/", {"a": ["1"]})),
+        ("forget_one", RequestData("DELETE", "/", {}, b'{"ids":[]}')),
+        ("undo", RequestData("POST", "/", {}, b"[1]")),
+        ("undo", RequestData("POST", "/", {"a": ["1"]})),
+        ("remember", RequestData("POST", "/", {"a": ["1"]}, b'{"content":"a"}')),
+        ("remember", RequestData("POST", "/", {}, b"")),
+        ("add_medium", RequestData("POST", "/", {"kind": ["image"]}, b"{}x")),
     ],
 )
-def test_what_is_not_asked_for_is_refused(route: str, asked: Asked, service: Service, ann: Key):
+def test_what_is_not_asked_for_is_refused(route: str, asked: RequestData, service: Service, ann: Key):
     refused = told(service, ann, route, asked, id="x")
     assert (refused.status, code(refused)) == (422, "invalid-input")
 
 
 @pytest.mark.parametrize("body", [b"", b" ", b"{}", b"null"])
 def test_nothing_may_be_said_in_several_ways(body: bytes, service: Service, ann: Key):
-    assert told(service, ann, "remember_thread", Asked("POST", "/", {}, body), thread="t").status in (200, 404)
+    assert told(service, ann, "remember_thread", RequestData("POST", "/", {}, body), thread="t").status in (200, 404)
 
 
 def test_errors_are_told_and_only_ours_are_kept_for_the_log(
@@ -156,15 +156,15 @@ def test_errors_are_told_and_only_ours_are_kept_for_the_log(
         (RecursionError("words"), 500, True),
     ):
         monkeypatch.setitem(HANDLERS, "owed", raising(error))
-        answered = told(service, ann, "owed", Asked("GET", "/", {}))
+        answered = told(service, ann, "owed", RequestData("GET", "/", {}))
         assert answered.status == status
         assert (answered.failed is error) == kept
         assert b"secret" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
         assert b"words" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
 
 
-def remember(text: str, once: str | None = "k1") -> Asked:
-    return Asked("POST", "/v1/memories", {}, f'{{"content":"{text}"}}'.encode(), once)
+def remember(text: str, once: str | None = "k1") -> RequestData:
+    return RequestData("POST", "/v1/memories", {}, f'{{"content":"{text}"}}'.encode(), once)
 
 
 @pytest.mark.parametrize("atomic", [True, False])
@@ -225,7 +225,7 @@ def test_a_header_that_is_none_is_refused(header: str, service: Service, ann: Ke
 
 def test_words_leave_kept_answers_before_they_are_erased(service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch):
     made = service.memory_of(ann.space).remember("a pelican").ids[0]
-    pin = Asked("POST", f"/v1/memories/{made}/pin", {}, b"{}", "k1")
+    pin = RequestData("POST", f"/v1/memories/{made}/pin", {}, b"{}", "k1")
     assert b"pelican" in bytes(told(service, ann, "pin", pin, id=made).body)  # pyright: ignore[reportArgumentType]
 
     def killed(call: Call, asked: Any) -> Any:
@@ -234,7 +234,7 @@ def test_words_leave_kept_answers_before_they_are_erased(service: Service, ann: 
         raise ZeroDivisionError
 
     monkeypatch.setitem(HANDLERS, "erase", killed)
-    assert told(service, ann, "erase", Asked("POST", "/v1/erase", {}, b'{"everything":true}')).status == 500
+    assert told(service, ann, "erase", RequestData("POST", "/v1/erase", {}, b'{"everything":true}')).status == 500
 
 
 def test_to_be_busy_is_told_and_not_logged_as_a_failure():

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from memwell.errors import AccessDenied, Busy
 from memwell.records import Space
 from memwell.service.doorway import Doorway
-from memwell.service.http import Refused
+from memwell.service.http import RefusedRequest
 from memwell.service.parts import Service
 from memwell.settings import Settings
 from tests.service.rest.asking import service_at
@@ -54,7 +54,7 @@ def test_numbers_and_our_own_names_are_answered(host: str, service: Service):
 
 @pytest.mark.parametrize("host", NOT_OURS)
 def test_other_names_are_not(host: str, service: Service):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         door(service).check_host(asked(host=host))
     assert refused.value.problem.status == 421
 
@@ -63,7 +63,7 @@ def test_names_can_be_added(service: Service):
     added = door(service, serve_hosts="Memory.Example.org, other.example")
     assert added.check_host(asked(host="memory.example.ORG:443")) is None
     assert door(service, serve_hosts="*").check_host(asked(host="any.thing")) is None
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedRequest):
         added.check_host(asked(host="memory.example.org.evil.example"))
 
 

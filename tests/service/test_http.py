@@ -21,7 +21,7 @@ from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import Answered, Events, File, refused
-from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
+from memwell.service.http import SAFE, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from tests.service.rest.asking import service_at
 
@@ -145,7 +145,7 @@ def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
 
 
 def refusal(work: Any) -> tuple[int, str]:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedRequest) as refused:
         run(work)
     return refused.value.problem.status, refused.value.problem.code
 

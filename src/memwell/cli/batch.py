@@ -10,7 +10,7 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, check_at_hand, check_exists, space_of
-from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar
+from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _run(batch: Batch, label: str, again: bool) -> list[dict[str, Any]]:
     return list(outcome.results)
 
 
-def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Listing:
-    table = Listing()
+def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> PlainTable:
+    table = PlainTable()
     table.whole(say("space"))
     table.whole(*map(say, columns), justify="right")
     for segments, *counts in rows:

@@ -10,7 +10,7 @@ import typer
 
 from memwell.cli.phrases import say
 from memwell.cli.stores import check_exists, existing
-from memwell.cli.terminal import Commands, Listing, console, one_line, progress_bar
+from memwell.cli.terminal import Commands, PlainTable, console, one_line, progress_bar
 
 if TYPE_CHECKING:
     from memwell.runtime.evaluation import Run, Scores
@@ -87,14 +87,14 @@ def _note(run: Run, store: str) -> None:
         note_quality(backend.kv, measured)
 
 
-def _table(*columns: str) -> Listing:
-    table = Listing()
+def _table(*columns: str) -> PlainTable:
+    table = PlainTable()
     table.prose("")
     table.whole(*columns, justify="right")
     return table
 
 
-def _overview(run: Run) -> Listing:
+def _overview(run: Run) -> PlainTable:
     table = _table("nDCG@10", "R@10", say("macro"))
     for way, found in run.summaries.items():
         scores = found.answerable
@@ -104,7 +104,7 @@ def _overview(run: Run) -> Listing:
     return table
 
 
-def _by_type(run: Run) -> Listing:
+def _by_type(run: Run) -> PlainTable:
     kinds = list(next(iter(run.summaries.values())).by_type)
     table = _table(*kinds)
     for way, found in run.summaries.items():

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from memwell.cli.phrases import say
-from memwell.cli.terminal import Listing, console
+from memwell.cli.terminal import PlainTable, console
 from memwell.runtime.capacity import Line, Load, Machine, Plan, as_mapping, figures, plan
 from memwell.settings import load_settings
 
@@ -94,7 +94,7 @@ def capacity_command(
 
 def _show(made: Plan, language: str) -> None:
     screen = console()
-    table = Listing()
+    table = PlainTable()
     table.prose(say("capacity_what", language))
     table.whole(say("capacity_amount", language), justify="right")
     table.whole(say("capacity_basis", language))

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.cli.terminal import Listing, console, hit_table, message_table, one_line, visible
+from memwell.cli.terminal import PlainTable, console, hit_table, message_table, one_line, visible
 from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
@@ -120,7 +120,7 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
     _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language, query=question))
 
 
-def _step(screen: Console, number: str, text: str, below: Listing | None = None) -> None:
+def _step(screen: Console, number: str, text: str, below: PlainTable | None = None) -> None:
     if number:
         screen.print()
     screen.print(f"{number:2} {text}")
@@ -129,7 +129,7 @@ def _step(screen: Console, number: str, text: str, below: Listing | None = None)
         screen.print(below)
 
 
-def _found(history: History, query: str, language: str) -> Listing:
+def _found(history: History, query: str, language: str) -> PlainTable:
     hits = history.search(query, limit=3)
     return message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
 

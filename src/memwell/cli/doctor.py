@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.terminal import Listing, one_line, visible
+from memwell.cli.terminal import PlainTable, one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
 from memwell.messages import ai, human
@@ -188,8 +188,8 @@ def _model_rows(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _rows(title: str, rows: dict[str, str]) -> Listing:
-    table = Listing(title, header=False)
+def _rows(title: str, rows: dict[str, str]) -> PlainTable:
+    table = PlainTable(title, header=False)
     table.whole("", style="dim")
     table.whole("")
     for name, value in rows.items():
@@ -197,8 +197,8 @@ def _rows(title: str, rows: dict[str, str]) -> Listing:
     return table
 
 
-def _spaces(spaces: list[dict[str, Any]]) -> Listing:
-    table = Listing(say("spaces"))
+def _spaces(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("spaces"))
     table.whole(say("space"))
     table.whole(say("records"), say("vectors"), justify="right")
     table.whole(say("search_by"))
@@ -210,9 +210,9 @@ def _spaces(spaces: list[dict[str, Any]]) -> Listing:
     return table
 
 
-def _parts(parts: dict[str, dict[str, Any]]) -> Listing:
+def _parts(parts: dict[str, dict[str, Any]]) -> PlainTable:
     """Where each part of the store is, and whether it answers."""
-    table = Listing(say("parts"))
+    table = PlainTable(say("parts"))
     table.whole(say("part"), say("place"), say("state"))
     for name, part in parts.items():
         table.add_row(name, one_line(str(part["place"])), one_line(_state_of(part)))
@@ -228,8 +228,8 @@ def _state_of(part: dict[str, Any]) -> str:
     return say("part_behind", count=f"{behind:,}") if behind else say("part_answers")
 
 
-def _owed(spaces: list[dict[str, Any]]) -> Listing:
-    table = Listing(say("owed"))
+def _owed(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("owed"))
     table.whole(say("space"))
     table.whole(say("without_words"), say("without_vectors"), justify="right")
     for one in spaces:

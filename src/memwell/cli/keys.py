@@ -14,7 +14,7 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, existing, read_only, space_of
-from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar, visible
+from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space
 from memwell.service.audit_log import AuditLog, LogEntry, Verified
@@ -297,7 +297,7 @@ def _print_token(key: Key, token: str) -> None:
 
 
 def _print_keys(found: Sequence[Key]) -> None:
-    table = Listing()
+    table = PlainTable()
     table.whole("id", style="dim")
     table.whole(_said("name"), say("space"), _said("scopes"), _said("state"), _said("last_used"))
     for key in found:
@@ -317,7 +317,7 @@ def _state(key: Key) -> str:
 
 
 def _print_entries(entries: Sequence[LogEntry]) -> None:
-    table = Listing()
+    table = PlainTable()
     table.whole("#", style="dim")
     table.whole(*map(_said, ("time", "key")), say("space"), *map(_said, ("action", "targets", "outcome")))
     for entry in entries:

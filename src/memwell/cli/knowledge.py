@@ -11,7 +11,7 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, is_served, opened
-from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, progress_bar, visible
+from memwell.cli.terminal import AsJson, PlainTable, console, one_line, print_json, progress_bar, visible
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
 from memwell.storage.urls import without_secrets
@@ -94,7 +94,7 @@ def documents_command(
 
 
 def _print_documents(known: Sequence[Document]) -> None:
-    table = Listing()
+    table = PlainTable()
     # What has no title goes by its path or address.
     add = table.prose if all(one.title for one in known) else table.whole
     add(say("document"))

@@ -45,7 +45,7 @@ _ANY_WIDTH = 1_000_000
 _WIDTH_FOR_BOXES = 80
 
 
-class Listing(Table):
+class PlainTable(Table):
     """A table of things that people copy: its columns are never folded nor cut, except for prose, which makes way.
 
     Where that is not enough its lines are longer than the terminal is wide, which folds them itself.
@@ -184,9 +184,9 @@ _WIDEST_NAME = 16
 _LONGEST_EVIDENCE = 80
 
 
-def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> Listing:
+def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> PlainTable:
     """Messages as rows; with ``scores``, a column of them."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("index", language), say("round", language), justify="right", style="dim")
     table.prose(say("role", language), widest=_WIDEST_NAME)
     table.whole(say("tokens", language), justify="right", style="dim")
@@ -211,9 +211,9 @@ def _speaker(message: Message, language: str) -> str:
     return f"{name} ({say('hidden', language)})" if message.hidden else name
 
 
-def thread_table(threads: Sequence[ThreadInfo], language: str) -> Listing:
+def thread_table(threads: Sequence[ThreadInfo], language: str) -> PlainTable:
     """Conversations as rows."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("thread", language))
     table.whole(*(say(name, language) for name in ("messages", "rounds", "tokens")), justify="right")
     table.whole(say("updated", language))
@@ -223,9 +223,9 @@ def thread_table(threads: Sequence[ThreadInfo], language: str) -> Listing:
     return table
 
 
-def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> Listing:
+def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> PlainTable:
     """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("score", language), justify="right")
     table.whole(say("when", language), style="dim")
     table.prose(say("text", language))
@@ -245,9 +245,9 @@ def _signals(hit: Recalled) -> str:
     return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered)
 
 
-def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> Listing:
+def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> PlainTable:
     """Facts as rows; ``evidence`` is the text of the memories that they were read from, by id."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("subject", language))
     table.prose(say("relation", language), say("object", language))
     table.whole(say("since", language), say("until", language), style="dim")

@@ -31,9 +31,9 @@ from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi, pages, rest
 from memwell.service import request_log as logs
-from memwell.service.call import Answered, Asked, Call, answer, refused
+from memwell.service.call import Answered, Call, RequestData, answer, refused
 from memwell.service.doorway import Doorway
-from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
+from memwell.service.http import SAFE, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from memwell.values import now
 
@@ -258,7 +258,7 @@ class App:
                 return await self._to_mcp(request, seen, send)
             else:
                 answered = _not_that_way(("POST",), seen.id)
-        except Refused as refusal:
+        except RefusedRequest as refusal:
             answered = refused(replace(refusal.problem, request=seen.id))
         except MemwellError as error:
             answered = refused(problem_of(error, request=seen.id), error)
@@ -302,7 +302,9 @@ class App:
             self.service.rates.check(key)
         call = Call(self.service, found, key, path, id=seen.id)
         call.allow(found.scope)
-        asked = Asked(request.method, _target(request), _query(request), once=request.headers.get("idempotency-key"))
+        asked = RequestData(
+            request.method, _target(request), _query(request), once=request.headers.get("idempotency-key")
+        )
         if found.name in _AT_ONCE:
             return answer(call, asked)
         with self._place():
@@ -330,7 +332,7 @@ class App:
         finally:
             self._under_way -= 1
 
-    async def _with_body(self, request: Request, call: Call, asked: Asked) -> Asked:
+    async def _with_body(self, request: Request, call: Call, asked: RequestData) -> RequestData:
         patience = self.settings.serve_timeout_s
         if call.route.upload:
             most = int(self.settings.serve_max_upload_mb * _MEGABYTE)
@@ -364,12 +366,12 @@ class App:
         with self._place():
             most = int(self.settings.serve_max_json_mb * _MEGABYTE)
             body = await read_json(request, most, self.settings.serve_timeout_s)
-            scope = {**request.scope, "headers": _as_from_here(request), "memwell.call": call}
+            scope = {**request.scope, "memwell.call": call}
             headers = {**SAFE, "x-request-id": seen.id, **self._door.shared_headers(request)}
             await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
 
 
-def _in_turn(call: Call, asked: Asked, latest: float) -> Answered:
+def _in_turn(call: Call, asked: RequestData, latest: float) -> Answered:
     """The answer, unless its turn came so late that nobody waits for it any more."""
     if time.monotonic() > latest:
         late = Busy("it was not this request's turn in time", code="overloaded", retry_after=5)
@@ -381,12 +383,6 @@ def _not_that_way(methods: tuple[str, ...], request: str) -> Answered:
     allowed = ", ".join(methods)
     problem = http_problem("method", f"this address takes {allowed}", request=request)
     return refused(problem)._replace(headers=(("allow", allowed),))
-
-
-def _as_from_here(request: Request) -> list[tuple[bytes, bytes]]:
-    """The headers without those that were looked at already. MCP's own look knows only the names of this machine."""
-    looked_at = (b"host", b"origin")
-    return [(b"host", b"127.0.0.1"), *(one for one in request.scope["headers"] if one[0] not in looked_at)]
 
 
 def _raw_path(request: Request) -> bytes:
@@ -404,10 +400,10 @@ def _query(request: Request) -> dict[str, list[str]]:
     try:
         return parse_qs(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except (ValueError, UnicodeDecodeError):
-        raise Refused(http_problem("malformed", "the query cannot be read")) from None
+        raise RefusedRequest(http_problem("malformed", "the query cannot be read")) from None
 
 
-def _file(page: pages.Page, request: Request) -> Response:
+def _file(page: pages.DashboardFile, request: Request) -> Response:
     accepted, known = request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", "")
     status, headers, body = page.answer(accept_encoding=accepted, if_none_match=known)
     return Response(body if request.method == "GET" else b"", status, headers)

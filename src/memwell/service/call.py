@@ -22,12 +22,12 @@ from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Note, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, AuditNote, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import told_afterwards
 from memwell.service.fields import check_bounds
-from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
+from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
 from memwell.values import shown
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Call:
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
 
-    def note(self, note: Note | None) -> None:
+    def note(self, note: AuditNote | None) -> None:
         """Note what was done, if anything was. When it was removed for good, the results of jobs are dropped: an export
         may hold the words of what is gone.
         """
@@ -180,7 +180,7 @@ _BEGUN = 202
 _LISTS = (shapes.ListType, shapes.VarTupleType, shapes.TupleType, shapes.SetType, shapes.FrozenSetType)
 
 
-class Asked(NamedTuple):
+class RequestData(NamedTuple):
     """What a request says: its address with the query, its body, and its ``Idempotency-Key``."""
 
     method: str
@@ -205,7 +205,7 @@ class Answered(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def answer(call: Call, asked: Asked) -> Answered:
+def answer(call: Call, asked: RequestData) -> Answered:
     """Run the handler of a call. An error becomes a problem; nothing is raised."""
     try:
         once = asked.once is not None and has_effect(call.route)
@@ -225,7 +225,7 @@ def refused(problem: Problem, error: BaseException | None = None) -> Answered:
     return Answered(problem.status, encode(problem), "application/problem+json", code=problem.code, failed=failed)
 
 
-def _once(call: Call, asked: Asked) -> Answered:
+def _once(call: Call, asked: RequestData) -> Answered:
     once, key, header = call.service.once, call.key.id, asked.once or ""
     said = asked.body if call.upload is None else _digest(call.upload)
     fingerprint = fingerprint_of(asked.method, asked.target, said)
@@ -270,7 +270,7 @@ def has_effect(route: Operation) -> bool:
     return route.method != "GET" and changes and route.media_type == JSON
 
 
-def _replayed(kept: Kept) -> Answered:
+def _replayed(kept: KeptAnswer) -> Answered:
     if not kept.whole:
         raise _Gone("this was done when it was first asked; the answer held what is not kept, or was erased since")
     return Answered(kept.status, kept.body, JSON, replayed=True)
@@ -284,7 +284,7 @@ class _Gone(Conflict):
     code = "answer-gone"
 
 
-def _run(call: Call, asked: Asked) -> Answered:
+def _run(call: Call, asked: RequestData) -> Answered:
     handler = HANDLERS[call.route.name]
     if call.route.scope == ERASE:
         # Also before: were the process killed in between, no words would be left of what is gone.
@@ -306,7 +306,7 @@ def _run(call: Call, asked: Asked) -> Answered:
     return Answered(call.route.status, encode(given))
 
 
-def _said(route: Operation, asked: Asked) -> Any:
+def _said(route: Operation, asked: RequestData) -> Any:
     if not route.takes_query:
         _expect_no_query(asked)
         # A request that has nothing to say may say nothing.
@@ -328,12 +328,12 @@ def _read(body: bytes, type_: Any) -> Any:
         raise _Malformed(str(error)) from None
 
 
-def _expect_no_query(asked: Asked) -> None:
+def _expect_no_query(asked: RequestData) -> None:
     if asked.query:
         raise InvalidInput(f"{shown(min(asked.query))} is not known here; this address takes no query")
 
 
-def _expect_no_body(asked: Asked) -> None:
+def _expect_no_body(asked: RequestData) -> None:
     if asked.body.strip() not in (b"", b"{}", b"null"):
         raise InvalidInput("this address takes no body")
 

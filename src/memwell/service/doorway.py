@@ -12,7 +12,7 @@ from starlette.requests import Request
 from memwell.errors import AccessDenied
 from memwell.runtime.wire.codec import http_problem
 from memwell.runtime.wire.running import Key
-from memwell.service.http import Refused
+from memwell.service.http import RefusedRequest
 from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
 from memwell.settings import Settings
@@ -39,7 +39,7 @@ class Doorway:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def check_host(self, request: Request) -> None:
-        """Raises ``Refused`` for a name that is not ours.
+        """Raises ``RefusedRequest`` for a name that is not ours.
 
         A page on the web can make a name of its own point to this machine and then call it as if it were its own. It
         cannot do that with an address in numbers, so those are fine.
@@ -48,7 +48,7 @@ class Doorway:
         if "*" in self._hosts or host in self._hosts or host in _OWN_NAMES or _is_number(host):
             return
         told = f"{host[:_SHORT]!r} is not a name of this service; set serve_hosts to add it"
-        raise Refused(http_problem("foreign-host", told))
+        raise RefusedRequest(http_problem("foreign-host", told))
 
     def check_origin(self, request: Request) -> None:
         """Raises ``AccessDenied`` for a call from a web page that is neither ours nor allowed."""

@@ -110,7 +110,7 @@ def _decoded(part: bytes) -> str:
 # Bodies
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that HTTP itself refuses; ``problem`` says why."""
 
     def __init__(self, problem: Problem) -> None:
@@ -119,18 +119,18 @@ class Refused(Exception):
 
 
 async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
-    """The whole body. Raises ``Refused`` when it is larger than ``most`` bytes or does not arrive in time."""
+    """The whole body. Raises ``RefusedRequest`` when it is larger than ``most`` bytes or does not arrive in time."""
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind and not _is_json(kind):
-        raise Refused(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
+        raise RefusedRequest(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
     chunks: list[bytes] = []
     size = 0
     async with _InTime(timeout_s):
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:
-                raise Refused(_too_large(most))
+                raise RefusedRequest(_too_large(most))
             chunks.append(chunk)
     return b"".join(chunks)
 
@@ -140,7 +140,7 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/"):
-        raise Refused(http_problem("media-type", "send the file itself as the body, not a form around it"))
+        raise RefusedRequest(http_problem("media-type", "send the file itself as the body, not a form around it"))
     handle, name = tempfile.mkstemp(dir=folder, prefix="upload-")
     path, size, whole = Path(name), 0, False
     try:
@@ -154,7 +154,7 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
                     break
                 size += len(chunk)
                 if size > most:
-                    raise Refused(_too_large(most))
+                    raise RefusedRequest(_too_large(most))
                 file.write(chunk)
         whole = size > 0
     finally:
@@ -164,7 +164,7 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
 
 
 class _InTime:
-    """Raises ``Refused`` when the body does not come within the time, or never will."""
+    """Raises ``RefusedRequest`` when the body does not come within the time, or never will."""
 
     def __init__(self, seconds: float) -> None:
         self._limit = asyncio.timeout(seconds)
@@ -176,9 +176,9 @@ class _InTime:
         try:
             await self._limit.__aexit__(kind, error, trace)  # pyright: ignore[reportArgumentType]
         except TimeoutError:
-            raise Refused(http_problem("too-slow")) from None
+            raise RefusedRequest(http_problem("too-slow")) from None
         if isinstance(error, ClientDisconnect):
-            raise Refused(http_problem("malformed", "the line was cut before the request was whole")) from None
+            raise RefusedRequest(http_problem("malformed", "the line was cut before the request was whole")) from None
 
 
 def _is_json(kind: str) -> bool:
@@ -189,10 +189,10 @@ def _is_json(kind: str) -> bool:
 def _check_length(request: Request, most: int) -> None:
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
-        raise Refused(http_problem("malformed", "Content-Length is not a number"))
+        raise RefusedRequest(http_problem("malformed", "Content-Length is not a number"))
     # Longer than any number that fits: no need to find out how much it is.
     if len(length) > 15 or int(length) > most:
-        raise Refused(_too_large(most))
+        raise RefusedRequest(_too_large(most))
 
 
 def _too_large(most: int) -> Problem:

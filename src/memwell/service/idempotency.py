@@ -62,7 +62,7 @@ class Overtaken(Conflict):
     """The same request was finished by another process meanwhile. Undo what was done here; ``begin`` gives the answer."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptAnswer(msgspec.Struct, frozen=True):
     """An answer as it was given. When it is not ``whole``, its ``body`` was not kept, and is empty here."""
 
     status: int
@@ -74,7 +74,7 @@ class _Held(msgspec.Struct, frozen=True, array_like=True):
     """What the store holds under a header: a reservation, until there is an answer."""
 
     fingerprint: bytes
-    answer: Kept | None = None
+    answer: KeptAnswer | None = None
 
 
 class Once:
@@ -93,7 +93,7 @@ class Once:
         self._lease_s = lease_s
         self._keep_s = keep_s
 
-    def begin(self, key_id: str, header: str, fingerprint: bytes) -> Kept | None:
+    def begin(self, key_id: str, header: str, fingerprint: bytes) -> KeptAnswer | None:
         """Reserve the header and return None: go ahead. Or return the answer that was given to this request.
 
         Call it outside of a transaction: the reservation is for others to see. Raises ``Mismatch`` when the header came
@@ -133,7 +133,7 @@ class Once:
         if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
             raise Overtaken("the same request was finished by somebody else meanwhile")
         whole = len(body) <= LARGEST_KEPT and not holds_token(body)
-        answer = Kept(status, body if whole else b"", whole)
+        answer = KeptAnswer(status, body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
             self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
@@ -177,7 +177,7 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
     return sha256(first + body).digest()
 
 
-def _answered(held: _Held, fingerprint: bytes) -> Kept:
+def _answered(held: _Held, fingerprint: bytes) -> KeptAnswer:
     if held.fingerprint != fingerprint:
         raise Mismatch("another request was made with this Idempotency-Key; choose a new one for each request")
     if held.answer is None:

@@ -46,7 +46,7 @@ _LEAST_PACKED = 256
 """A shorter file is not worth the header that says it was compressed."""
 
 
-class Page:
+class DashboardFile:
     """One file as it is served."""
 
     def __init__(self, body: bytes, media_type: str, cache_control: str) -> None:
@@ -92,7 +92,7 @@ class Page:
         return "*" in marks or self.etag.removeprefix("W/") in marks
 
 
-def page(path: str) -> Page | None:
+def page(path: str) -> DashboardFile | None:
     """What is served under the path of an address, None when that is no place of the dashboard.
 
     Only files that were found in the folder are ever looked up, so no path leads out of it.
@@ -133,17 +133,17 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
     return found
 
 
-def _file(name: str, cache_control: str) -> Page | None:
+def _file(name: str, cache_control: str) -> DashboardFile | None:
     # Not cached by the name asked for: that could be anything, any number of times.
     return _known_file(name, cache_control) if name in _all_files() else None
 
 
 @cache
-def _known_file(name: str, cache_control: str) -> Page:
+def _known_file(name: str, cache_control: str) -> DashboardFile:
     body = _all_files()[name].read_bytes()
     if name == "index.html":
         body = body.replace(b'"dashboard/', b'"dashboard/' + version().encode() + b"/")
-    return Page(body, _MEDIA_TYPES.get(name.rpartition(".")[2], _TEXT), cache_control)
+    return DashboardFile(body, _MEDIA_TYPES.get(name.rpartition(".")[2], _TEXT), cache_control)
 
 
 def _takes_gzip(accept_encoding: str) -> bool:

@@ -49,7 +49,7 @@ _DRAIN_S = 15.0
 """How long the rest of a body is read and thrown away that was refused. Some look at the answer only then."""
 
 
-class Line(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """An HTTP/1.1 connection that refuses a request head that is too long or too slow."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -282,7 +282,7 @@ def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
     listening = _listening(settings)
     config = uvicorn.Config(
         create_app(service),
-        http=Line,
+        http=HttpConnection,
         loop="auto",
         ws="none",
         lifespan="on",

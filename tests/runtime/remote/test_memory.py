@@ -40,7 +40,7 @@ from memwell.runtime.context import Passage, Receipts, Shares
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.connection import Refused
+from memwell.runtime.remote.connection import RefusedName
 from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
 from memwell.runtime.remote.history import RemoteHistory
 from memwell.runtime.remote.memory import RemoteFacts, RemoteReceipts, RemoteShared
@@ -126,9 +126,9 @@ def test_every_public_name_is_there_with_the_same_parameters_or_is_refused(serve
         for name in sorted(names):
             found = inspect.getattr_static(theirs, name, None)
             if name in refused or (is_twin(name, names) and name[1:] in refused):
-                assert isinstance(found, Refused), f"{theirs.__name__}.{name} is to be refused"
+                assert isinstance(found, RefusedName), f"{theirs.__name__}.{name} is to be refused"
                 continue
-            assert not isinstance(found, Refused), f"{theirs.__name__}.{name} is refused and not in the list"
+            assert not isinstance(found, RefusedName), f"{theirs.__name__}.{name} is refused and not in the list"
             mine = inspect.getattr_static(ours, name, None)
             if inspect.isfunction(mine):
                 assert inspect.isfunction(found), f"{theirs.__name__} has no {name}"

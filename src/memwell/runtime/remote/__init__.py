@@ -7,7 +7,7 @@ m.recall("what can Ann not eat?")
 
 from __future__ import annotations
 
-from memwell.runtime.remote.connection import Connection, Patience
+from memwell.runtime.remote.connection import Connection, RetryPolicy
 from memwell.runtime.remote.memory import RemoteMemory
 
 __all__ = ["Connection", "Patience", "RemoteMemory"]

@@ -61,7 +61,7 @@ _PIECE = 1 << 16
 _ENCODE_ERRORS = (UnicodeEncodeError, TypeError, NotImplementedError, OverflowError, RecursionError, ValueError)
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait and how often to try again."""
 
     connect_s: float = 10.0
@@ -106,14 +106,14 @@ class Connection(Closing):
         url: str,
         *,
         key: str,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.address = check_address(url)
         self.pause = pause
         self._headers = {"authorization": f"Bearer {check_key(key)}"}
         self._key = key
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._http = _httpx()
         self._lock = threading.Lock()
         self._clients: dict[int, httpx.Client] = {}
@@ -522,7 +522,7 @@ def called(
     return call, asyncify(call)
 
 
-class Refused:
+class RefusedName:
     """A name that cannot be had over the wire. Reading it raises ``Unsupported``, which says why."""
 
     def __init__(self, name: str, why: str) -> None:
@@ -539,8 +539,8 @@ def refuses(why: str, *names: str) -> Callable[[C], C]:
 
     def refusing(class_: C) -> C:
         for name in names:
-            setattr(class_, name, Refused(name, why))
-            setattr(class_, f"a{name}", Refused(f"a{name}", why))
+            setattr(class_, name, RefusedName(name, why))
+            setattr(class_, f"a{name}", RefusedName(f"a{name}", why))
         return class_
 
     return refusing

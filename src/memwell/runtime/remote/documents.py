@@ -243,7 +243,7 @@ _UNDER_WAY = 4
 """How many files are read at the service while the next ones are sent."""
 
 
-class Item(NamedTuple):
+class Source(NamedTuple):
     """Something to take in: what it is called here, what it is called there, and where its bytes lie."""
 
     source: str
@@ -252,7 +252,7 @@ class Item(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    item: Item
+    item: Source
     job: Job
 
 
@@ -315,8 +315,8 @@ class Upload:
 
     # What there is
 
-    def _distinct(self, sources: Iterable[str | Path]) -> list[Item]:
-        found: dict[str, Item] = {}
+    def _distinct(self, sources: Iterable[str | Path]) -> list[Source]:
+        found: dict[str, Source] = {}
         for item in self._listed(sources):
             before = found.setdefault(item.name, item)
             if before.source != item.source:
@@ -324,24 +324,24 @@ class Upload:
                 self._refused.append(RefusedSource(item.source, "broken", detail))
         return list(found.values())
 
-    def _listed(self, sources: Iterable[str | Path]) -> Iterator[Item]:
+    def _listed(self, sources: Iterable[str | Path]) -> Iterator[Source]:
         for source in sources:
             if is_url(source):
                 address = str(source).partition("#")[0]
-                yield Item(address, address)
+                yield Source(address, address)
                 continue
             path = Path(source).expanduser().resolve()
             if path.is_dir():
                 yield from self._folder(path)
             else:
-                yield Item(str(path), path.name, path)
+                yield Source(str(path), path.name, path)
 
-    def _folder(self, folder: Path) -> Iterator[Item]:
+    def _folder(self, folder: Path) -> Iterator[Source]:
         files = list(files_under(folder, patterns=self._patterns, on_error=self._unlisted))
         if not files:
             self._refused.append(RefusedSource(str(folder), "empty", f"no file to read in {folder}"))
         names = {STEP.join((folder.name, *file.relative_to(folder).parts)): file for file in files}
-        yield from (Item(str(file), name, file) for name, file in names.items())
+        yield from (Source(str(file), name, file) for name, file in names.items())
         gone = [one for one in self._sources if one.startswith(folder.name + STEP) and one not in names]
         if gone and not self._patterns:
             self._warnings.append(
@@ -353,7 +353,7 @@ class Upload:
 
     # One source
 
-    def _send(self, item: Item) -> Job:
+    def _send(self, item: Source) -> Job:
         if item.path is None:
             asked = FetchDocument(url=item.source, metadata=self._metadata)
             return self._connection.call("fetch_document", asked)
@@ -388,7 +388,7 @@ class Upload:
         self._warnings += done.warnings
         self._chunks += done.chunks
 
-    def _note_file(self, item: Item, document: Document) -> None:
+    def _note_file(self, item: Source, document: Document) -> None:
         before = self._known.get(document.id)
         outcome = "added" if before is None else "unchanged" if before == document else "changed"
         self._outcomes[outcome].append(item.source)
@@ -396,7 +396,7 @@ class Upload:
             self._chunks += document.chunks
             self._warnings += [f"{item.source}: {warning}" for warning in document.warnings]
 
-    def _tried(self, item: Item, step: Callable[[], Any]) -> Any:
+    def _tried(self, item: Source, step: Callable[[], Any]) -> Any:
         """What a step gives, or None when the source was refused: the rest goes on."""
         try:
             return step()

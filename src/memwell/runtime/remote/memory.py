@@ -22,8 +22,8 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Connection,
-    Patience,
     Remote,
+    RetryPolicy,
     called,
     finished,
     number_of,
@@ -78,7 +78,9 @@ class RemoteMemory(Closing, Remote):
             self.at(space)
 
     @classmethod
-    def connect(cls, url: str, *, key: str, space: SpaceLike | None = None, patience: Patience | None = None) -> Self:
+    def connect(
+        cls, url: str, *, key: str, space: SpaceLike | None = None, patience: RetryPolicy | None = None
+    ) -> Self:
         """The memory of the key's space at the service at ``url``, which is asked at once whether it knows the key.
 
         Raises ``ConfigurationError`` for an address or a key that is none, ``MissingDependency`` without httpx,

@@ -32,7 +32,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What a request says. A field that is not known is refused: it is a mistake more often than not."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerBody(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer says. A client ignores fields it does not know, so that a newer service may say more."""
 
 
@@ -173,7 +173,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ProblemKind(msgspec.Struct, frozen=True):
     """One line of the table: the code, the status, a short title, and the error that it stands for."""
 
     code: str
@@ -184,32 +184,32 @@ class Kind(msgspec.Struct, frozen=True):
 
 KINDS = (
     # The first line of the error's class or its nearest parent counts.
-    Kind("unreadable-document", 422, "The document cannot be read", errors.UnreadableDocument),
-    Kind("invalid-input", 422, "A value breaks a rule", errors.InvalidInput),
-    Kind("not-found", 404, "There is no such thing", errors.NotFound),
-    Kind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
-    Kind("bad-key", 401, "No valid key", errors.AccessDenied),
-    Kind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
-    Kind("foreign-origin", 403, "The request comes from elsewhere", errors.AccessDenied),
-    Kind("rate-limited", 429, "Too many requests", errors.Busy),
-    Kind("overloaded", 503, "Too much to do", errors.Busy),
-    Kind("stopping", 503, "The service is stopping", errors.Busy),
-    Kind("interrupted", 503, "The service ended before the work was done", errors.Busy),
-    Kind("loading", 503, "The models are being loaded", errors.Busy),
-    Kind("in-progress", 409, "The same request is still under way", errors.Busy),
-    Kind("conflict", 409, "Somebody got there first", errors.Conflict),
-    Kind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
-    Kind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
-    Kind("cancelled", 409, "Somebody cancelled it", errors.Conflict),
-    Kind("unsupported", 422, "This cannot be done here", errors.Unsupported),
-    Kind("file", 422, "The file cannot be used", errors.FileError),
-    Kind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
-    Kind("unavailable", 503, "The store cannot be reached", errors.BackendUnavailable),
-    Kind("store", 500, "The store failed", errors.BackendError),
-    Kind("model", 502, "The model failed", errors.ModelError),
-    Kind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
-    Kind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
-    Kind("internal", 500, "Something went wrong in the service", errors.MemwellError),
+    ProblemKind("unreadable-document", 422, "The document cannot be read", errors.UnreadableDocument),
+    ProblemKind("invalid-input", 422, "A value breaks a rule", errors.InvalidInput),
+    ProblemKind("not-found", 404, "There is no such thing", errors.NotFound),
+    ProblemKind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
+    ProblemKind("bad-key", 401, "No valid key", errors.AccessDenied),
+    ProblemKind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
+    ProblemKind("foreign-origin", 403, "The request comes from elsewhere", errors.AccessDenied),
+    ProblemKind("rate-limited", 429, "Too many requests", errors.Busy),
+    ProblemKind("overloaded", 503, "Too much to do", errors.Busy),
+    ProblemKind("stopping", 503, "The service is stopping", errors.Busy),
+    ProblemKind("interrupted", 503, "The service ended before the work was done", errors.Busy),
+    ProblemKind("loading", 503, "The models are being loaded", errors.Busy),
+    ProblemKind("in-progress", 409, "The same request is still under way", errors.Busy),
+    ProblemKind("conflict", 409, "Somebody got there first", errors.Conflict),
+    ProblemKind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
+    ProblemKind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
+    ProblemKind("cancelled", 409, "Somebody cancelled it", errors.Conflict),
+    ProblemKind("unsupported", 422, "This cannot be done here", errors.Unsupported),
+    ProblemKind("file", 422, "The file cannot be used", errors.FileError),
+    ProblemKind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
+    ProblemKind("unavailable", 503, "The store cannot be reached", errors.BackendUnavailable),
+    ProblemKind("store", 500, "The store failed", errors.BackendError),
+    ProblemKind("model", 502, "The model failed", errors.ModelError),
+    ProblemKind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
+    ProblemKind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
+    ProblemKind("internal", 500, "Something went wrong in the service", errors.MemwellError),
 )
 
 # What has no error of its own: HTTP's.
@@ -227,7 +227,7 @@ HTTP_KINDS = {
 _BY_CODE = {kind.code: kind for kind in KINDS}
 
 
-def kind_of(error: MemwellError) -> Kind:
+def kind_of(error: MemwellError) -> ProblemKind:
     """The line of the table for an error."""
     code = getattr(error, "code", None)
     if isinstance(code, str) and code in _BY_CODE:
@@ -254,7 +254,7 @@ def problem_of(error: MemwellError, *, request: str = "") -> Problem:
     )
 
 
-def _detail(error: MemwellError, kind: Kind, request: str) -> str:
+def _detail(error: MemwellError, kind: ProblemKind, request: str) -> str:
     """The sentence for the caller. It does not name the store."""
     if kind.code == "unavailable":
         stored = "; what was written may or may not be stored" if _UNSURE.search(str(error)) else ""

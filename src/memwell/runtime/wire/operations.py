@@ -26,7 +26,7 @@ from memwell.messages import Message, Role, check_message, decode_message
 from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
 from memwell.runtime.context.assembly import Shares
 from memwell.runtime.context.choosing import Passage
-from memwell.runtime.wire.codec import Answer, Request, decode, encode
+from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai
 from memwell.values import as_utc, check_metadata, check_text, shown
 
@@ -229,7 +229,7 @@ SHAPES: dict[Any, Shape] = {
 # An operation
 
 
-class Argument(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of the engine's method that is a field of the request."""
 
     name: str
@@ -237,7 +237,7 @@ class Argument(NamedTuple):
     read: Read
 
 
-class Note(NamedTuple):
+class AuditNote(NamedTuple):
     """What the audit log has of an operation: the ids of what it was done to, and numbers."""
 
     targets: Sequence[str]
@@ -275,8 +275,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     atomic: bool = False
     does: Any = None
     room: str = ""
-    arguments: tuple[Argument, ...] = ()
-    notes: Callable[[Any, Any, Mapping[str, str]], Note | None] | None = None
+    arguments: tuple[Parameter, ...] = ()
+    notes: Callable[[Any, Any, Mapping[str, str]], AuditNote | None] | None = None
     unsent: dict[str, str] = {}
 
     @property
@@ -339,7 +339,7 @@ def place_of(given: str) -> int:
 
 def derived(
     does: Callable[..., Any], takes: tuple[str, str], *, skip: int, query: bool, fields: Mapping[str, Any]
-) -> tuple[Any, tuple[Argument, ...]]:
+) -> tuple[Any, tuple[Parameter, ...]]:
     """The request for a method, by its name and a sentence about it, and the arguments in it.
 
     The first ``skip`` parameters stand in the path. ``fields`` are further fields, or other types and defaults for those of
@@ -347,7 +347,7 @@ def derived(
     """
     hints = hints_of(does)
     found: dict[str, Any] = {}
-    arguments: list[Argument] = []
+    arguments: list[Parameter] = []
     for parameter in list(inspect.signature(does).parameters.values())[skip + 1 :]:
         name = parameter.name
         if fields.get(name, ...) is None:
@@ -360,9 +360,9 @@ def derived(
         )
         found[name] = fields.get(name, own)
         if query and shape.text:
-            arguments.append(Argument(name, _as_text(shape.sent), _unless_none(data_of)))
+            arguments.append(Parameter(name, _as_text(shape.sent), _unless_none(data_of)))
         else:
-            arguments.append(Argument(name, shape.sent, _unless_none(shape.read)))
+            arguments.append(Parameter(name, shape.sent, _unless_none(shape.read)))
     found |= {name: field for name, field in fields.items() if field is not None}
     listed = [(name, *field) for name, field in found.items()]
     # A field that must be there may stand behind one that need not: all are named.
@@ -386,7 +386,7 @@ def _shape_of(hint: Any, what: str) -> tuple[Shape, bool]:
     raise TypeError(f"no form on the wire is known for {what}: {hint}")
 
 
-def _sent(argument: Argument, value: Any) -> Any:
+def _sent(argument: Parameter, value: Any) -> Any:
     return None if value is None else argument.sent(value, argument.name)
 
 
@@ -409,6 +409,12 @@ def wrapped(name: str, about: str, **field: Any) -> Wrapped:
     """An answer of one field, given as its name and type."""
     ((key, type_),) = field.items()
     made = msgspec.defstruct(
-        name, [(key, type_)], bases=(Answer,), namespace={"__doc__": about}, module=__name__, frozen=True, kw_only=True
+        name,
+        [(key, type_)],
+        bases=(AnswerBody,),
+        namespace={"__doc__": about},
+        module=__name__,
+        frozen=True,
+        kw_only=True,
     )
     return Wrapped(made, key)

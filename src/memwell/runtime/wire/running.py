@@ -10,7 +10,7 @@ import msgspec
 from memwell.records import Space
 from memwell.runtime.grants import Grant
 from memwell.runtime.jobs import Job
-from memwell.runtime.wire.codec import Answer, Request
+from memwell.runtime.wire.codec import AnswerBody, Request
 
 Outcome = Literal["done", "refused"]
 
@@ -56,20 +56,20 @@ class ListKeys(Request, frozen=True):
     space: list[str] | None = None
 
 
-class KeyList(Answer, frozen=True):
+class KeyList(AnswerBody, frozen=True):
     """Keys."""
 
     keys: list[Key]
 
 
-class NewKey(Answer, frozen=True):
+class NewKey(AnswerBody, frozen=True):
     """A key with its token, which is shown this once."""
 
     key: Key
     token: str
 
 
-class Me(Answer, frozen=True):
+class Me(AnswerBody, frozen=True):
     """Who asks: the key, and what the service is."""
 
     key: Key
@@ -118,20 +118,20 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     head: str
 
 
-class GrantList(Answer, frozen=True):
+class GrantList(AnswerBody, frozen=True):
     """Who may see this memory, and whose memories this key may see."""
 
     given: list[Grant]
     received: list[Grant]
 
 
-class Done(Answer, frozen=True):
+class Done(AnswerBody, frozen=True):
     """Whether, or how often, something was done."""
 
     done: int
 
 
-class Jobs(Answer, frozen=True):
+class JobList(AnswerBody, frozen=True):
     """Jobs, newest first."""
 
     jobs: list[Job]
@@ -159,7 +159,7 @@ class AskFigures(Request, frozen=True):
     whole: bool = False
 
 
-class Health(Answer, frozen=True):
+class Health(AnswerBody, frozen=True):
     """Whether the service is up, and can do its work."""
 
     status: str
@@ -208,7 +208,7 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
     """The requests this process is at now; 0 where the figures are those of one space."""
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
+class StoredCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored. None is a count that the store cannot tell without reading everything."""
 
     conversations: int | None = None
@@ -235,7 +235,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """Exports, imports and the like that wait or are under way."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class FailedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that the service failed to answer. It holds nothing of what was asked."""
 
     time: datetime
@@ -244,7 +244,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     code: str
 
 
-class Active(msgspec.Struct, frozen=True, kw_only=True):
+class ActiveUsers(msgspec.Struct, frozen=True, kw_only=True):
     """Who was there. Up to 256 it is exact; of more it is an estimate with a standard error of 6 %."""
 
     spaces_day: int = 0
@@ -275,7 +275,7 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
     """None when its price is not known."""
 
 
-class Costs(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCosts(msgspec.Struct, frozen=True, kw_only=True):
     """What models took in the calendar month, in UTC, of all processes together."""
 
     month: str
@@ -305,7 +305,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     """Spaces, in figures of the whole; in those of a space its speakers, and at least 1 when it was used."""
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
     """All that the overview shows. What is said of a span holds for all processes of the service together."""
 
     now: datetime
@@ -320,15 +320,15 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     """False when so many spaces were busy at once that requests of this one were counted in the whole only."""
     availability: Availability
-    totals: Stored
+    totals: StoredCounts
     write: Latency
     recall: Latency
     queue: Queue
-    errors: list[Failure]
+    errors: list[FailedRequest]
     """The last ones, newest first, at most 20."""
-    active: Active
+    active: ActiveUsers
     quality: Quality | None
-    costs: Costs | None
+    costs: ModelCosts | None
     """None where nobody keeps account, and in the figures of a space."""
     operations: list[OperationFigures]
     """Of this process alone; empty in the figures of a space."""

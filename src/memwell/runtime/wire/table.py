@@ -30,7 +30,7 @@ from memwell.runtime.context.choosing import Receipt, Receipts
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant
 from memwell.runtime.wire import running
-from memwell.runtime.wire.codec import Answer, Request
+from memwell.runtime.wire.codec import AnswerBody, Request
 from memwell.runtime.wire.operations import (
     ADMIN,
     ANY_KEY,
@@ -41,7 +41,7 @@ from memwell.runtime.wire.operations import (
     READ,
     TEXT,
     WRITE,
-    Note,
+    AuditNote,
     Operation,
     Wrapped,
     derived,
@@ -49,7 +49,7 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
-from memwell.runtime.wire.running import Figures
+from memwell.runtime.wire.running import ServiceFigures
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round
@@ -144,28 +144,28 @@ class AddMedium(Request, frozen=True):
 # Answers
 
 
-class Added(Answer, frozen=True):
+class AddedMessages(AnswerBody, frozen=True):
     """The messages as they were stored, with their places."""
 
     messages: list[Message]
     remembered: Remembered | None = None
 
 
-class FoundMessage(Answer, frozen=True):
+class FoundMessage(AnswerBody, frozen=True):
     """A message that was found, and how well it fits."""
 
     message: Message
     score: float
 
 
-class Recollection(Answer, frozen=True):
+class Recollection(AnswerBody, frozen=True):
     """The memories that answer, best first, and for each the reasons in words."""
 
     hits: list[Recalled]
     why: list[str]
 
 
-class Prompt(Answer, frozen=True):
+class BuiltPrompt(AnswerBody, frozen=True):
     """A prompt: its messages, what it takes, and the receipt of what went in; ``openai`` has the messages as Chat
     Completions takes them.
     """
@@ -177,14 +177,14 @@ class Prompt(Answer, frozen=True):
     openai: list[dict[str, Any]]
 
 
-class Subject(Answer, frozen=True):
+class KnownSubject(AnswerBody, frozen=True):
     """A name, and how many facts there are of it."""
 
     name: str
     facts: int
 
 
-class Passages(Answer, frozen=True):
+class FoundPassages(AnswerBody, frozen=True):
     """The passages that answer, best first, with the reasons and their places in words."""
 
     passages: list[Found]
@@ -192,7 +192,7 @@ class Passages(Answer, frozen=True):
     places: list[str]
 
 
-class Media(Answer, frozen=True):
+class MediaList(AnswerBody, frozen=True):
     """Media; those that were found best first, with the reasons in words."""
 
     media: list[MediaItem]
@@ -207,7 +207,7 @@ EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edg
 FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
 FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
 IDS = wrapped("Ids", "The ids of memories.", ids=list[str])
-MEDIA = Wrapped(Media, "media")
+MEDIA = Wrapped(MediaList, "media")
 MEMORIES = wrapped("Memories", "Memories.", memories=list[Recalled])
 MESSAGES = wrapped("Messages", "Messages in order.", messages=list[Message])
 NEARNESS = wrapped(
@@ -216,7 +216,9 @@ NEARNESS = wrapped(
 RECEIPTS = wrapped("ReceiptList", "Receipts, newest first.", receipts=list[Receipt])
 ROUNDS = wrapped("Rounds", "Rounds, oldest first.", rounds=list[Round])
 SUBJECTS = wrapped(
-    "Subjects", "Whom something is known of: names with how many facts, the most known first.", subjects=list[Subject]
+    "Subjects",
+    "Whom something is known of: names with how many facts, the most known first.",
+    subjects=list[KnownSubject],
 )
 TEXT_OF = wrapped("DocumentText", "The text of a document as it was read.", text=str)
 MESSAGE_VERSIONS = wrapped("MessageVersions", "What a message was before, oldest first.", versions=list[MessageVersion])
@@ -287,57 +289,57 @@ _LOGGED = 100
 """How many ids one entry of the log names; of more it has the number."""
 
 
-def noted_ids(ids: Sequence[str]) -> Note | None:
+def noted_ids(ids: Sequence[str]) -> AuditNote | None:
     """A note about memories by their ids, if there are any."""
-    return Note(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
+    return AuditNote(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
 
 
-def _one(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([done.id])
+def _one(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([done.id])
 
 
-def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> Note | None:
+def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids(done)
 
 
-def _place(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([path["thread"]], {"place": place_of(path["index"])})
+def _place(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([path["thread"]], {"place": place_of(path["index"])})
 
 
-def _named(done: Any, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note(list(path.values())) if done else None
+def _named(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote(list(path.values())) if done else None
 
 
-def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note([path["thread"]], {"messages": count}) if count else None
+def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote([path["thread"]], {"messages": count}) if count else None
 
 
-def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> Note | None:
+def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return None if done.dry_run else noted_ids([merge.kept for merge in done.merges])
 
 
-def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> Note | None:
+def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids([kept.id, *asked.others])
 
 
-def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> Note | None:
+def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids([one.id for one in made])
 
 
-def _document(added: Document, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([added.id], {"chunks": added.chunks})
+def _document(added: Document, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([added.id], {"chunks": added.chunks})
 
 
-def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
+def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
 
 
-def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([given.to.encoded()], {"write": int(given.write)})
+def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([given.to.encoded()], {"write": int(given.write)})
 
 
-def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note([Space(*asked.to).encoded()]) if done else None
+def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote([Space(*asked.to).encoded()]) if done else None
 
 
 _CONVERSATIONS = (
@@ -350,7 +352,7 @@ _CONVERSATIONS = (
          of=History, takes=("ListMessages", "Which page of the messages.")),
     _row("add_messages", "POST /v1/threads/{thread}/messages", None,
          "Add messages, all or none; what of them is for memory is remembered after that, if it is asked for.",
-         takes=AddMessages, gives=Added, status=201, atomic=True),
+         takes=AddMessages, gives=AddedMessages, status=201, atomic=True),
     _row("message", "GET /v1/threads/{thread}/messages/{message}", History.get,
          "One message by its id. Raises ``NotFound``.", of=History),
     _row("message_at", "GET /v1/threads/{thread}/places/{index}", History.get,
@@ -448,7 +450,7 @@ _PROMPTS = (
     # It leaves a receipt, but changes nothing of what is known.
     _row("context", "POST /v1/context", Engine.context,
          "A prompt that asks a question, within a budget; with ``look_up`` the documents are searched for it too.",
-         fields={"look_up": (int, 0)}, gives=Prompt,
+         fields={"look_up": (int, 0)}, gives=BuiltPrompt,
          takes=("AskContext", "A question to put into a prompt of at most ``budget`` tokens.\n\n``documents`` are "
                 "passages to offer; with ``look_up`` so many are looked up in the documents as well."), **_RECALLS),
     _row("receipts", "GET /v1/receipts", None,
@@ -503,7 +505,7 @@ _DOCUMENTS = (
          "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
          fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},
          takes=("LookUp", "A question to the documents. ``language`` is that of the reasons."),
-         gives=Wrapped(Passages, "passages"), **_RECALLS),
+         gives=Wrapped(FoundPassages, "passages"), **_RECALLS),
     _row("ask", "POST /v1/ask", Knowledge.answer,
          "What the documents say to a question, with the passages it rests on.", of=Knowledge,
          takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
@@ -536,7 +538,7 @@ _SERVICE = (
     _row("me", "GET /v1/me", None, "Who asks, and what the service is.", gives=running.Me, scope=ANY_KEY),
     _row("figures", "GET /v1/figures", None,
          "The figures of the key's space; those of the whole service are for its operator.",
-         takes=running.AskFigures, gives=Figures),
+         takes=running.AskFigures, gives=ServiceFigures),
     _row("metrics", "GET /metrics", None, "The figures of the whole for Prometheus.", gives=None, scope=ADMIN,
          media_type=TEXT),
 )  # fmt: skip
@@ -548,7 +550,7 @@ _JOBS = (
     _row("import", "POST /v1/imports", None,
          "Take in a file, as a job. Raises ``InvalidInput`` for a file of no known format, before there is a job.",
          takes=running.Import, upload=True, logged=True, **_JOB),
-    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.Jobs),
+    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.JobList),
     _row("job", "GET /v1/jobs/{id}", None, "One job. Raises ``NotFound``, for one of another space too.",
          gives=running.Job),
     _row("cancel_job", "DELETE /v1/jobs/{id}", None,

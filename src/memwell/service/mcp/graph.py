@@ -22,7 +22,9 @@ from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
 from memwell.runtime.transfer.products import KEY, Entity, Graph, Observed, Related, observed, part_of, related
-from memwell.service.mcp.tools import WRITE, Answer, Tool, argument, arguments, json_of
+from memwell.runtime.wire.operations import WRITE
+from memwell.service.mcp.answers import shape
+from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of
 from memwell.values import shown
 
 _T = TypeVar("_T")
@@ -358,22 +360,18 @@ class Deletion(msgspec.Struct, frozen=True, rename="camel"):
     observations: _Observations
 
 
-class Added(msgspec.Struct, frozen=True, rename="camel"):
+class AddedObservations(msgspec.Struct, frozen=True, rename="camel"):
     """The observations of one entity that were new."""
 
     entity_name: str
     added_observations: list[str]
 
 
-def _answer(name: str, **fields: Any) -> Any:
-    return msgspec.defstruct(name, list(fields.items()), frozen=True)
-
-
-Entities = _answer("Entities", entities=list[GraphEntity])
-Relations = _answer("Relations", relations=list[GraphRelation])
-Results = _answer("Results", results=list[Added])
-Outcome = _answer("Outcome", success=bool, message=str)
-Nodes = _answer("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
+Entities = shape("Entities", entities=list[GraphEntity])
+Relations = shape("Relations", relations=list[GraphRelation])
+Results = shape("Results", results=list[AddedObservations])
+Outcome = shape("Outcome", success=bool, message=str)
+Nodes = shape("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
 
 
 def _many(type_: Any, **more: Any) -> tuple[Any]:
@@ -384,63 +382,63 @@ _NAMES = _many(_Name, description="The names of the entities.")
 _RELATIONS = arguments(relations=_many(GraphRelation))
 
 
-def _create_entities(memory: Engine, given: Any) -> Answer:
+def _create_entities(memory: Engine, given: Any) -> ToolAnswer:
     wanted = [Entity(one.name, one.entity_type, dict.fromkeys(one.observations)) for one in given.entities]
     made = [_entity(one) for one in KnowledgeGraph(memory).create(wanted)]
-    return Answer(json_of(made), Entities(made))
+    return ToolAnswer(json_of(made), Entities(made))
 
 
-def _create_relations(memory: Engine, given: Any) -> Answer:
+def _create_relations(memory: Engine, given: Any) -> ToolAnswer:
     made = [_relation(one) for one in KnowledgeGraph(memory).relate(_related(given))]
-    return Answer(json_of(made), Relations(made))
+    return ToolAnswer(json_of(made), Relations(made))
 
 
-def _add_observations(memory: Engine, given: Any) -> Answer:
+def _add_observations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).observe([(one.entity_name, one.contents) for one in given.observations])
-    added = [Added(name, contents) for name, contents in done]
-    return Answer(json_of(added), Results(added))
+    added = [AddedObservations(name, contents) for name, contents in done]
+    return ToolAnswer(json_of(added), Results(added))
 
 
-def _delete_entities(memory: Engine, given: Any) -> Answer:
+def _delete_entities(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).delete(given.entityNames)
     missing = f" Not found: {', '.join(done.missing)}"
     return _outcome(done, "Entities", len(given.entityNames), missing)
 
 
-def _delete_observations(memory: Engine, given: Any) -> Answer:
+def _delete_observations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).retract([(one.entity_name, one.observations) for one in given.deletions])
     missing = f" Entities not found: {', '.join(done.missing)}" if done.missing else ""
     return _outcome(done, "Observations", sum(len(one.observations) for one in given.deletions), missing)
 
 
-def _delete_relations(memory: Engine, given: Any) -> Answer:
+def _delete_relations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).part(_related(given))
     return _outcome(done, "Relations", len(given.relations), " The rest matched nothing.")
 
 
-def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> Answer:
+def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> ToolAnswer:
     whole = f"{what} deleted successfully"
     message = whole if done.number == wanted else f"Deleted {done.number} of {wanted} {what.lower()}.{otherwise}"
     # The results are the reference server's; the ids that undo takes are notes.
     notes = {"memwell/forgotten": done.ids} if done.ids else {}
-    return Answer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
+    return ToolAnswer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
 
 
-def _read_graph(memory: Engine, given: Any) -> Answer:
+def _read_graph(memory: Engine, given: Any) -> ToolAnswer:
     return _nodes(KnowledgeGraph(memory).read())
 
 
-def _search_nodes(memory: Engine, given: Any) -> Answer:
+def _search_nodes(memory: Engine, given: Any) -> ToolAnswer:
     return _nodes(KnowledgeGraph(memory).search(given.query))
 
 
-def _open_nodes(memory: Engine, given: Any) -> Answer:
+def _open_nodes(memory: Engine, given: Any) -> ToolAnswer:
     return _nodes(KnowledgeGraph(memory).open(given.names))
 
 
-def _nodes(graph: Graph) -> Answer:
+def _nodes(graph: Graph) -> ToolAnswer:
     nodes = Nodes([_entity(one) for one in graph.entities.values()], [_relation(one) for one in graph.relations])
-    return Answer(json_of(nodes), nodes)
+    return ToolAnswer(json_of(nodes), nodes)
 
 
 def _entity(one: Entity) -> GraphEntity:
@@ -456,7 +454,7 @@ def _related(given: Any) -> list[Related]:
 
 
 GRAPH_TOOLS = (
-    Tool(
+    McpTool(
         name="create_entities",
         title="Create entities",
         description=(
@@ -469,7 +467,7 @@ GRAPH_TOOLS = (
         scope=WRITE,
         group="graph",
     ),
-    Tool(
+    McpTool(
         name="create_relations",
         title="Create relations",
         description=(
@@ -482,7 +480,7 @@ GRAPH_TOOLS = (
         scope=WRITE,
         group="graph",
     ),
-    Tool(
+    McpTool(
         name="add_observations",
         title="Add observations",
         description="Add facts to entities that exist; only new ones are added. An unknown entity is an error.",
@@ -492,7 +490,7 @@ GRAPH_TOOLS = (
         scope=WRITE,
         group="graph",
     ),
-    Tool(
+    McpTool(
         name="delete_entities",
         title="Delete entities",
         description=(
@@ -506,7 +504,7 @@ GRAPH_TOOLS = (
         group="graph",
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="delete_observations",
         title="Delete observations",
         description="Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
@@ -517,7 +515,7 @@ GRAPH_TOOLS = (
         group="graph",
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="delete_relations",
         title="Delete relations",
         description="Remove relations. Each is forgotten, and undo brings it back.",
@@ -528,7 +526,7 @@ GRAPH_TOOLS = (
         group="graph",
         destructive=True,
     ),
-    Tool(
+    McpTool(
         name="read_graph",
         title="Read graph",
         description=(
@@ -540,7 +538,7 @@ GRAPH_TOOLS = (
         does=_read_graph,
         group="graph",
     ),
-    Tool(
+    McpTool(
         name="search_nodes",
         title="Search nodes",
         description=(
@@ -552,7 +550,7 @@ GRAPH_TOOLS = (
         does=_search_nodes,
         group="graph",
     ),
-    Tool(
+    McpTool(
         name="open_nodes",
         title="Open nodes",
         description="Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",

@@ -29,7 +29,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import data_of
 from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import AddMedium, FetchDocument, Media, Passages, UploadDocument
+from memwell.runtime.wire.table import AddMedium, FetchDocument, FoundPassages, MediaList, UploadDocument
 from memwell.service.call import Call, File, handles
 from memwell.service.jobs import Ongoing, Report, Work, repeated
 from memwell.service.rest.running import label_of, taken_upload
@@ -105,10 +105,10 @@ def _fetch(memory: Engine, asked: _Fetched) -> Work:
 
 
 @handles("look_up")
-def look_up(call: Call, asked: Any) -> Passages:
+def look_up(call: Call, asked: Any) -> FoundPassages:
     """Each passage comes with its reasons and its place in words."""
     found = call.run(asked)
-    return Passages(
+    return FoundPassages(
         passages=found,
         why=[one.why(language=asked.language) for one in found],
         places=[one.citation.in_words(asked.language) for one in found],
@@ -205,10 +205,10 @@ def add_medium(call: Call, asked: AddMedium) -> MediaItem:
 
 
 @handles("recall_media", "like_media")
-def found_media(call: Call, asked: Any) -> Media:
+def found_media(call: Call, asked: Any) -> MediaList:
     """Each medium comes with its reasons."""
     found, language = call.run(asked), getattr(asked, "language", "en")
-    return Media(media=found, why=tuple(item.why(language=language) for item in found))
+    return MediaList(media=found, why=tuple(item.why(language=language) for item in found))
 
 
 @handles("medium_data")

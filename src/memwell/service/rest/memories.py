@@ -30,7 +30,7 @@ from memwell.records import Page, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire import table
-from memwell.runtime.wire.operations import Note, data_of, messages_of
+from memwell.runtime.wire.operations import AuditNote, data_of, messages_of
 from memwell.runtime.wire.running import Done, GrantList, Job
 from memwell.service.call import Call, handles, perform
 from memwell.service.fields import MOST
@@ -57,13 +57,13 @@ def thread(call: Call) -> ThreadInfo:
 
 
 @handles("add_messages")
-def add_messages(call: Call, asked: table.AddMessages) -> table.Added:
+def add_messages(call: Call, asked: table.AddMessages) -> table.AddedMessages:
     """Messages are stored first, and remembered after that."""
     history = _history(call)
     stored = history.add(*messages_of(asked.messages))
     said = [one for one in stored if _is_said(one)] if asked.remember else []
     remembered = call.memory.remember(said, session=history.thread.id) if asked.remember else None
-    return table.Added(messages=stored, remembered=remembered)
+    return table.AddedMessages(messages=stored, remembered=remembered)
 
 
 def _is_said(message: Message) -> bool:
@@ -179,7 +179,7 @@ def erase(call: Call, asked: table.Erase) -> Erased:
         how, erased = "everything", call.memory.erase_all()
     if erased.total or asked.everything:
         counts = {"how": how, "memories": erased.memories, "total": erased.total}
-        call.note(Note((asked.ids or ())[:_LOGGED], counts))
+        call.note(AuditNote((asked.ids or ())[:_LOGGED], counts))
     return erased
 
 
@@ -273,11 +273,11 @@ def _with_text(memory: Engine, action: Action) -> Action:
 
 
 @handles("context")
-def context(call: Call, asked: Any) -> table.Prompt:
+def context(call: Call, asked: Any) -> table.BuiltPrompt:
     """With ``look_up`` the documents are searched as well."""
     found = call.memory.knowledge.recall(asked.query, limit=asked.look_up) if asked.look_up else []
     made = call.run(asked, documents=[*asked.documents, *found])
-    return table.Prompt(
+    return table.BuiltPrompt(
         messages=made.messages, tokens=made.tokens, budget=made.budget, receipt=made.receipt, openai=made.openai()
     )
 
@@ -302,7 +302,7 @@ def profiles(call: Call) -> Any:
         counts[key] += 1
         spelt.setdefault(key, fact.subject)
     ranked = sorted(counts, key=lambda key: (-counts[key], key))[:MOST]
-    return call.route.answer([table.Subject(name=spelt[key], facts=counts[key]) for key in ranked])
+    return call.route.answer([table.KnownSubject(name=spelt[key], facts=counts[key]) for key in ranked])
 
 
 def _first(facts: Facts) -> Iterator[Fact]:

@@ -20,7 +20,7 @@ from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import running
 from memwell.runtime.wire.operations import ADMIN
-from memwell.runtime.wire.running import Figures
+from memwell.runtime.wire.running import ServiceFigures
 from memwell.service import keys as own
 from memwell.service.call import Call, Events, File, handles
 from memwell.service.jobs import Made, Report, Work, repeated
@@ -44,7 +44,7 @@ def me(call: Call) -> running.Me:
 
 
 @handles("figures")
-def figures(call: Call, asked: running.AskFigures) -> Figures:
+def figures(call: Call, asked: running.AskFigures) -> ServiceFigures:
     """The figures of the key's space; those of the whole service are for its operator."""
     if asked.whole:
         call.allow(ADMIN)
@@ -248,9 +248,9 @@ def bring(call: Call, asked: running.Import) -> running.Job:
 
 
 @handles("jobs")
-def jobs(call: Call) -> running.Jobs:
+def jobs(call: Call) -> running.JobList:
     """The jobs of the key's space, newest first."""
-    return running.Jobs(jobs=call.service.jobs.all(call.space))
+    return running.JobList(jobs=call.service.jobs.all(call.space))
 
 
 @handles("job")

@@ -47,7 +47,6 @@ from memwell.values import new_id
 # Sooner than a service in earnest: nobody waits for a test.
 app._LOOK_S = 0.2
 Jobs.__init__.__kwdefaults__["lease_s"] = 2.0
-rest.register()
 
 def counting(most):
     def make(memory, asked):

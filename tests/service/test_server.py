@@ -251,7 +251,6 @@ if "slow" in sys.argv:
 service = Service(memwell.open(sys.argv[1], embedder=embedder, settings=settings), settings)
 if "hang" in sys.argv:
     from memwell.service import rest
-    rest.register()
     def hang(call):
         print("hanging", flush=True)
         time.sleep(600)

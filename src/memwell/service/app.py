@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+import memwell.service.rest  # noqa: F401 - registers the handlers
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
@@ -29,7 +30,7 @@ from memwell.runtime.wire.codec import http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service import openapi, pages, rest
+from memwell.service import openapi, pages
 from memwell.service import request_log as logs
 from memwell.service.call import Answered, Call, RequestData, answer, refused
 from memwell.service.doorway import Doorway
@@ -144,7 +145,6 @@ class App:
     """The application. It owns the service: when it is shut down, the store is closed."""
 
     def __init__(self, service: Service) -> None:
-        rest.register()
         self.service = service
         self.settings = service.settings
         self._router = Router(OPERATIONS.values())

@@ -106,8 +106,8 @@ class Call:
         """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
         return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
 
-    def place(self) -> int:
-        """The place of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
+    def index(self) -> int:
+        """The index of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
         return place_of(self.path["index"])
 
     def allow(self, scope: str) -> None:

@@ -285,13 +285,13 @@ _JOB: dict[str, Any] = {"gives": running.Job, "status": 202}
 
 # What the audit log has of a result
 
-_LOGGED = 100
-"""How many ids one entry of the log names; of more it has the number."""
+MOST_LOGGED = 100
+"""How many ids one entry of the audit log names; of more it has the number."""
 
 
 def noted_ids(ids: Sequence[str]) -> AuditNote | None:
     """A note about memories by their ids, if there are any."""
-    return AuditNote(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
+    return AuditNote(ids[:MOST_LOGGED], {"memories": len(ids)}) if ids else None
 
 
 def _one(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:

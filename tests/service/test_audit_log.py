@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -370,15 +369,6 @@ def test_processes_append_one_chain(tmp_path: Path):
         assert (found.ok, found.entries) == (True, 120)
         told = {entry.targets[0] for entry in log.entries(limit=200).items}
         assert told == {f"{who}-{one}" for who in "ab" for one in range(60)}
-
-
-def test_the_async_twins_do_the_same(log: AuditLog):
-    async def run() -> None:
-        entry = await log.aappend("key.create")
-        assert (await log.aentries()).items == [entry]
-        assert (await log.averify()).head == entry.digest
-
-    asyncio.run(run())
 
 
 def test_refusals_are_noted_up_to_a_bound_and_the_rest_counted(log: AuditLog, monkeypatch: pytest.MonkeyPatch):

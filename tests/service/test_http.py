@@ -286,13 +286,6 @@ def test_no_name_of_a_file_breaks_out_of_its_header(name: str, service: Service)
     assert header.count('"') - header.count('\\"') == 2
 
 
-def test_a_file_is_removed_once_it_was_sent(service: Service, tmp_path: Path):
-    path = tmp_path / "export"
-    path.write_bytes(b"all of it")
-    assert sent(Answered(200, File(content=path, forget=True)), service) == b"all of it"
-    assert not path.exists()
-
-
 def test_events_are_sent_one_by_one_and_end(service: Service):
     values = iter([{"n": 1}, None, {"n": 2, "text": "a\nb"}])
     assert (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ from memwell.records import Space
 from memwell.runtime.grants import OWN_SPACES
 from memwell.service.keys import (
     BUNDLES,
-    SCOPES,
     SERVICE,
     TRUSTED_S,
     Failures,
@@ -209,16 +207,6 @@ def test_an_expired_key_is_not_rotated(keys: Keys, clock: Clock):
             keys.rotate(key.id, grace=grace)  # pyright: ignore[reportArgumentType]
 
 
-def test_scopes_do_not_include_one_another(keys: Keys):
-    for held in SCOPES:
-        key, _ = keys.create(held, space=ANN, scopes=[held])
-        keys.require(key, held)
-        for wanted in {*SCOPES, "root", ""} - {held}:
-            with pytest.raises(AccessDenied) as refused:
-                keys.require(key, wanted)
-            assert refused.value.code == "missing-scope"
-
-
 def test_keys_are_listed_by_their_space(keys: Keys, clock: Clock):
     made: list[Key] = []
     for space in (ANN, Space("acme"), Space("acme/ann"), ANN, Space("acme", "ann", "x")):
@@ -336,20 +324,6 @@ def test_tokens_are_taken_out_of_a_text(keys: Keys):
     assert token[20:] not in safe.lower()
     assert safe.count(key.id) == 2
     assert without_tokens("mw_x and 中文") == "mw_x and 中文"
-
-
-def test_the_async_twins_do_the_same(keys: Keys):
-    async def run() -> None:
-        key, token = await keys.acreate("phone", space=ANN, scopes=["read"])
-        assert await keys.acheck(token) == await keys.aget(key.id) == (await keys.aall())[0] == key
-        _, second = await keys.arotate(key.id)
-        assert (await keys.acheck(second)).rotated == START
-        await keys.arevoke(key.id)
-        with pytest.raises(AccessDenied):
-            await keys.acheck(second)
-        assert await keys.awrite_uses() == 0
-
-    asyncio.run(run())
 
 
 class _Far:

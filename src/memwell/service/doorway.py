@@ -20,35 +20,34 @@ from memwell.settings import Settings
 _OWN_NAMES = frozenset({"localhost", "memwell"})
 _SHORT = 200
 _CHECKING = 4
-"""How many keys are asked for at once, in a store behind a wire."""
+"""How many keys are checked at once in a remote store."""
 
 
 class Doorway:
-    """Checks host, origin and API key of a request before anything else is done for it."""
+    """Checks the host, the origin and the API key of each request."""
 
     def __init__(self, service: Service, later: Callable[[Callable[[], object]], object]) -> None:
         self._service = service
         self._later = later
-        # Of its own: whoever comes without a good key must not take a thread from who has one.
+        # A pool of its own: requests without a valid key must not use up the threads of the others.
         self._pool = ThreadPoolExecutor(_CHECKING, thread_name_prefix="memwell-key")
         self._hosts = _named(service.settings)
         self.origins = frozenset(_listed(service.settings.serve_origins))
 
     def close(self) -> None:
-        """Check no more keys."""
+        """Stop checking keys."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def check_host(self, request: Request) -> None:
-        """Raises ``RefusedRequest`` for a name that is not ours.
+        """Raises ``RefusedRequest`` for the name of another host.
 
-        A page on the web can make a name of its own point to this machine and then call it as if it were its own. It
-        cannot do that with an address in numbers, so those are fine.
+        This stops DNS rebinding: a web page can make its own name point to this machine, but no IP address.
         """
         host = _without_port(request.headers.get("host", "")).casefold()
         if "*" in self._hosts or host in self._hosts or host in _OWN_NAMES or _is_number(host):
             return
-        told = f"{host[:_SHORT]!r} is not a name of this service; set serve_hosts to add it"
-        raise RefusedRequest(http_problem("foreign-host", told))
+        detail = f"{host[:_SHORT]!r} is not a name of this service; set serve_hosts to add it"
+        raise RefusedRequest(http_problem("foreign-host", detail))
 
     def check_origin(self, request: Request) -> None:
         """Raises ``AccessDenied`` for a call from a web page that is neither ours nor allowed."""
@@ -63,7 +62,7 @@ class Doorway:
             )
 
     async def key_of(self, request: Request) -> Key:
-        """The key that was sent, found good. Raises ``AccessDenied`` when it is not, ``Busy`` when that happens often."""
+        """The valid key of a request. Raises ``AccessDenied`` when there is none, ``Busy`` when that happens often."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         try:
             if kind.casefold() != "bearer" or not token:
@@ -78,19 +77,19 @@ class Doorway:
     async def _checked(self, token: str) -> Key:
         keys = self._service.keys
         if not keys.far:
-            # A file is read in less time than a thread takes to begin.
+            # Reading a file takes less time than starting a thread.
             return keys.check(token)
-        # Others must not wait here for a store that answers late, or not at all.
+        # The event loop must not wait for a remote store.
         return keys.recent(token) or await asyncio.get_running_loop().run_in_executor(self._pool, keys.check, token)
 
     def _count_refusal(self, request: Request, token: str) -> None:
         self._service.failures.count(request.client.host if request.client else "")
         known = id_in_token(token.strip()) if token else None
-        # Not here, where all requests pass: a write may have to wait for others.
+        # Not on the event loop: a write may wait for others.
         self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
 
     def note_refusal(self, request: Request, action: str, code: str, key: Key | None) -> None:
-        """Let the audit log tell that a key, or a page without one, asked for what it may not have."""
+        """Log in the audit log that a key, or a page without a key, was refused."""
         known = self._key_quietly(request) if key is None else key
         self._service.log.refuse(
             action,
@@ -102,7 +101,7 @@ class Doorway:
         )
 
     def _key_quietly(self, request: Request) -> Key | None:
-        """The good key of a request that is refused for another reason; a bad one is nobody's."""
+        """The valid key of a request that was refused for another reason, or None."""
         _, _, token = request.headers.get("authorization", "").partition(" ")
         keys = self._service.keys
         try:
@@ -111,7 +110,7 @@ class Doorway:
             return None
 
     def shared_headers(self, request: Request) -> dict[str, str]:
-        """What a browser must be told so that an allowed page may read the answer."""
+        """The CORS headers for a page of an allowed origin."""
         origin = request.headers.get("origin")
         if origin is None or origin not in self.origins:
             return {}
@@ -122,7 +121,7 @@ class Doorway:
         }
 
     def preflight_headers(self, request: Request) -> dict[str, str]:
-        """The same for the question that a browser asks beforehand."""
+        """The CORS headers of a preflight response."""
         return {
             **self.shared_headers(request),
             "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",

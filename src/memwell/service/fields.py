@@ -1,6 +1,6 @@
-"""What the fields of requests mean, and which numbers they take: for the description of the API, and for checking them.
+"""Descriptions and bounds of the fields of requests, for OpenAPI and for checking.
 
-A field means the same wherever it stands; where it does not, it stands under the name of its request.
+They are by the name of the field; where a request has its own meaning, by ``Request.field``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ MEANINGS: Final[dict[str, str]] = {
     "speaker": "Who said it.",
     "start": "The name to begin at.",
     "subject": "Of whom or what, such as `user` for the user.",
-    "system": "What the model is told before all else.",
+    "system": "The system prompt.",
     "text": "The whole text.",
     "thread": "The id of the conversation whose last rounds go into the prompt.",
     "threshold": "How alike two memories must be to be merged; 1 is the same.",
@@ -131,8 +131,8 @@ OWN_MEANINGS: Final[dict[str, str]] = {
     "ProfileOf.language": "The language of the profile: `en` or `zh`.",
     "Reflect.most": "How many insights at most.",
     "TrimThread.rounds": "How many of the last rounds to keep.",
-    "TrimThread.tokens": "Keep the last rounds that fit so many tokens.",
-    "UpdateMemory.text": "Another text; facts and vectors are made anew from it.",
+    "TrimThread.tokens": "Keep the last rounds that fit this many tokens.",
+    "UpdateMemory.text": "Another text; facts and vectors are derived from it again.",
     "UploadDocument.metadata": "Plain JSON data of your own, written as JSON.",
     "UploadDocument.name": "The name of the file. The same name again replaces the document.",
     "Window.system": "Whether to begin with the system message.",

@@ -1,7 +1,7 @@
-"""What HTTP itself has: which operation an address means, the body that comes in, and the response that goes out.
+"""HTTP: finds the operation of an address, reads bodies within limits, and makes responses.
 
-An address is cut at its slashes before it is decoded, so that an id may hold any character. A body is read up to a limit
-and within a time, JSON into memory and files onto disk. Each response has the headers that keep it harmless.
+An address is split at its slashes before it is decoded, so an id may hold any character. JSON bodies are read into memory,
+files onto disk. Every response has security headers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import quote as percent
 from urllib.parse import unquote_to_bytes
 
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
@@ -35,11 +34,11 @@ SAFE = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""On every answer of the API: it is data, never a page, and not to be cached."""
+"""Headers of every answer of the API: it is data, never a page, and not cached."""
 
 _SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Pictures that cannot hold a script; everything else is saved and not shown."""
+"""Images that cannot hold a script; other files are sent as attachments."""
 
 _LINE_OPEN_S = 15.0
 
@@ -48,7 +47,7 @@ _LINE_OPEN_S = 15.0
 
 
 class _Node:
-    """A place in the tree of addresses: what follows by name, what follows by any name, and what answers here."""
+    """A node of the tree of addresses."""
 
     __slots__ = ("any", "name", "named", "routes")
 
@@ -60,7 +59,7 @@ class _Node:
 
 
 class Router:
-    """Finds routes. A segment that is named goes before one that may be anything."""
+    """Finds the operation of an address. A literal segment is preferred to an open one."""
 
     def __init__(self, routes: Iterable[Operation]) -> None:
         self._root = _Node()
@@ -79,9 +78,9 @@ class Router:
         node.routes[route.method] = route
 
     def find(self, raw_path: bytes, method: str) -> tuple[Operation | None, dict[str, str], tuple[str, ...]]:
-        """The route, the values of its open segments, and which methods the address knows.
+        """The operation, the values of its open segments, and the methods of the address; none for an unknown address.
 
-        No route and no methods: there is no such address. Raises ``InvalidInput`` for a segment that is not UTF-8.
+        Raises ``InvalidInput`` for a segment that is not UTF-8.
         """
         parts = raw_path.split(b"?", 1)[0].strip(b"/").split(b"/")
         for node, path in self._ends(self._root, [_decoded(part) for part in parts], {}):
@@ -111,7 +110,7 @@ def _decoded(part: bytes) -> str:
 
 
 class RefusedRequest(Exception):
-    """A request that HTTP itself refuses; ``problem`` says why."""
+    """A request that is refused before its operation; ``problem`` says why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.title)
@@ -136,7 +135,7 @@ async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
 
 
 async def read_file(request: Request, most: int, timeout_s: float, folder: Path) -> Path | None:
-    """The body as a file in ``folder``, or None when it is empty. Nothing stays behind when it is refused."""
+    """The body as a file in ``folder``, or None when it is empty. No file is left when it is refused."""
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/"):
@@ -145,7 +144,7 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
     path, size, whole = Path(name), 0, False
     try:
         with os.fdopen(handle, "wb") as file:
-            # Between two pieces, and not over all: a slow line may take its time with a large file.
+            # The timeout is for each piece: a large file may take long on a slow connection.
             stream = request.stream().__aiter__()
             while True:
                 async with _InTime(timeout_s):
@@ -164,7 +163,7 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
 
 
 class _InTime:
-    """Raises ``RefusedRequest`` when the body does not come within the time, or never will."""
+    """Raises ``RefusedRequest`` when the body does not arrive in time, or the client disconnects."""
 
     def __init__(self, seconds: float) -> None:
         self._limit = asyncio.timeout(seconds)
@@ -178,7 +177,7 @@ class _InTime:
         except TimeoutError:
             raise RefusedRequest(http_problem("too-slow")) from None
         if isinstance(error, ClientDisconnect):
-            raise RefusedRequest(http_problem("malformed", "the line was cut before the request was whole")) from None
+            raise RefusedRequest(http_problem("malformed", "the connection closed before the request ended")) from None
 
 
 def _is_json(kind: str) -> bool:
@@ -190,7 +189,6 @@ def _check_length(request: Request, most: int) -> None:
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
         raise RefusedRequest(http_problem("malformed", "Content-Length is not a number"))
-    # Longer than any number that fits: no need to find out how much it is.
     if len(length) > 15 or int(length) > most:
         raise RefusedRequest(_too_large(most))
 
@@ -236,8 +234,7 @@ def _file(file: File, headers: dict[str, str]) -> Response:
         headers["content-disposition"] = _attachment(file.name)
     if isinstance(file.content, bytes):
         return Response(file.content, 200, headers, file.media_type)
-    gone = BackgroundTask(file.content.unlink, missing_ok=True) if file.forget else None
-    return FileResponse(Path(file.content), headers=headers, media_type=file.media_type, background=gone)
+    return FileResponse(file.content, headers=headers, media_type=file.media_type)
 
 
 def _attachment(name: str) -> str:
@@ -248,7 +245,7 @@ def _attachment(name: str) -> str:
 
 
 async def _stream(events: Events, pool: Executor, service: Service) -> AsyncIterator[bytes]:
-    """Each value as an event. A comment now and then keeps proxies from cutting a quiet line."""
+    """Each value as an event, and comments that keep proxies from closing an idle connection."""
     loop = asyncio.get_running_loop()
     sent = time.monotonic()
     while not service.stopping:

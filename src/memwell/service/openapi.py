@@ -38,7 +38,7 @@ def described() -> dict[str, Any]:
     shapes = [shape for route in OPERATIONS.values() for shape in (route.takes, route.gives) if shape is not None]
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
     for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None}:
-        _tell_fields(asked, components[asked.__name__])
+        _describe_fields(asked, components[asked.__name__])
     paths: dict[str, dict[str, Any]] = {}
     for route in OPERATIONS.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -100,11 +100,11 @@ def _segment(name: str) -> dict[str, Any]:
 
 def _schema(type_: Any) -> dict[str, Any]:
     (_,), components = msgspec.json.schema_components([type_], ref_template=_REFERENCE, schema_hook=schema_of)
-    return _tell_fields(type_, components[type_.__name__])
+    return _describe_fields(type_, components[type_.__name__])
 
 
-def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
-    """What each field of a request means, which numbers it takes, and that a date will do for a time."""
+def _describe_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """Add the description and the bounds of each field of a request, and that a time may be a date."""
     times = times_of(asked)
     for name, field in schema["properties"].items():
         least, most = bounds_of(asked.__name__, name)
@@ -152,11 +152,11 @@ def _kind(route: Operation) -> str:
 
 
 def _problems(route: Operation) -> dict[str, Any]:
-    """The ways it may fail, in one shape."""
+    """The problems that an operation may answer with."""
     shape = {"$ref": _REFERENCE.format(name="Problem")}
     statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
     if route.scope == ANYONE:
-        # No key is looked at, and nothing changed.
+        # It needs no key, and changes nothing.
         statuses -= {401, 404, 409, 501, 502}
     return {
         str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": shape}}}
@@ -285,7 +285,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "create_key": {"name": "the phone app", "space": ["acme", "ann"], "scopes": ["read", "write"], "expires_days": 90},
     "rotate_key": {"grace_minutes": 60},
 }
-"""What is asked, by the name of the route: one of every route that takes a body. The tests send each to a service."""
+"""An example request of every operation with a body. The tests send each to a service."""
 
 ANSWERS: dict[str, dict[str, Any]] = {
     "add_messages": {"messages": [_MESSAGE], "remembered": {"ids": [_ID], "rejected": []}},
@@ -321,4 +321,4 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "job": {**_JOB, "status": "done", "stage": "write", "done": 42, "of": 42, "file": "memwell-export.jsonl"},
     "live": {"status": "ok", "version": "1.0", "checks": None},
 }
-"""What is answered, by the name of the route, for the main ones. The tests read each by the shape of the answer."""
+"""An example answer of the main operations. The tests decode each as its answer."""

@@ -16,7 +16,7 @@ Outcome = Literal["done", "refused"]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key is for. It holds neither the secret nor its digest, so it may be shown and logged.
+    """An API key. It holds neither the secret nor its digest, so it may be shown and logged.
 
     ``rate`` is how many requests a minute it may make: None the default of the service, 0 any number. ``rotated`` is when
     it last got another secret. ``last_used`` is exact to a minute; ``check`` does not read it.
@@ -70,7 +70,7 @@ class NewKey(AnswerBody, frozen=True):
 
 
 class Me(AnswerBody, frozen=True):
-    """Who asks: the key, and what the service is."""
+    """The caller's key, and the service."""
 
     key: Key
     version: str
@@ -80,7 +80,7 @@ class Me(AnswerBody, frozen=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was done, or refused. ``key`` and ``space`` are None when no key was known.
+    """An entry of the audit log. ``key`` and ``space`` are None when the key is unknown.
 
     ``digest`` is the SHA-256 of the other fields as JSON in UTF-8: keys sorted, no blanks, and nothing escaped that need
     not be.
@@ -167,7 +167,7 @@ class Health(AnswerBody, frozen=True):
     checks: dict[str, str] | None = None
 
 
-# The figures of a service as its overview shows them: of one space, or of the whole for who runs it.
+# Metrics for the overview: of one space, or of the whole service
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +187,7 @@ class OperationFigures(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     """Answers of 500 and above."""
     bytes: int
-    """What was received and sent, as far as it was told."""
+    """Bytes received and sent, as far as they are known."""
     latency: Latency
     recent: Latency
 
@@ -203,9 +203,9 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None
     """The share of requests that did not end in an error of the service; None when there was none."""
     uptime_s: float
-    """How long the process that tells this has been running."""
+    """How long this process has been running."""
     in_flight: int
-    """The requests this process is at now; 0 where the figures are those of one space."""
+    """The requests under way in this process; 0 in the metrics of a space."""
 
 
 class StoredCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,7 +219,7 @@ class StoredCounts(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int | None = None
     media: int | None = None
     counted: datetime
-    """When this was counted: some of it takes time, and is not counted anew for every question."""
+    """When this was counted: it takes time, and is not repeated for every request."""
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,7 +230,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     vectors: int = 0
     """Memories and chunks that cannot be found by their meaning yet."""
     spaces: int = 0
-    """How many spaces are owed something."""
+    """How many spaces have pending work."""
     jobs: int = 0
     """Exports, imports and the like that wait or are under way."""
 
@@ -245,7 +245,7 @@ class FailedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActiveUsers(msgspec.Struct, frozen=True, kw_only=True):
-    """Who was there. Up to 256 it is exact; of more it is an estimate with a standard error of 6 %."""
+    """Active spaces and speakers. Exact up to 256; above that an estimate with a standard error of 6 %."""
 
     spaces_day: int = 0
     spaces_week: int = 0
@@ -255,7 +255,7 @@ class ActiveUsers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """How well recall did when it was last measured with ``memwell bench recall --note-in``."""
+    """The quality of recall, as last measured with ``memwell bench recall --note-in``."""
 
     data: str
     ndcg10: float
@@ -299,14 +299,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     recall_p50: float | None = None
     recall_p95: float | None = None
     memories: int | None = None
-    """How many there were, as last counted in the step or before; None before anybody counted."""
+    """How many there were, as last counted in the step or before; None before the first count."""
     conversations: int | None = None
     active: int = 0
     """Spaces, in figures of the whole; in those of a space its speakers, and at least 1 when it was used."""
 
 
 class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the overview shows. What is said of a span holds for all processes of the service together."""
+    """The overview. Numbers of the span are those of all processes of the service."""
 
     now: datetime
     span: str
@@ -316,9 +316,9 @@ class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
     step_s: int
     """How long a step of the trends is."""
     whole: bool
-    """Whether these are the figures of the whole service; otherwise they are of one space, and of no other."""
+    """Whether these are the metrics of the whole service; otherwise of one space."""
     complete: bool
-    """False when so many spaces were busy at once that requests of this one were counted in the whole only."""
+    """False when too many spaces were active at once, and requests of this one are only in the totals of the service."""
     availability: Availability
     totals: StoredCounts
     write: Latency
@@ -329,7 +329,7 @@ class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
     active: ActiveUsers
     quality: Quality | None
     costs: ModelCosts | None
-    """None where nobody keeps account, and in the figures of a space."""
+    """None where costs are not recorded, and in the metrics of a space."""
     operations: list[OperationFigures]
     """Of this process alone; empty in the figures of a space."""
     trends: list[Point]

@@ -259,7 +259,7 @@ def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = Fals
 
 async def _serve(caller: LocalCaller, tools: Choice) -> None:
     server = build_server(lambda context: caller, tools)
-    # The SDK cancels the requests under way when its input ends, so it is told of the end after the last answer.
+    # The SDK cancels the requests under way when its input ends, so its input ends after the last answer.
     to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     to_client, answers = anyio.create_memory_object_stream[SessionMessage]()
     waiting: set[types.RequestId] = set()

@@ -36,12 +36,12 @@ from memwell.service.jobs import (
     MOST_WAITING,
     MOST_WAITING_EACH,
     REPEATED,
+    FairQueue,
     JobFiles,
     Jobs,
     Made,
     Ongoing,
     Report,
-    Turns,
     Work,
     key_of,
 )
@@ -762,7 +762,7 @@ SPACES = [Space("a"), Space("b"), Space("c"), Space("d")]
 def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
     threads: int, steps: list[Space | None], data: st.DataObject
 ):
-    turns: Turns[tuple[Space, int]] = Turns(threads)
+    turns: FairQueue[tuple[Space, int]] = FairQueue(threads)
     running: list[tuple[Space, int]] = []
     waiting: Counter[Space] = Counter()
     begun: list[tuple[Space, int]] = []

@@ -7,9 +7,9 @@ import os
 import shlex
 import sys
 import webbrowser
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.cli.stores import SpaceOption, Store, chat_model, opened
+from memwell.cli.stores import SpaceOption, Store, chat_model, is_served, opened
 from memwell.cli.terminal import console, visible
 from memwell.errors import ConfigurationError, FileError, MissingDependency
 from memwell.settings import Settings, load_settings
@@ -134,22 +134,13 @@ def mcp_command(
     """Serve a memory to an assistant over MCP, on standard input and output. 通过 MCP 为助手提供记忆。"""
     if tools not in _CHOICES:
         raise ConfigurationError(f"--tools is one of {', '.join(_CHOICES)}, not {tools!r}")
-    with _memory(store, space, key_file, make=not read_only) as memory:
+    if is_served(store) and space:
+        raise ConfigurationError("the space at an http address is that of the key; leave --space out")
+    key = None if key_file is None else _key(key_file)
+    with opened(store, space, make=not read_only, key=key) as memory:
         from memwell.service.mcp import serve_stdio  # noqa: PLC0415 - loads the protocol's package
 
         serve_stdio(memory, tools=tools, read_only=read_only)
-
-
-def _memory(
-    store: str, space: list[str] | None, key_file: Path | None, *, make: bool
-) -> AbstractContextManager[memwell.Engine]:
-    if not store.startswith(("http://", "https://")):
-        return opened(store, space, make=make)
-    if space:
-        raise ConfigurationError("the space at an http address is that of the key; leave --space out")
-    # A RemoteMemory has the methods of an Engine.
-    options: dict[str, Any] = {} if key_file is None else {"key": _key(key_file)}
-    return memwell.open(store, **options)
 
 
 def _key(file: Path) -> str:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -129,10 +129,14 @@ def existing(url: str, *, make: bool = False) -> Backend:
 
 
 @contextmanager
-def opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
-    """The memory of a store or of a service. A store is created only with ``make``."""
+def opened(
+    store: str, space: list[str] | None, *, make: bool = False, work: bool = True, key: str | None = None
+) -> Generator[memwell.Engine]:
+    """The memory of a store or of a service. A store is created only with ``make``; ``key`` is for a service."""
     if is_served(store):
-        with memwell.open(store, space=None if space is None else space_of(space)) as memory:
+        options: dict[str, Any] = {} if key is None else {"key": key}
+        # A RemoteMemory has the methods of an Engine.
+        with cast("Any", memwell.open)(store, space=None if space is None else space_of(space), **options) as memory:
             yield memory
         return
     if not make:

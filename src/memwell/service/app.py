@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-import memwell.service.rest  # noqa: F401 - registers the handlers
+import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind

@@ -375,7 +375,7 @@ _STOPPED = replace(
 _OUTDATED = problem_of(Conflict("something was erased while this was written; start it again"))
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """Decides which job runs next: spaces take turns, and none has all the threads. The caller holds a lock."""
 
     def __init__(self, threads: int) -> None:
@@ -604,7 +604,7 @@ class Jobs(_JobStates, Closing):
         super().__init__(backend, lease_s, clock)
         self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-job")
-        self._turns: Turns[_Live] = Turns(threads)
+        self._turns: FairQueue[_Live] = FairQueue(threads)
         self._wake = threading.Condition(self._lock)
         self._keeper: threading.Thread | None = None
         self._closed = False

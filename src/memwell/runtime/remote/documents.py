@@ -241,7 +241,7 @@ _UNDER_WAY = 4
 """How many uploads the service processes while the next are sent."""
 
 
-class Source(NamedTuple):
+class UploadItem(NamedTuple):
     """A source to ingest: its name here, its name at the service, and its path."""
 
     source: str
@@ -250,7 +250,7 @@ class Source(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    item: Source
+    item: UploadItem
     job: Job
 
 
@@ -313,8 +313,8 @@ class Upload:
 
     # Finding the sources
 
-    def _distinct(self, sources: Iterable[str | Path]) -> list[Source]:
-        found: dict[str, Source] = {}
+    def _distinct(self, sources: Iterable[str | Path]) -> list[UploadItem]:
+        found: dict[str, UploadItem] = {}
         for item in self._listed(sources):
             before = found.setdefault(item.name, item)
             if before.source != item.source:
@@ -322,24 +322,24 @@ class Upload:
                 self._refused.append(RefusedSource(item.source, "broken", detail))
         return list(found.values())
 
-    def _listed(self, sources: Iterable[str | Path]) -> Iterator[Source]:
+    def _listed(self, sources: Iterable[str | Path]) -> Iterator[UploadItem]:
         for source in sources:
             if is_url(source):
                 address = str(source).partition("#")[0]
-                yield Source(address, address)
+                yield UploadItem(address, address)
                 continue
             path = Path(source).expanduser().resolve()
             if path.is_dir():
                 yield from self._folder(path)
             else:
-                yield Source(str(path), path.name, path)
+                yield UploadItem(str(path), path.name, path)
 
-    def _folder(self, folder: Path) -> Iterator[Source]:
+    def _folder(self, folder: Path) -> Iterator[UploadItem]:
         files = list(files_under(folder, patterns=self._patterns, on_error=self._unlisted))
         if not files:
             self._refused.append(RefusedSource(str(folder), "empty", f"no file to read in {folder}"))
         names = {STEP.join((folder.name, *file.relative_to(folder).parts)): file for file in files}
-        yield from (Source(str(file), name, file) for name, file in names.items())
+        yield from (UploadItem(str(file), name, file) for name, file in names.items())
         gone = [one for one in self._sources if one.startswith(folder.name + STEP) and one not in names]
         if gone and not self._patterns:
             self._warnings.append(
@@ -351,7 +351,7 @@ class Upload:
 
     # One source
 
-    def _send(self, item: Source) -> Job:
+    def _send(self, item: UploadItem) -> Job:
         if item.path is None:
             asked = FetchDocument(url=item.source, metadata=self._metadata)
             return self._connection.call("fetch_document", asked)
@@ -386,7 +386,7 @@ class Upload:
         self._warnings += done.warnings
         self._chunks += done.chunks
 
-    def _note_file(self, item: Source, document: Document) -> None:
+    def _note_file(self, item: UploadItem, document: Document) -> None:
         before = self._known.get(document.id)
         outcome = "added" if before is None else "unchanged" if before == document else "changed"
         self._outcomes[outcome].append(item.source)
@@ -394,7 +394,7 @@ class Upload:
             self._chunks += document.chunks
             self._warnings += [f"{item.source}: {warning}" for warning in document.warnings]
 
-    def _tried(self, item: Source, step: Callable[[], Any]) -> Any:
+    def _tried(self, item: UploadItem, step: Callable[[], Any]) -> Any:
         """The result of a step, or None when the source was refused."""
         try:
             return step()

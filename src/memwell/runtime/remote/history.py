@@ -52,11 +52,11 @@ class RemoteHistory(Remote, History):
         except NotFound:
             return None
 
-    page, apage = called("messages", History.page)
-    search, asearch = called(
+    page, apage = called("messages", History.page)  # pyright: ignore[reportAssignmentType]
+    search, asearch = called(  # pyright: ignore[reportAssignmentType]
         "search_thread", History.search, reads=lambda hits: [(hit.message, hit.score) for hit in hits]
     )
-    window, awindow = called("window", History.window)
+    window, awindow = called("window", History.window)  # pyright: ignore[reportAssignmentType]
 
     def last(self, count: int) -> list[Message]:
         """The last messages."""
@@ -105,8 +105,8 @@ class RemoteHistory(Remote, History):
 
     # Adding and changing
 
-    trim, atrim = called("trim_thread", History.trim)
-    delete, adelete = called("delete_thread", History.delete, reads=bool)
+    trim, atrim = called("trim_thread", History.trim)  # pyright: ignore[reportAssignmentType]
+    delete, adelete = called("delete_thread", History.delete, reads=bool)  # pyright: ignore[reportAssignmentType]
 
     def add(self, *messages: Message) -> list[Message]:
         """Store messages at the end, all or none, and return them with their indexes. They are on disk when it returns.

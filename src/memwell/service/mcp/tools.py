@@ -150,9 +150,7 @@ def argument(about: str, type_: Any, *default: Any, **bounds: Any) -> tuple[Any,
 
 def optional(about: str, type_: Any = str, **bounds: Any) -> tuple[Any, ...]:
     """An argument that may be left out."""
-    if bounds:
-        return (Annotated[type_, Meta(description=about, **bounds)] | None, None)
-    return argument(about, type_ | None, None)
+    return (argument(about, type_, **bounds)[0] | None, None) if bounds else argument(about, type_ | None, None)
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:

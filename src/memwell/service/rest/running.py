@@ -42,11 +42,12 @@ def _me(call: Call) -> running.Me:
 
 @handles("figures")
 def _figures(call: Call, asked: running.AskFigures) -> ServiceFigures:
-    service, more = call.service, dict[str, Any]()
+    service = call.service
+    more: dict[str, Any] = {}
     if asked.whole:
         # Activity of other spaces, and costs, are for the operator only.
         call.allow(ADMIN)
-        more = {"whole": True, "jobs": service.jobs.busy, "ledger": service.ledger}
+        more.update(whole=True, jobs=service.jobs.busy, ledger=service.ledger)
     return figures_of(service.metrics, call.memory, span=asked.span, **more)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound, NotGranted
-from memwell.records import Space
+from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound
 from memwell.runtime.wire.codec import Problem, Request, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.running import Key
@@ -36,25 +35,6 @@ def ann(service: Service) -> Key:
     return key_of(service, "acme", "ann")
 
 
-def test_a_call_reaches_the_space_of_its_key_alone(service: Service):
-    call = Call(service, OPERATIONS["me"], key_of(service, "acme", "ann"), {})
-    assert call.space == call.memory.space == Space("acme", "ann")
-    assert call.memory is call.memory
-    assert call.memory_of(None) is call.memory
-    assert call.memory_of(["acme", "ann"]) is call.memory
-    with pytest.raises(NotGranted):
-        call.memory_of(["acme", "ben"])
-    with pytest.raises(InvalidInput):
-        call.memory_of([])
-
-
-def test_a_call_reaches_what_was_shared_with_it(service: Service):
-    ann, ben = (Call(service, OPERATIONS["me"], key_of(service, "acme", name), {}) for name in ("ann", "ben"))
-    ann.memory.remember("Ann went to Lisbon.")
-    ann.memory.grant(ben.space)
-    assert ben.memory_of(["acme", "ann"]).count() == 1
-
-
 def test_scopes_do_not_include_one_another(service: Service):
     call = Call(service, OPERATIONS["me"], key_of(service, "a", scopes=["admin", "read"]), {})
     for scope in ("admin", "read", ANY_KEY, ANYONE):
@@ -71,14 +51,6 @@ def test_a_file_is_taken_once(service: Service, tmp_path: Path):
     assert call.take_upload() == tmp_path / "file"
     with pytest.raises(InvalidInput, match="empty"):
         call.take_upload()
-
-
-def test_what_is_logged_names_the_key_and_the_space(service: Service):
-    call = Call(service, OPERATIONS["erase"], key_of(service, "acme", "ann"), {})
-    entry = call.log("m1", "m2", memories=2)
-    assert (entry.action, entry.key, entry.space) == ("erase", call.key.id, call.space)
-    assert (entry.targets, entry.detail) == (("m1", "m2"), {"memories": 2})
-    assert call.log(action="forget").action == "forget"
 
 
 def test_a_route_has_one_handler():
@@ -168,19 +140,6 @@ def remember(text: str, once: str | None = "k1") -> RequestData:
 
 
 @pytest.mark.parametrize("atomic", [True, False])
-def test_asked_again_under_one_header_it_is_answered_again_and_done_once(atomic: bool, service: Service, ann: Key):
-    route = replace(OPERATIONS["remember"], atomic=atomic)
-    first = told(service, ann, route, remember("tea"))
-    again = told(service, ann, route, remember("tea"))
-    assert (again.status, again.body, again.replayed) == (201, first.body, True)
-    assert not first.replayed
-    assert service.memory_of(ann.space).count() == 1
-    assert code(told(service, ann, route, remember("coffee"))) == "idempotency-mismatch"
-    other = key_of(service, "acme", "ann")
-    assert not told(service, other, route, remember("tea")).replayed
-
-
-@pytest.mark.parametrize("atomic", [True, False])
 def test_what_failed_is_done_when_asked_again(
     atomic: bool, service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
 ):
@@ -215,26 +174,6 @@ def test_of_those_who_race_one_does_it(atomic: bool, service: Service, ann: Key)
     assert {one.status for one in answers} <= {201, 409}
     assert sum(one.status == 201 and not one.replayed for one in answers) == 1
     assert service.memory_of(ann.space).count() == 1
-
-
-@pytest.mark.parametrize("header", ["", " ", "ü", "a" * 256, "a\nb"])
-def test_a_header_that_is_none_is_refused(header: str, service: Service, ann: Key):
-    assert code(told(service, ann, "remember", remember("tea", header))) == "invalid-input"
-    assert service.memory_of(ann.space).count() == 0
-
-
-def test_words_leave_kept_answers_before_they_are_erased(service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch):
-    made = service.memory_of(ann.space).remember("a pelican").ids[0]
-    pin = RequestData("POST", f"/v1/memories/{made}/pin", {}, b"{}", "k1")
-    assert b"pelican" in bytes(told(service, ann, "pin", pin, id=made).body)  # pyright: ignore[reportArgumentType]
-
-    def killed(call: Call, asked: Any) -> Any:
-        again = told(service, ann, "pin", pin, id=made)
-        assert (again.status, code(again)) == (409, "answer-gone")
-        raise ZeroDivisionError
-
-    monkeypatch.setitem(HANDLERS, "erase", killed)
-    assert told(service, ann, "erase", RequestData("POST", "/v1/erase", {}, b'{"everything":true}')).status == 500
 
 
 def test_to_be_busy_is_told_and_not_logged_as_a_failure():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memwell.errors import AccessDenied, Busy, InvalidInput
+from memwell.errors import Busy, InvalidInput
 from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.table import OPERATIONS
@@ -60,22 +60,11 @@ def test_a_name_goes_before_what_may_be_anything(path: bytes, name: str):
     assert ROUTER.find(path, "POST")[0] is OPERATIONS[name]
 
 
-def test_an_encoded_slash_is_part_of_an_id():
-    _, path, _ = ROUTER.find(b"/v1/threads/a%2Fb%2F..%2Fc/messages", "GET")
-    assert path == {"thread": "a/b/../c"}
-
-
 @pytest.mark.parametrize(
     "path", [b"", b"/", b"/v1", b"/v1/threads//messages", b"/v1/x", b"/v1/threads/a/b/c/d/e/f", b"*"]
 )
 def test_what_is_no_address_has_no_methods(path: bytes):
     assert ROUTER.find(path, "GET") == (None, {}, ())
-
-
-def test_another_method_is_told_from_no_address():
-    found, _, methods = ROUTER.find(b"/v1/memories", "DELETE")
-    assert found is None
-    assert set(methods) == {"GET", "POST"}
 
 
 def test_what_is_not_utf8_is_refused():
@@ -196,21 +185,6 @@ def test_an_empty_file_is_none(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/a+json", ""])
-def test_json_has_several_names(kind: str):
-    assert run(read_json(request([b"{}"], content_type=kind), 10, 5)) == b"{}"
-
-
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "json", "x" * 5000])
-def test_other_kinds_are_refused(kind: str):
-    assert refusal(read_json(request([b"{}"], content_type=kind), 10, 5)) == (415, "media-type")
-
-
-def test_a_file_is_not_a_form(tmp_path: Path):
-    form = request([b"x"], content_type="multipart/form-data; boundary=x")
-    assert refusal(read_file(form, 10, 5, tmp_path)) == (415, "media-type")
-
-
 # Responses
 
 
@@ -260,12 +234,6 @@ def test_nobody_is_told_to_come_back_too_early(seconds: float, header: str, serv
     assert response(busy, service).headers["retry-after"] == header
 
 
-def test_a_browser_is_told_how_to_sign_in(service: Service):
-    assert response(refused(problem_of(AccessDenied("no"))), service).headers["www-authenticate"].startswith("Bearer")
-    assert response(Answered(200, b"{}", replayed=True), service).headers["idempotent-replayed"] == "true"
-    assert response(Answered(405, b"{}", headers=(("allow", "GET"),)), service).headers["allow"] == "GET"
-
-
 @pytest.mark.parametrize(
     "kind", ["text/html", "image/svg+xml", "application/javascript", "text/plain; charset=utf-8", ""]
 )
@@ -297,12 +265,3 @@ def test_events_are_sent_one_by_one_and_end(service: Service):
 def test_a_quiet_line_is_kept_open(service: Service, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("memwell.service.http._LINE_OPEN_S", -1.0)
     assert sent(Answered(200, Events(iter([None]), pause_s=0.0)), service) == b": still here\n\n"
-
-
-def test_events_end_with_the_service(service: Service):
-    def forever() -> Iterator[Any]:
-        while True:
-            yield None
-            service.stopping = True
-
-    assert sent(Answered(200, Events(forever(), pause_s=0.0)), service) == b""

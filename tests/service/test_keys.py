@@ -165,14 +165,6 @@ def test_a_revoked_key_ends_at_once_and_for_good(keys: Keys, backend: Backend, c
         keys.rotate(key.id)
 
 
-def test_a_revocation_is_seen_by_another_process(tmp_path: Path):
-    with open_backend(tmp_path / "a.db") as one, open_backend(tmp_path / "a.db") as other:
-        key, token = Keys(one).create("phone", space=ANN, scopes=["read"])
-        assert Keys(other).check(token).id == key.id
-        Keys(one).revoke(key.id)
-        assert "revoked" in refusal(Keys(other), token)
-
-
 def test_rotation_gives_another_secret(keys: Keys, clock: Clock):
     key, first = keys.create("phone", space=ANN, scopes=["read"], rate=5)
     clock.wait(days=1)

@@ -33,8 +33,7 @@ from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi, pages
 from memwell.service import request_log as logs
 from memwell.service.call import Answered, Call, RequestData, answer, refused
-from memwell.service.doorway import Doorway
-from memwell.service.http import SAFE, RefusedRequest, Router, read_file, read_json, response_of
+from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from memwell.values import now
 
@@ -149,7 +148,7 @@ class App:
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
-        self._door = Doorway(service, self._pool.submit)
+        self._access = AccessCheck(service, self._pool.submit)
         self._under_way = 0
         self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
 
@@ -183,7 +182,7 @@ class App:
 
     def _close(self) -> None:
         self.service.stopping = True
-        self._door.close()
+        self._access.close()
         ending = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
         ending.start()
         ending.join(_LAST_MOMENT_S)
@@ -245,10 +244,10 @@ class App:
     async def _response(self, request: Request, seen: _Seen, send: Send) -> Response | None:
         """The answer, or None when it was sent already."""
         try:
-            self._door.check_host(request)
-            self._door.check_origin(request)
+            self._access.check_host(request)
+            self._access.check_origin(request)
             if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
-                answered = Answered(204, b"", headers=tuple(self._door.preflight_headers(request).items()))
+                answered = Answered(204, b"", headers=tuple(self._access.preflight_headers(request).items()))
             elif _raw_path(request) != b"/mcp":
                 answered = await self._answered(request, seen)
             elif request.method == "POST":
@@ -273,7 +272,7 @@ class App:
     def _note_refusal(self, request: Request, seen: _Seen) -> None:
         # The origin is checked before the address.
         route = self._meant(request) if seen.route is _UNKNOWN else seen.route
-        self._door.note_refusal(request, route.name, seen.code, seen.key)
+        self._access.note_refusal(request, route.name, seen.code, seen.key)
 
     def _meant(self, request: Request) -> Operation:
         path = _raw_path(request)
@@ -285,7 +284,7 @@ class App:
             return _UNKNOWN
 
     def _response_of(self, answered: Answered, request: Request, seen: _Seen) -> Response:
-        headers = {"x-request-id": seen.id, **self._door.shared_headers(request)}
+        headers = {"x-request-id": seen.id, **self._access.shared_headers(request)}
         return response_of(answered, headers, pool=self._pool, service=self.service)
 
     async def _answered(self, request: Request, seen: _Seen) -> Answered | Response:
@@ -295,7 +294,7 @@ class App:
         seen.route = found
         key = _NO_KEY
         if found.scope != ANYONE:
-            key = seen.key = await self._door.key_of(request)
+            key = seen.key = await self._access.key_of(request)
             self.service.rates.check(key)
         call = Call(self.service, found, key, path, id=seen.id)
         call.allow(found.scope)
@@ -357,14 +356,14 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = await self._door.key_of(request)
+        key = seen.key = await self._access.key_of(request)
         self.service.rates.check(key)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
         with self._place():
             most = int(self.settings.serve_max_json_mb * _MEGABYTE)
             body = await read_json(request, most, self.settings.serve_timeout_s)
             scope = {**request.scope, "memwell.call": call}
-            headers = {**SAFE, "x-request-id": seen.id, **self._door.shared_headers(request)}
+            headers = {**SAFE, "x-request-id": seen.id, **self._access.shared_headers(request)}
             await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
 
 

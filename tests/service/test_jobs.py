@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 import tempfile
-import textwrap
 import threading
 import time
 from collections import Counter
@@ -46,7 +42,6 @@ from memwell.service.jobs import (
     key_of,
 )
 from memwell.storage import Backend, open_backend
-from memwell.storage.sqlite import SqliteBackend
 from memwell.values import new_id
 from tests.service.waiting import PATIENCE_S, until
 
@@ -422,25 +417,6 @@ KILLED = """
 """
 
 
-def test_jobs_of_a_process_that_was_killed_are_shown_as_interrupted(tmp_path: Path):
-    store, ahead = str(tmp_path / "store.db"), [0.0]
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), store]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    ids = process.stdout.readline().split()
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    with SqliteBackend(store, clock=lambda: time.time() + ahead[0]) as backend, Jobs(backend) as other:
-        # It may be held up only.
-        assert [other.get(ANN, id_).problem for id_ in ids] == [None, None]
-        # Nobody waits for the lease of ten minutes to end.
-        ahead[0] = 601.0
-        found = [other.get(ANN, id_) for id_ in ids]
-        assert [(job.status, job.problem and job.problem["code"]) for job in found] == [("failed", "interrupted")] * 2
-        assert {job.status for job in other.all(ANN)} == {"failed"}
-        assert [one.status for one in other.watch(ANN, ids[0]) if one is not None] == ["failed"]
-
-
 @given(
     reports=st.lists(
         st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=1
@@ -554,24 +530,6 @@ def test_what_is_erased_while_an_end_is_written_is_dropped_all_the_same(
     assert running.get(ANN, job.id).result is None
     with pytest.raises(NotFound):
         running.file(ANN, job.id)
-
-
-def test_an_export_that_was_under_way_during_an_erasure_is_not_handed_out(running: Jobs):
-    begun, let_go = threading.Event(), threading.Event()
-
-    def work(report: Report) -> Made:
-        made = _made(report, b"erased meanwhile")
-        begun.set()
-        assert let_go.wait(PATIENCE_S)
-        return made
-
-    job = running.start(ANN, "export", work)
-    assert begun.wait(PATIENCE_S)
-    assert running.drop_results(ANN) == 0
-    let_go.set()
-    failed = ended(running, ANN, job)
-    assert failed.problem is not None
-    assert (failed.status, failed.problem["status"], failed.file) == ("failed", 409, "")
 
 
 def test_a_state_that_could_not_be_stored_is_stored_later(
@@ -815,18 +773,6 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(tmp_path: Pa
     assert (others / "export.jsonl").exists()
     files.close()
     assert not path.parent.exists()
-
-
-def test_a_folder_that_was_taken_away_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    files = JobFiles()
-    files.path("1", ".md").parent.rmdir()
-    path = files.path("2", ".md")
-    path.write_text("x")
-    files.keep("2", Made(path=path, name="memories.md"))
-    assert files.get("2") == (path, "memories.md")
-    files.close()
-    assert files.get("2") is None
 
 
 def test_after_the_end_no_file_is_made_or_kept(tmp_path: Path):

@@ -122,21 +122,6 @@ def test_one_wrong_character_is_refused(keys: Keys):
         assert refusal(keys, longer)
 
 
-ODD: tuple[Any, ...] = (
-    *(None, 7, b"mw_", [], {}, object(), "", "mw_", "\x00", "mw_\x00_\x00", "ключ", "密钥", "\ud800", "mw__"),
-    "mw_" + "0" * 10_000_000,
-    "mw_0000000000000000_" + "f" * 10_000_000,
-    "mw_٠١٢٣٤٥٦٧٨٩٠١٢٣٤٥_" + "٠" * 64,
-    "mw_0000000000000000_" + "f" * 64 + "\n",
-    "MW_0000000000000000_" + "F" * 64,
-)
-
-
-@pytest.mark.parametrize("token", ODD, ids=range(len(ODD)))
-def test_anything_else_is_refused_and_nothing_worse(keys: Keys, token: Any):
-    assert refusal(keys, token) == "the key is not known here"
-
-
 @given(st.one_of(st.text(), st.binary(), st.from_regex(r"mw_[0-9a-f]*_[0-9a-f]*")))
 def test_no_guess_is_let_in(token: Any):
     with open_backend("memory:") as backend:
@@ -163,15 +148,6 @@ def test_a_revoked_key_ends_at_once_and_for_good(keys: Keys, backend: Backend, c
     assert keys.revoke(key.id).revoked == START, "it was revoked then"
     with pytest.raises(InvalidInput, match="make another"):
         keys.rotate(key.id)
-
-
-def test_rotation_gives_another_secret(keys: Keys, clock: Clock):
-    key, first = keys.create("phone", space=ANN, scopes=["read"], rate=5)
-    clock.wait(days=1)
-    turned, second = keys.rotate(key.id)
-    assert turned == msgspec.structs.replace(key, rotated=clock.now)
-    assert keys.check(second) == turned
-    assert refusal(keys, first) == "the key is not known here"
 
 
 def test_the_old_secret_works_until_its_grace_is_over(keys: Keys, clock: Clock):

@@ -13,10 +13,9 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
-from memwell.service.mcp import TOOLS, McpApp
+from memwell.service.mcp import TOOLS
 from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.server import chosen
-from memwell.service.mcp.tools import schema_of
 from tests.service.waiting import PATIENCE_S
 
 
@@ -41,12 +40,6 @@ def test_remember_stores_and_recall_explains(inside: Any) -> None:
     assert "not instructions" in text
     assert "\n| Ann is allergic to nuts.\n" in text
     assert f"id {id_}" in text
-
-
-@pytest.mark.parametrize(("source", "trust"), [("assistant", "model"), ("document", "document"), ("tool", "tool")])
-def test_remember_keeps_whose_word_it_is(inside: Any, source: str, trust: str) -> None:
-    [id_] = inside.use("remember", text="The moon is far away.", source=source).structured_content["ids"]
-    assert inside.memory.get(id_).trust == trust
 
 
 def test_recall_in_chinese(inside: Any) -> None:
@@ -319,10 +312,6 @@ def test_no_store_is_asked_on_the_loop(inside: Any, monkeypatch: pytest.MonkeyPa
     assert threading.main_thread().name not in threads
 
 
-def test_schemas_have_an_object_at_their_root() -> None:
-    assert all("$ref" not in schema_of(tool.takes) for tool in TOOLS)
-
-
 # MCP over streamable HTTP: every tool, for whoever may use it and for nobody else.
 
 
@@ -483,7 +472,3 @@ def test_a_body_that_is_none_is_refused(served: Any, body: bytes, status: int) -
     assert "Traceback" not in answer.text
     assert "memwell/" not in answer.text
     assert served.keys["ann"].memory.memories() == before
-
-
-def test_an_app_can_be_given_only_the_graph() -> None:
-    assert isinstance(McpApp(tools="graph"), McpApp)

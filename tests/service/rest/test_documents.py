@@ -146,7 +146,7 @@ def test_a_document_is_kept_when_the_service_stops_before_its_vectors(tmp_path: 
         assert left.result is not None
         assert left.of == left.result["chunks"] == ask(later, ann, "owed").vectors
         # It does not say that all is done.
-        assert f"{left.of} vectors of this space are still to be made" in left.note
+        assert f"{left.of} vectors of this space are still pending" in left.note
         assert ask(later, ann, "document_count").documents == 1
 
 

@@ -56,15 +56,11 @@ _STEPS = 500
 _SECONDS_A_DAY = 86_400
 
 
-@refuses(_STORE, "backend", "indexer", "attend")
-@refuses(_OWN, "embedder", "chat", "reranker")
-@refuses("the service has its own weights; recall takes others for one question", "weights")
+@refuses(_STORE, "backend", "attend")
+@refuses(_OWN, "embedder", "chat")
 @refuses("the service has its own clock; recall takes a now for one question", "clock")
-@refuses("the service clears its own caches", "uncache")
-@refuses("to get another handle, call memwell.open with the same address and key", "sharing")
 @refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
 @refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
-@refuses("the service does so before it erases; flush() does all pending work", "settle_journal")
 class RemoteMemory(Closing, Remote):
     """The memory of a key's space behind a service. ``memwell.open("http://…", key="mw_…")`` returns one.
 

@@ -228,14 +228,15 @@ def _said(error: MemwellError) -> str:
 
 
 def _declared(tool: McpTool) -> types.Tool:
+    title = tool.title or tool.name.replace("_", " ").capitalize()
     return types.Tool(
         name=tool.name,
-        title=tool.title,
+        title=title,
         description=tool.description,
         input_schema=schema_of(tool.takes),
         output_schema=schema_of(tool.gives),
         annotations=types.ToolAnnotations(
-            title=tool.title,
+            title=title,
             read_only_hint=tool.scope == READ,
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,

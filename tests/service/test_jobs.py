@@ -36,7 +36,6 @@ from memwell.service.jobs import (
     JobFiles,
     Jobs,
     Made,
-    Ongoing,
     Report,
     Work,
     key_of,
@@ -59,7 +58,6 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads that look after jobs do so more often than they would in a service."""
     monkeypatch.setattr(jobs_module, "_WRITE_EVERY_S", 0.02)
-    monkeypatch.setattr(jobs_module, "_LOOK_EVERY_S", 0.02)
 
 
 @pytest.fixture
@@ -303,65 +301,6 @@ def test_a_job_of_another_process_is_cancelled_there(running: Jobs, backend: Bac
         found = ended(other, ANN, job)
     assert found.problem is not None
     assert found.problem["code"] == "cancelled"
-
-
-# What goes on by itself
-
-
-class Rest:
-    """So much is left of something that goes on by itself."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def __call__(self, report: Report) -> Ongoing:
-        report("storing")
-        return Ongoing(
-            stage="vectors",
-            of=self.left,
-            left=lambda: self.left,
-            result=lambda: {"id": "a"},
-            note=lambda left: f"{left} to go",
-            patience_s=self.patience_s,
-        )
-
-    patience_s = 60.0
-
-
-def test_what_goes_on_by_itself_holds_no_thread_and_is_done_when_nothing_is_left(running: Jobs):
-    rests = [Rest(4) for _ in range(10)]
-    jobs = [running.start(ANN, "upload", rest) for rest in rests]
-    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
-    assert ended(running, ANN, running.start(ANN, "quick", lambda report: None)).status == "done"
-    rests[0].left = 1
-    assert until(lambda: running.get(ANN, jobs[0].id).done == 3)
-    seen = running.get(ANN, jobs[0].id)
-    assert (seen.status, seen.of, seen.result, seen.note) == ("running", 4, None, "1 to go")
-    for rest in rests:
-        rest.left = 0
-    for job in jobs:
-        done = ended(running, ANN, job)
-        assert (done.status, done.done, done.of, done.note, done.result) == ("done", 4, 4, "", {"id": "a"})
-
-
-def test_what_is_left_is_said_when_nobody_looks_on_any_longer(backend: Backend):
-    running = Jobs(backend)
-    stuck, cancelled, stopped, broken = Rest(3), Rest(4), Rest(5), Rest(6)
-    stuck.patience_s = 0.05
-    jobs = [running.start(ANN, "upload", one) for one in (stuck, cancelled, stopped)]
-    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
-    ended(running, ANN, jobs[0])
-    assert running.cancel(ANN, jobs[1].id).status == "done"
-    running.close()
-    with Jobs(backend) as other:
-        found = [other.get(ANN, job.id) for job in jobs]
-        assert [(one.status, one.done, one.of) for one in found] == [("done", 0, 3), ("done", 0, 4), ("done", 0, 5)]
-        assert [one.note for one in found] == ["3 to go", "4 to go", "5 to go"]
-        assert all(one.result == {"id": "a"} for one in found)
-        # What cannot be looked at ends nothing but itself.
-        broken.patience_s = 0.05
-        job = other.start(ANN, "upload", lambda report: replace(broken(report), left=lambda: 1 // 0))
-        assert ended(other, ANN, job).note == "6 to go"
 
 
 def test_closing_lets_work_end_and_marks_the_rest(backend: Backend):

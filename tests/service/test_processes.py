@@ -260,8 +260,6 @@ def test_a_key_that_is_revoked_at_one_is_refused_at_the_other(pair: Pair):
 # Jobs
 
 
-
-
 def _effects(backend: Backend, ids: list[str]) -> list[str]:
     return sorted(str(entry.value) for entry in backend.kv.scan(EFFECTS, limit=1000).items if entry.value in ids)
 

@@ -160,12 +160,11 @@ _ERASED = SERVICE_JOBS / "erased"
 _KEPT_S = 7 * 86_400.0
 _MOST_LISTED = 200
 _WRITE_EVERY_S = 0.5
-_LOOK_EVERY_S = 0.2
 _ID = re.compile("[0-9a-f]{32}")
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[["Report"], Any]
-"""The function of a job. It returns a struct or a dict of plain data, a ``Made`` file, None, or ``Ongoing``."""
+"""The function of a job. It returns a struct or a dict of plain data, a ``Made`` file, or None."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 
@@ -195,13 +194,17 @@ class Report:
     it has stored stays.
     """
 
-    def __init__(self, id_: str, tell: Callable[[str, int, int | None], None], files: JobFiles) -> None:
+    def __init__(
+        self, id_: str, advance: Callable[[str, int, int | None], None], note: Callable[[str], None], files: JobFiles
+    ) -> None:
         self.id = id_
-        self._tell = tell
+        self._advance = advance
+        self.note = note
+        """Sets the note of the job, such as what is still pending at its end."""
         self._files = files
 
     def __call__(self, stage: str, done: int = 0, of: int | None = None) -> None:
-        self._tell(stage, done, of)
+        self._advance(stage, done, of)
 
     def stage(self, name: str) -> Progress:
         """A ``progress`` function for one stage, as the library takes it."""
@@ -213,21 +216,6 @@ class Report:
         return self._files.path(self.id, ending)
 
 
-class Ongoing(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of work that is stored, while background work for it goes on. No thread waits for that.
-
-    ``left`` is polled; at 0 the job ends with ``result()``. When the service stops, the job is cancelled, or ``left`` does
-    not change for ``patience_s``, the job ends too, and ``note`` says what is left.
-    """
-
-    stage: str
-    of: int
-    left: Callable[[], int]
-    result: Callable[[], Any]
-    note: Callable[[int], str]
-    patience_s: float = 30.0
-
-
 class Cancelled(MemwellError):
     """The job was cancelled."""
 
@@ -235,12 +223,11 @@ class Cancelled(MemwellError):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """The outcome of a job: its result as JSON, a file, or a problem; and a note on what is left."""
+    """The outcome of a job: its result as JSON, a file, or a problem."""
 
     result: bytes | None = None
     made: Made | None = None
     problem: Problem | None = None
-    note: str = ""
 
     def ended(self, job: Job, now: datetime) -> Job:
         """The job after it ended with this outcome."""
@@ -250,7 +237,6 @@ class _Outcome(msgspec.Struct, frozen=True):
             job,
             status="done",
             updated=now,
-            note=self.note,
             result=None if self.result is None else msgspec.json.decode(self.result),
             file="" if self.made is None else self.made.name,
         )
@@ -274,7 +260,6 @@ class _Live:
         self.cancelled = False
         self.outdated = False
         """Something was erased since it began, so its file may hold erased texts."""
-        self.ongoing: _Watched | None = None
         self.lost = False
         """Whether another process owns it by now."""
         self.written = threading.Event()
@@ -290,51 +275,6 @@ class _Live:
             return self.job
         outdated = self.outdated and self.outcome.made is not None
         return (_Outcome(problem=_OUTDATED) if outdated else self.outcome).ended(self.job, now)
-
-
-class _Watched:
-    """An ``Ongoing`` and what was last seen of it."""
-
-    def __init__(self, ongoing: Ongoing, report: Report) -> None:
-        self.stage = ongoing.stage
-        self.left = ongoing.of
-        self._of = ongoing.of
-        self._ongoing = ongoing
-        self._report = report
-        self._changed = time.monotonic()
-
-    @property
-    def done(self) -> int:
-        """How much is done."""
-        return max(self._of - self.left, 0)
-
-    @property
-    def of(self) -> int:
-        """How much there is in all; it may grow."""
-        return max(self._of, self.left)
-
-    @property
-    def note(self) -> str:
-        """The note on what is left."""
-        return self._ongoing.note(self.left) if self.left else ""
-
-    def look(self) -> bool:
-        """Ask how much is left; whether to ask again."""
-        try:
-            left = self._ongoing.left()
-        except Exception as error:  # noqa: BLE001 - it must not end the keeper thread
-            _log.debug("the rest of the job %s is not known: %s", self._report.id, error)
-            left = self.left
-        if left != self.left:
-            self.left, self._changed = left, time.monotonic()
-        return left > 0 and time.monotonic() - self._changed < self._ongoing.patience_s
-
-    def outcome(self, job: Job) -> _Outcome:
-        """The outcome of the job, whether or not something is left."""
-        try:
-            return replace(_outcome_of(self._ongoing.result(), self._report, job.action), note=self.note)
-        except Exception as error:  # noqa: BLE001 - shown as the job's problem
-            return _Outcome(problem=_problem(error, job))
 
 
 def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
@@ -533,11 +473,11 @@ class _JobStates:
 
     # Storing states
 
-    def _advance(self, live: _Live, stage: str, done: int, of: int | None, note: str = "") -> None:
+    def _advance(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         job = live.job
         # The total may shrink while the job runs; its progress bar must not go back.
         done = max(done, job.done) if stage == job.stage else done
-        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done), note=note)
+        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done))
 
     def _change(self, live: _Live, **changes: Any) -> None:
         with self._lock:
@@ -716,13 +656,17 @@ class Jobs(_JobStates, Closing):
                 future = self._pool.submit(self._run, live)
             future.add_done_callback(lambda future, live=live: self._ran(live, future))
 
-    def _run(self, live: _Live) -> _Outcome | _Watched:
+    def _run(self, live: _Live) -> _Outcome:
         if live.cancelled:
             raise _cancelled()
         self._change(live, status="running")
-        report = Report(live.job.id, lambda stage, done, of: self._reported(live, stage, done, of), self._files)
-        result = live.work(report)
-        return _Watched(result, report) if isinstance(result, Ongoing) else _outcome_of(result, report, live.job.action)
+        report = Report(
+            live.job.id,
+            lambda stage, done, of: self._reported(live, stage, done, of),
+            lambda note: self._change(live, note=note),
+            self._files,
+        )
+        return _outcome_of(live.work(report), report, live.job.action)
 
     def _reported(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         if self._closed:
@@ -731,28 +675,17 @@ class Jobs(_JobStates, Closing):
             raise _cancelled()
         self._advance(live, stage, done, of)
 
-    def _ran(self, live: _Live, future: Future[_Outcome | _Watched]) -> None:
+    def _ran(self, live: _Live, future: Future[_Outcome]) -> None:
         error = None if future.cancelled() else future.exception()
         if future.cancelled() or (self._closed and isinstance(error, Busy) and error.code == "stopping"):
             self._stop(live)
         elif error is not None:
             self._end(live, _Outcome(problem=_problem(error, live.job)))
         else:
-            self._gave(live, future.result())
+            self._end(live, future.result())
         with self._lock:
             self._turns.ended(live.space)
         self._begin_next()
-
-    def _gave(self, live: _Live, given: _Outcome | _Watched) -> None:
-        if isinstance(given, _Outcome):
-            self._end(live, given)
-            return
-        self._advance(live, given.stage, given.done, given.of, given.note)
-        with self._wake:
-            live.ongoing = given
-            self._wake.notify()
-        if self._closed or live.cancelled:
-            self._end(live, given.outcome(live.job))
 
     def _end(self, live: _Live, outcome: _Outcome) -> None:
         """Store the outcome of a job, once."""
@@ -793,10 +726,8 @@ class Jobs(_JobStates, Closing):
             waited = self._turns.drop(live.space, live)
         if waited:
             self._end(live, _Outcome(problem=_problem(_cancelled(), live.job)))
-        elif live.ongoing is not None:
-            self._end(live, live.ongoing.outcome(live.job))
 
-    # The keeper: one thread that stores changes, polls ongoing work and cancellation requests, and removes old files
+    # The keeper: one thread that stores changes, polls cancellation requests, and removes old files
 
     def _keep(self) -> None:
         while True:
@@ -809,11 +740,10 @@ class Jobs(_JobStates, Closing):
             with suppress(MemwellError):
                 self._cancel_requested(live)
             for one in live:
-                self._look_after(one)
+                if one.changed and not self._closed:
+                    self._write(one)
 
     def _pause(self) -> float | None:
-        if any(one.ongoing is not None for one in self._live.values()):
-            return min(_LOOK_EVERY_S, self._pause_s)
         return self._pause_s if self._live else self._files.next_end()
 
     def _cancel_requested(self, live: list[_Live]) -> None:
@@ -822,16 +752,6 @@ class Jobs(_JobStates, Closing):
             if one.key in requested:
                 self._queue.take_cancel(one.key)
                 self._cancel(one)
-
-    def _look_after(self, live: _Live) -> None:
-        going = live.ongoing
-        if going is not None and live.outcome is None and not self._closed:
-            again = going.look()
-            self._advance(live, going.stage, going.done, going.of, going.note)
-            if not again:
-                self._end(live, going.outcome(live.job))
-        if live.changed and not self._closed:
-            self._write(live)
 
     # The end
 
@@ -850,9 +770,6 @@ class Jobs(_JobStates, Closing):
         self._pool.shutdown(wait=False, cancel_futures=True)
         for one in dropped:
             self._stop(one)
-        for one in live:
-            if one.ongoing is not None:
-                self._end(one, one.ongoing.outcome(one.job))
         until = time.monotonic() + wait_s
         for one in live:
             if not one.written.wait(max(0.0, until - time.monotonic())):

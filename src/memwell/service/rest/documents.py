@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,17 +30,12 @@ from memwell.runtime.wire.operations import data_of
 from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
 from memwell.service.call import Call, File, handles
-from memwell.service.jobs import Ongoing, Report, Work, repeated
+from memwell.service.jobs import Report, Work, repeated
 from memwell.service.rest.running import label_of, taken_upload
 from memwell.values import check_text, shown
 
-T = TypeVar("T")
-
 UPLOAD = "upload"
 """The prefix of the ids of uploaded documents."""
-
-_STALLED_S = 30.0
-"""How long a job waits for the next vector before it ends without them: the embedder fails, or no worker runs."""
 
 _LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
@@ -56,13 +50,13 @@ def _upload_document(call: Call, asked: UploadDocument) -> Job:
         knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
         _check_kind(path, label)
 
-        def work(report: Report) -> Document | Ongoing:
+        def work(report: Report) -> Document:
             report("reading")
             parsed = read_document(path.read_bytes(), name=label)
             report("storing")
             kept = knowledge.add(parsed, id=id_, source=label, title=title, metadata=metadata)
-            # Read again: the result must not hold a document that was removed meanwhile.
-            return _with_vectors(knowledge, lambda: knowledge.get(kept.id))
+            _note_pending(knowledge, report)
+            return kept
 
         job = call.service.jobs.start(call.space, "upload_document", work, owned=path)
     call.log(id_, job.id)
@@ -91,13 +85,14 @@ class _Fetched(msgspec.Struct, frozen=True):
 def _fetch(memory: Engine, asked: _Fetched) -> Work:
     knowledge = memory.knowledge
 
-    def work(report: Report) -> Ingested | Ongoing:
+    def work(report: Report) -> Ingested:
         report("fetching")
         # The page of an address is one document; it replaces the one that was fetched before.
         done = knowledge.ingest(asked.url, metadata=asked.metadata, most_bytes=asked.most_bytes, allow_private=False)
         if done.refused:
             raise _as_error(done.refused[0])
-        return _with_vectors(knowledge, lambda: done)
+        _note_pending(knowledge, report)
+        return done
 
     return work
 
@@ -113,25 +108,14 @@ def _check_kind(path: Path, label: str) -> None:
     kind_of(data, label, None)
 
 
-def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
-    """The result of an ingestion once the pending vectors of the space are made. No thread waits for them.
-
-    The document is found by its words before that.
-    """
-    pending = knowledge.pending().vectors
-    if not pending or knowledge.embedder is None:
-        return result()
-    return Ongoing(
-        stage="vectors",
-        of=pending,
-        left=lambda: knowledge.pending().vectors,
-        result=result,
-        note=lambda left: (
-            f"the document is stored and found by its words; {left} vectors of this space are still pending, and are made "
-            "while the service runs"
-        ),
-        patience_s=_STALLED_S,
-    )
+def _note_pending(knowledge: Knowledge, report: Report) -> None:
+    """Note the pending vectors of the space: a document is found by its words before it has all of them."""
+    pending = 0 if knowledge.embedder is None else knowledge.pending().vectors
+    if pending:
+        report.note(
+            f"the document is stored and found by its words; {pending} vectors of this space are still pending, and are "
+            "made while the service runs"
+        )
 
 
 def _check_address(url: str) -> None:

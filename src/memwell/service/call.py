@@ -21,12 +21,12 @@ from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, AuditNote, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, AuditNote, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import told_afterwards as notifying_after_commit
-from memwell.service.fields import check_bounds
 from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
+from memwell.service.openapi import check_bounds
 from memwell.values import shown
 
 if TYPE_CHECKING:
@@ -173,7 +173,6 @@ def handles(*names: str) -> Callable[[H], H]:
 
 # Answering
 
-_BEGUN = 202
 _LISTS = (shapes.ListType, shapes.VarTupleType, shapes.TupleType, shapes.SetType, shapes.FrozenSetType)
 
 
@@ -202,7 +201,7 @@ class Answered(NamedTuple):
 def answer(call: Call, asked: RequestData) -> Answered:
     """Run the handler of a call. Errors become problems; nothing is raised."""
     try:
-        once = asked.once is not None and has_effect(call.route)
+        once = asked.once is not None and call.route.has_effect
         return _once(call, asked) if once else _run(call, asked)
     except _Malformed as error:
         return refused(http_problem("malformed", str(error), request=call.id))
@@ -253,12 +252,6 @@ def _once(call: Call, asked: RequestData) -> Answered:
 def _digest(file: Path) -> bytes:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").digest()
-
-
-def has_effect(route: Operation) -> bool:
-    """Whether a request changes something or starts a job. Answers of others are not stored, as they may hold texts."""
-    changes = route.scope != READ or route.status == _BEGUN
-    return route.method != "GET" and changes and route.media_type == JSON
 
 
 def _replayed(kept: KeptAnswer) -> Answered:

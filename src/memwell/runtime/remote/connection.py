@@ -180,7 +180,7 @@ class Connection(Closing):
                 raise
             raise InvalidInput(f"that cannot be written as JSON: {shown(str(error))}") from None
         headers = dict(_JSON if not route.upload and body is not None else _FILE if body is not None else {})
-        if route.method != "GET" and (route.kind == "write" or route.status == 202):
+        if route.has_effect:
             # The same at every attempt of a call, so that a retry has no second effect.
             headers["idempotency-key"] = new_id()
         return _Sending(route.method, url, headers, body)

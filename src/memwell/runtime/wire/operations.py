@@ -36,6 +36,7 @@ ANY_KEY, ANYONE = "any", ""
 
 JSON, BYTES, EVENTS, TEXT = "application/json", "application/octet-stream", "text/event-stream", "text/plain"
 
+_ACCEPTED = 202
 _ROLES = tuple(role.value for role in Role)
 _OWN_FIELDS = frozenset(Message.__struct_fields__)
 
@@ -293,6 +294,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     def takes_query(self) -> bool:
         """Whether the request is in the query."""
         return self.upload or self.method in ("GET", "DELETE")
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether it changes something or starts a job, so that a repeated request needs an idempotency key."""
+        changes = self.scope != READ or self.status == _ACCEPTED
+        return self.method != "GET" and changes and self.media_type == JSON
 
     def run(self, memory: Any, path: Mapping[str, str], asked: Any, **instead: Any) -> Any:
         """Call the engine's method for a request; ``instead`` replaces arguments."""

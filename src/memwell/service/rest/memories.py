@@ -32,8 +32,8 @@ from memwell.runtime.wire import table
 from memwell.runtime.wire.operations import AuditNote, data_of, messages_of
 from memwell.runtime.wire.running import Done, GrantList, Job
 from memwell.service.call import Call, handles, perform
-from memwell.service.fields import MOST
 from memwell.service.jobs import Report, Work, repeated
+from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import shown
 

@@ -170,7 +170,10 @@ def test_a_service_is_opened_like_a_file(served: Served, monkeypatch: pytest.Mon
         m.remember("Ann is allergic to nuts.")
         assert token not in repr(m)
     monkeypatch.setenv("MEMWELL_KEY", token)
+    with RemoteMemory.connect(served.address) as m:
+        assert m.space == Space("opened")
     with memwell.open(served.address + "/", space="opened") as m:
+        assert isinstance(m, RemoteMemory)
         assert [hit.text for hit in m.recall("what can Ann not eat?")] == ["Ann is allergic to nuts."]
         assert repr(m) == f"RemoteMemory({served.address!r}, space=Space('opened'))"
 

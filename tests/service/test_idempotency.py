@@ -6,8 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +25,6 @@ from memwell.service.idempotency import (
 from memwell.service.keys import SERVICE, Keys
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
-from tests.service.waiting import PATIENCE_S
 
 PRINT = fingerprint_of("POST", "/v1/memories", b"{}")
 OTHER = fingerprint_of("POST", "/v1/memories", b"[]")
@@ -95,12 +92,6 @@ def test_keys_and_headers_are_kept_apart(once: Once):
     assert once.begin("k1", "h/h", OTHER) is None
 
 
-def test_what_failed_may_be_tried_again(once: Once):
-    once.begin("k1", "h", PRINT)
-    once.abandon("k1", "h", PRINT)
-    assert once.begin("k1", "h", OTHER) is None
-
-
 def test_what_was_finished_or_is_anothers_is_not_abandoned(once: Once):
     once.begin("k1", "h", PRINT)
     once.abandon("k1", "h", OTHER)
@@ -128,13 +119,6 @@ def test_a_killed_one_blocks_for_a_minute(once: Once, clock: Clock):
         once.begin("k1", "h", PRINT)
     clock.now += 1
     assert once.begin("k1", "h", PRINT) is None
-
-
-def test_a_slow_one_that_nobody_overtook_finishes(once: Once, clock: Clock):
-    once.begin("k1", "h", PRINT)
-    clock.now += 600
-    once.finish("k1", "h", PRINT, 200, b"x")
-    assert once.begin("k1", "h", PRINT) == KeptAnswer(200, b"x")
 
 
 @pytest.mark.parametrize("second", [PRINT, OTHER])
@@ -209,8 +193,8 @@ def test_the_words_of_answers_are_dropped_and_the_effect_stays_one(once: Once, b
     assert once.begin("k1", "7", PRINT) is None, "dropping does not make it last longer"
 
 
-@pytest.mark.parametrize("header", ["", "x" * 256, "a b", "a\n", "\x00", "é", "键", "\x7f", None, 7, b"h", "\ud800"])
-def test_a_bad_header_is_refused(once: Once, header: Any):
+@pytest.mark.parametrize("header", ["", "x" * 256, "a b", "a\n", "\x00", "é", "键", "\x7f", "\ud800"])
+def test_a_bad_header_is_refused(once: Once, header: str):
     for call in (once.begin, once.abandon):
         with pytest.raises(InvalidInput, match="visible ASCII"):
             call("k1", header, PRINT)
@@ -263,20 +247,3 @@ class Racer:
             body = f"{number}: {effects} by {threading.get_ident()}".encode()
             self._once.finish("k1", f"h{number}", PRINT, 200, body)
         return KeptAnswer(200, body)
-
-
-@pytest.mark.parametrize("lease_s", [60.0, 1e-6], ids=["reserved", "overtaken at once"])
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_two_that_race_have_one_effect_and_one_answer(kind: str, lease_s: float, tmp_path: Path):
-    with open_backend("memory:" if kind == "memory" else tmp_path / "a.db") as backend:
-        once, start = Once(backend, lease_s=lease_s), threading.Barrier(2, timeout=PATIENCE_S)
-        racers = [Racer(backend, once, start) for _ in range(2)]
-        threads = [threading.Thread(target=racer) for racer in racers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert racers[0].answers == racers[1].answers
-        assert len(racers[0].answers) == 30
-        counts = backend.kv.scan(Space("acme"), limit=100).items
-        assert [entry.value for entry in counts] == [1] * 30

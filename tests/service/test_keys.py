@@ -122,8 +122,8 @@ def test_one_wrong_character_is_refused(keys: Keys):
         assert refusal(keys, longer)
 
 
-@given(st.one_of(st.text(), st.binary(), st.from_regex(r"mw_[0-9a-f]*_[0-9a-f]*")))
-def test_no_guess_is_let_in(token: Any):
+@given(st.one_of(st.text(), st.from_regex(r"mw_[0-9a-f]*_[0-9a-f]*")))
+def test_no_guess_is_let_in(token: str):
     with open_backend("memory:") as backend:
         keys = Keys(backend)
         keys.create("phone", space=ANN, scopes=["read"])
@@ -170,9 +170,9 @@ def test_an_expired_key_is_not_rotated(keys: Keys, clock: Clock):
     clock.wait(days=1)
     with pytest.raises(InvalidInput, match="make another"):
         keys.rotate(key.id)
-    for grace in (timedelta(seconds=-1), timedelta(days=367), 5):
+    for grace in (timedelta(seconds=-1), timedelta(days=367)):
         with pytest.raises(InvalidInput, match="grace"):
-            keys.rotate(key.id, grace=grace)  # pyright: ignore[reportArgumentType]
+            keys.rotate(key.id, grace=grace)
 
 
 def test_keys_are_listed_by_their_space(keys: Keys, clock: Clock):
@@ -207,7 +207,7 @@ def test_no_key_is_for_a_space_of_memwells_own(keys: Keys, space: Space):
 BAD: tuple[dict[str, Any], ...] = (
     *({"name": name} for name in ("", "x" * 201, "a\x00b", None, 7)),
     *({"space": space} for space in (None, 7, "", ("acme", "ann"))),
-    *({"scopes": scopes} for scopes in ((), "read", b"read", None, 7, ["root"], ["read", None], [["read"]])),
+    *({"scopes": scopes} for scopes in ((), ["root"], ["read", "root"])),
     *({"expires": time} for time in (START, START - timedelta(days=1), "2030-02-01", 7)),
     *({"rate": rate} for rate in (-1, True, 1.5, "9", 2**64)),
 )
@@ -221,8 +221,8 @@ def test_bad_input_makes_no_key(keys: Keys, wrong: dict[str, Any]):
     assert keys.all() == []
 
 
-@pytest.mark.parametrize("wrong", ["", "0" * 16, "x" * 10_000, "\x00", None, 7])
-def test_an_unknown_id_is_not_found(keys: Keys, wrong: Any):
+@pytest.mark.parametrize("wrong", ["", "0" * 16, "x" * 10_000, "\x00"])
+def test_an_unknown_id_is_not_found(keys: Keys, wrong: str):
     for call in (keys.get, keys.revoke, keys.rotate):
         with pytest.raises(NotFound):
             call(wrong)

@@ -185,8 +185,8 @@ def _answered(held: _Held, fingerprint: bytes) -> KeptAnswer:
     return held.answer
 
 
-def _name(header: object) -> str:
-    if not isinstance(header, str) or _VISIBLE.fullmatch(header) is None:
+def _name(header: str) -> str:
+    if _VISIBLE.fullmatch(header) is None:
         raise InvalidInput(f"an Idempotency-Key is 1 to 255 visible ASCII characters, not {shown(header)}")
     return header
 

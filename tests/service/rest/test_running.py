@@ -123,18 +123,9 @@ def test_a_key_ends_after_its_days(service: Service, operator: Key):
     "wrong",
     [
         {"space": ["memwell", "service"]},
-        {"space": ["memwell", "service", "keys"]},
-        {"space": ["memwell", "grants"]},
-        {"space": ["acme", "memwell"]},
         {"space": []},
-        {"scopes": []},
-        {"scopes": ["all"]},
-        {"name": ""},
-        {"name": "x" * 201},
         {"expires_days": 0},
-        {"expires_days": -1},
         {"expires_days": 1e300},
-        {"rate": -1},
         {"id": "mine"},
     ],
 )

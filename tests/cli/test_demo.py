@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -128,20 +127,6 @@ def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "1 acknowledged messages are missing" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("failing", ["write", "read"])
-def test_a_process_that_fails_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
-):
-    def fail(step: str, *rest: Any) -> CompletedProcess[str]:
-        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else demonstrated_here(step, *rest)
-
-    monkeypatch.setattr(demo, "_child", fail)
-    assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
-    out = capsys.readouterr().out
-    assert "ended with 3" in out or "the reader with 3" in out
-    assert "it broke [/here]" in out
-
-
 def test_a_writer_that_was_not_killed_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -161,33 +146,6 @@ def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "\x1b[" in capsys.readouterr().out
     assert demo.run_demo(console(width=100), tmp_path / "b.db", "zh")
     assert "\x1b[" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("colours", [True, False])
-def test_the_reading_process_prints_as_its_terminal_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], colours: bool
-):
-    """What it is started with is what it goes by; that it runs at all is seen above."""
-    started: list[list[str]] = []
-
-    def note(command: list[str], **options: object) -> CompletedProcess[str]:
-        started.append(command)
-        return CompletedProcess(command, 0, "", "")
-
-    monkeypatch.setattr(subprocess, "run", note)
-    monkeypatch.setenv("TERM", "xterm")
-    demo._child("read", tmp_path / "x.db", "zh", console(width=77, colours=colours))
-    shown: list[tuple[str, str, int, bool]] = []
-    monkeypatch.setattr(
-        demo,
-        "show_survivors",
-        lambda path, language, screen: shown.append((path, language, screen.width, screen.is_terminal)),
-    )
-    [[*_, script, step, path, language, width, plain]] = started
-    monkeypatch.setattr(sys, "argv", ["-c", step, path, language, width, plain])
-    exec(script)  # noqa: S102 - as the process would
-    assert shown == [(str(tmp_path / "x.db"), "zh", 77, colours)]
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.fixture

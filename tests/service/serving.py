@@ -23,7 +23,7 @@ from memwell.runtime.wire.operations import Operation
 from memwell.service.app import App, create_app
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
-from memwell.service.server import Line
+from memwell.service.server import HttpConnection
 from memwell.settings import Settings
 from tests.runtime.remote.serving import listening_to
 from tests.service.waiting import PATIENCE_S
@@ -189,7 +189,7 @@ def running(store: str | Path = "memory:", *, embedder: Any = None, **settings: 
     service.failures = _Unbounded()  # pyright: ignore[reportAttributeAccessIssue]
     app = create_app(service)
     # With lines as the service has them.
-    with listening_to(app, http=Line, lifespan="on") as at:
+    with listening_to(app, http=HttpConnection, lifespan="on") as at:
         yield Running(int(at.rpartition(":")[2]), service, app)
 
 

@@ -21,7 +21,6 @@ from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import app as mcp_loading
 from memwell.service import request_log as logs
-from memwell.service import rest
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, Events, File
 from memwell.service.keys import SCOPES
@@ -497,7 +496,6 @@ def test_a_defect_is_told_as_one_and_its_words_are_not_logged(handler: Any, tmp_
 
 
 def test_too_many_at_once_are_sent_away_and_later_ones_are_not(handler: Any, tmp_path: Any):
-    rest.register()
     go, real = threading.Event(), HANDLERS["count"]
 
     def slow(call: Any, asked: Any) -> Any:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
-import sys
 import tempfile
-import textwrap
 import threading
 import time
 from collections import Counter
@@ -36,17 +32,15 @@ from memwell.service.jobs import (
     MOST_WAITING,
     MOST_WAITING_EACH,
     REPEATED,
+    FairQueue,
     JobFiles,
     Jobs,
     Made,
-    Ongoing,
     Report,
-    Turns,
     Work,
     key_of,
 )
 from memwell.storage import Backend, open_backend
-from memwell.storage.sqlite import SqliteBackend
 from memwell.values import new_id
 from tests.service.waiting import PATIENCE_S, until
 
@@ -64,7 +58,6 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads that look after jobs do so more often than they would in a service."""
     monkeypatch.setattr(jobs_module, "_WRITE_EVERY_S", 0.02)
-    monkeypatch.setattr(jobs_module, "_LOOK_EVERY_S", 0.02)
 
 
 @pytest.fixture
@@ -310,65 +303,6 @@ def test_a_job_of_another_process_is_cancelled_there(running: Jobs, backend: Bac
     assert found.problem["code"] == "cancelled"
 
 
-# What goes on by itself
-
-
-class Rest:
-    """So much is left of something that goes on by itself."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def __call__(self, report: Report) -> Ongoing:
-        report("storing")
-        return Ongoing(
-            stage="vectors",
-            of=self.left,
-            left=lambda: self.left,
-            result=lambda: {"id": "a"},
-            note=lambda left: f"{left} to go",
-            patience_s=self.patience_s,
-        )
-
-    patience_s = 60.0
-
-
-def test_what_goes_on_by_itself_holds_no_thread_and_is_done_when_nothing_is_left(running: Jobs):
-    rests = [Rest(4) for _ in range(10)]
-    jobs = [running.start(ANN, "upload", rest) for rest in rests]
-    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
-    assert ended(running, ANN, running.start(ANN, "quick", lambda report: None)).status == "done"
-    rests[0].left = 1
-    assert until(lambda: running.get(ANN, jobs[0].id).done == 3)
-    seen = running.get(ANN, jobs[0].id)
-    assert (seen.status, seen.of, seen.result, seen.note) == ("running", 4, None, "1 to go")
-    for rest in rests:
-        rest.left = 0
-    for job in jobs:
-        done = ended(running, ANN, job)
-        assert (done.status, done.done, done.of, done.note, done.result) == ("done", 4, 4, "", {"id": "a"})
-
-
-def test_what_is_left_is_said_when_nobody_looks_on_any_longer(backend: Backend):
-    running = Jobs(backend)
-    stuck, cancelled, stopped, broken = Rest(3), Rest(4), Rest(5), Rest(6)
-    stuck.patience_s = 0.05
-    jobs = [running.start(ANN, "upload", one) for one in (stuck, cancelled, stopped)]
-    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
-    ended(running, ANN, jobs[0])
-    assert running.cancel(ANN, jobs[1].id).status == "done"
-    running.close()
-    with Jobs(backend) as other:
-        found = [other.get(ANN, job.id) for job in jobs]
-        assert [(one.status, one.done, one.of) for one in found] == [("done", 0, 3), ("done", 0, 4), ("done", 0, 5)]
-        assert [one.note for one in found] == ["3 to go", "4 to go", "5 to go"]
-        assert all(one.result == {"id": "a"} for one in found)
-        # What cannot be looked at ends nothing but itself.
-        broken.patience_s = 0.05
-        job = other.start(ANN, "upload", lambda report: replace(broken(report), left=lambda: 1 // 0))
-        assert ended(other, ANN, job).note == "6 to go"
-
-
 def test_closing_lets_work_end_and_marks_the_rest(backend: Backend):
     running = Jobs(backend, threads=1)
     stopped = Held()
@@ -420,25 +354,6 @@ KILLED = """
     print(*ids, flush=True)
     threading.Event().wait()
 """
-
-
-def test_jobs_of_a_process_that_was_killed_are_shown_as_interrupted(tmp_path: Path):
-    store, ahead = str(tmp_path / "store.db"), [0.0]
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), store]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    ids = process.stdout.readline().split()
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    with SqliteBackend(store, clock=lambda: time.time() + ahead[0]) as backend, Jobs(backend) as other:
-        # It may be held up only.
-        assert [other.get(ANN, id_).problem for id_ in ids] == [None, None]
-        # Nobody waits for the lease of ten minutes to end.
-        ahead[0] = 601.0
-        found = [other.get(ANN, id_) for id_ in ids]
-        assert [(job.status, job.problem and job.problem["code"]) for job in found] == [("failed", "interrupted")] * 2
-        assert {job.status for job in other.all(ANN)} == {"failed"}
-        assert [one.status for one in other.watch(ANN, ids[0]) if one is not None] == ["failed"]
 
 
 @given(
@@ -554,24 +469,6 @@ def test_what_is_erased_while_an_end_is_written_is_dropped_all_the_same(
     assert running.get(ANN, job.id).result is None
     with pytest.raises(NotFound):
         running.file(ANN, job.id)
-
-
-def test_an_export_that_was_under_way_during_an_erasure_is_not_handed_out(running: Jobs):
-    begun, let_go = threading.Event(), threading.Event()
-
-    def work(report: Report) -> Made:
-        made = _made(report, b"erased meanwhile")
-        begun.set()
-        assert let_go.wait(PATIENCE_S)
-        return made
-
-    job = running.start(ANN, "export", work)
-    assert begun.wait(PATIENCE_S)
-    assert running.drop_results(ANN) == 0
-    let_go.set()
-    failed = ended(running, ANN, job)
-    assert failed.problem is not None
-    assert (failed.status, failed.problem["status"], failed.file) == ("failed", 409, "")
 
 
 def test_a_state_that_could_not_be_stored_is_stored_later(
@@ -762,7 +659,7 @@ SPACES = [Space("a"), Space("b"), Space("c"), Space("d")]
 def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
     threads: int, steps: list[Space | None], data: st.DataObject
 ):
-    turns: Turns[tuple[Space, int]] = Turns(threads)
+    turns: FairQueue[tuple[Space, int]] = FairQueue(threads)
     running: list[tuple[Space, int]] = []
     waiting: Counter[Space] = Counter()
     begun: list[tuple[Space, int]] = []
@@ -815,18 +712,6 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(tmp_path: Pa
     assert (others / "export.jsonl").exists()
     files.close()
     assert not path.parent.exists()
-
-
-def test_a_folder_that_was_taken_away_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    files = JobFiles()
-    files.path("1", ".md").parent.rmdir()
-    path = files.path("2", ".md")
-    path.write_text("x")
-    files.keep("2", Made(path=path, name="memories.md"))
-    assert files.get("2") == (path, "memories.md")
-    files.close()
-    assert files.get("2") is None
 
 
 def test_after_the_end_no_file_is_made_or_kept(tmp_path: Path):

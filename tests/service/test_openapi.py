@@ -14,13 +14,12 @@ from hypothesis import settings
 from jsonschema_rs import Draft202012Validator
 
 from benchmarks.service.fuzz import Fuzz
-from memwell.runtime.wire.codec import decode, encode
+from memwell.messages import human
 from memwell.runtime.wire.operations import ANYONE, JSON, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
-from memwell.service.call import has_effect
-from memwell.service.openapi import ANSWERS, REQUESTS
+from memwell.service.openapi import BOUNDS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, REQUESTS, bounds_of, meaning_of
 from memwell.service.parts import Service
 from tests.service.rest.asking import asked_with, key_of, service_at
 from tests.service.serving import running
@@ -78,7 +77,7 @@ def faults_of(route: Operation) -> list[str]:
         "the body": ("requestBody" in told) == has_body,
         "an answer is not described": all(one["description"] for one in told["responses"].values()),
         # The header is offered where it is honoured.
-        "the header": offered == has_effect(route),
+        "the header": offered == route.has_effect,
         "where the header is": offered == (route.method != "GET" and (route.scope != "read" or route.status == 202)),
     }
     return [name for name, holds in checks.items() if not holds]
@@ -91,16 +90,10 @@ def test_every_route_is_described():
 
 def test_examples_fit_their_schemas():
     wrong = {}
-    for name in sorted(REQUESTS | ANSWERS):
-        told, route = operation(OPERATIONS[name]), OPERATIONS[name]
-        contents: list[Any] = []
-        if name in REQUESTS:
-            contents.append(told["requestBody"]["content"][JSON])
-        if name in ANSWERS:
-            contents.append(told["responses"][str(route.status)]["content"][JSON])
-        for content in contents:
-            errors = list(validator(content["schema"]).iter_errors(content["example"]))
-            wrong |= {name: errors} if errors else {}
+    for name in REQUESTS:
+        content = operation(OPERATIONS[name])["requestBody"]["content"][JSON]
+        errors = list(validator(content["schema"]).iter_errors(content["example"]))
+        wrong |= {name: errors} if errors else {}
     assert wrong == {}
 
 
@@ -155,13 +148,15 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def ann(service: Service) -> Key:
-    return key_of(service, "acme", "ann")
+    key = key_of(service, "acme", "ann")
+    for thread in ("x", "y"):
+        service.memory_of(key.space).thread(thread).add(human("hello"))
+    return key
 
 
 def test_every_route_with_a_body_has_an_example():
     bodies = {route.name for route in OPERATIONS.values() if route.takes is not None and not route.takes_query}
     assert set(REQUESTS) == bodies
-    assert {"remember", "recall", "add_messages", "erase", "create_key", "export"} <= set(ANSWERS)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -173,14 +168,46 @@ def test_an_example_can_be_sent_as_it_is(name: str, service: Service, ann: Key):
     assert answered.status in (route.status, 404), answered.body
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_is_what_the_route_gives(name: str):
-    given = ANSWERS[name]
-    answer: Any = decode(msgspec.json.encode(given), OPERATIONS[name].gives)
-    # All fields are shown, and none that is no more.
-    assert set(given) == set(msgspec.json.decode(encode(answer)))
+# Fields
+
+ASKING = [route for route in OPERATIONS.values() if route.takes is not None]
+NUMBERS = [
+    (route, field.encode_name)
+    for route in ASKING
+    for field in msgspec.structs.fields(route.takes)
+    if bounds_of(route.takes.__name__, field.encode_name) != (None, None)
+]
 
 
-def test_no_example_shows_a_token():
-    assert ANSWERS["create_key"]["token"].endswith("…")
-    assert ANSWERS["rotate_key"]["token"].endswith("…")
+def test_nothing_is_told_of_what_is_not_there():
+    fields = {
+        f"{route.takes.__name__}.{field.encode_name}"
+        for route in ASKING
+        for field in msgspec.structs.fields(route.takes)
+    }
+    names = {field.partition(".")[2] for field in fields}
+    assert set(MEANINGS) | set(BOUNDS) <= names
+    assert set(OWN_MEANINGS) | set(OWN_BOUNDS) <= fields
+    assert meaning_of("Recall", "colour") == ""
+
+
+def asked(service: Service, key: Key, route: Operation, field: str, value: float) -> int:
+    least = {"subject": "Ann", "name": "a.txt", "start": "user"}
+    said: dict[str, Any] = REQUESTS.get(route.name) or {
+        one.encode_name: least[one.encode_name] for one in msgspec.structs.fields(route.takes) if one.required
+    }
+    both = {"tokens": "rounds", "rounds": "tokens"}.get(field)
+    body = {name: told for name, told in said.items() if name != both} | {field: value}
+    path = {part[1:-1]: "0" if part == "{index}" else "x" for part in route.parts if part.startswith("{")}
+    return asked_with(service, key, route, path, body).status
+
+
+@pytest.mark.parametrize(("route", "field"), NUMBERS, ids=lambda one: one if isinstance(one, str) else one.name)
+def test_the_bounds_are_those_of_the_handlers(route: Operation, field: str, service: Service, ann: Key):
+    least, most = bounds_of(route.takes.__name__, field)
+    assert asked(service, ann, route, field, -1 if least == 0 else 0) == 422
+    # The question itself must fit into a budget.
+    assert field == "budget" or asked(service, ann, route, field, least or 0) in (route.status, 404)
+    if most is not None:
+        assert asked(service, ann, route, field, most) in (route.status, 404)
+        assert asked(service, ann, route, field, most + 1) == 422

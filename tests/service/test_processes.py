@@ -47,7 +47,6 @@ from memwell.values import new_id
 # Sooner than a service in earnest: nobody waits for a test.
 app._LOOK_S = 0.2
 Jobs.__init__.__kwdefaults__["lease_s"] = 2.0
-rest.register()
 
 def counting(most):
     def make(memory, asked):
@@ -259,42 +258,6 @@ def test_a_key_that_is_revoked_at_one_is_refused_at_the_other(pair: Pair):
 
 
 # Jobs
-
-
-def test_a_job_of_one_is_followed_at_the_other(pair: Pair):
-    token = key(pair.backend, Space("acme", "finn"))
-    pair.backend.kv.put(HELD, "finn", True)
-    _, started = pair.one.ask(token, "POST", "/v1/audit")
-    seen: list[dict[str, Any]] = []
-    for event in _events(pair.other, token, started["id"]):
-        seen.append(event)
-        if len({one["done"] for one in seen}) > 2:
-            pair.backend.kv.delete(HELD, "finn")
-    assert seen[-1]["status"] == "done"
-    assert seen[-1]["result"] == {"counted": 5}
-    assert _effects(pair.backend, [started["id"]]) == [started["id"]]
-
-
-def test_a_job_of_one_is_cancelled_at_the_other(pair: Pair):
-    token = key(pair.backend, Space("acme", "gil"))
-    _, started = pair.one.ask(token, "POST", "/v1/settle")
-    assert until(lambda: job_of(pair.other, token, started["id"])["status"] == "running")
-    assert pair.other.ask(token, "DELETE", f"/v1/jobs/{started['id']}")[0] == 200
-    for served in pair[:2]:
-        assert until(lambda served=served: job_of(served, token, started["id"])["status"] == "failed")
-        assert job_of(served, token, started["id"])["problem"]["code"] == "cancelled"
-    assert _effects(pair.backend, [started["id"]]) == []
-
-
-def _events(served: Served, token: str, id_: str) -> Iterator[dict[str, Any]]:
-    line = served.line()
-    try:
-        line.request("GET", f"/v1/jobs/{id_}/events", headers={"Authorization": f"Bearer {token}"})
-        for part in line.getresponse():
-            if part.startswith(b"data: "):
-                yield json.loads(part[6:])
-    finally:
-        line.close()
 
 
 def _effects(backend: Backend, ids: list[str]) -> list[str]:

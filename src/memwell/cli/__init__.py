@@ -12,20 +12,22 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move, reindex
 from memwell.cli import demo as explain
+from memwell.cli import keys, knowledge, measuring, memories, upkeep
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
 from memwell.cli.phrases import say
 from memwell.cli.serve import mcp_command, serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
 from memwell.cli.terminal import (
+    AsJson,
     Commands,
     console,
     help_style,
     message_table,
     never_fail_to_encode,
     one_line,
+    print_json,
     thread_table,
     visible,
 )
@@ -92,7 +94,7 @@ def threads_command(
         return
     screen.print(thread_table(page.items, load_settings().language))
     if page.next is not None:
-        screen.print(say("more_threads", cursor=visible(shlex.quote(page.next))))
+        screen.print(say("more_pages", cursor=visible(shlex.quote(page.next))))
 
 
 @app.command("show")
@@ -100,9 +102,9 @@ def show_command(
     thread: Annotated[str, typer.Argument(help="The conversation's id. 会话的标识。")],
     store: Store,
     space: SpaceOption = None,
-    last: Annotated[int, typer.Option(help="At most so many messages, the last ones. 最多几条消息。")] = 20,
+    last: Annotated[int, typer.Option(help="How many of the last messages. 最多几条消息。")] = 20,
     window: Annotated[
-        int | None, typer.Option(help="What fits so many tokens of a prompt instead. 改为显示放得进若干词元的部分。")
+        int | None, typer.Option(help="Instead, what fits this many tokens of a prompt. 改为显示放得进若干词元的部分。")
     ] = None,
     search: Annotated[str | None, typer.Option(help="The messages that match instead, best first. 改为搜索。")] = None,
     output: Annotated[str, typer.Option("--format", help="table, text, json or openai. 输出格式。")] = "table",
@@ -142,7 +144,7 @@ def _print_table(messages: list[Message], scores: list[float] | None, window: in
 def _written(messages: list[Message], output: str) -> str:
     if output == "text":
         text = to_text(messages, include_hidden=True)
-        # In a pipe it is data, on a terminal it is somebody's words.
+        # A terminal must not interpret control characters; a pipe gets the data as it is.
         return visible(text) if sys.stdout.isatty() else text
     shape = to_openai(messages) if output == "openai" else messages
     return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
@@ -151,7 +153,7 @@ def _written(messages: list[Message], output: str) -> str:
 @app.command("doctor")
 def doctor_command(
     store: Store,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")] = False,
+    as_json: AsJson = False,
     leaks: Annotated[
         bool,
         typer.Option(
@@ -159,64 +161,51 @@ def doctor_command(
         ),
     ] = False,
 ) -> None:
-    """Look a store over: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
+    """Check a store: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
     screen = console()
+    status = console(stderr=True) if as_json else screen
     if leaks:
-        _look_for_leaks(as_json)
-        return
-    with existing(store) as backend:
-        found = examine(backend, console(stderr=True) if as_json else screen)
-    if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        growth = find_leaks(status)
+        print_json(growth.as_dict()) if as_json else report_leaks(growth, screen)
+        bad = growth.leaks
     else:
-        report(found, screen)
-    if found["problems"]:
-        raise typer.Exit(1)
-
-
-def _look_for_leaks(as_json: bool) -> None:
-    screen = console()
-    growth = find_leaks(console(stderr=True) if as_json else screen)
-    if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(growth.as_dict()), indent=2).decode())
-    else:
-        report_leaks(growth, screen)
-    if growth.leaks:
+        with existing(store) as backend:
+            found = examine(backend, status)
+        print_json(found) if as_json else report(found, screen)
+        bad = found["problems"]
+    if bad:
         raise typer.Exit(1)
 
 
 app.command("serve")(serve_command)
 app.command("mcp")(mcp_command)
-app.command("reembed")(batch.reembed_command)
 app.add_typer(keys.app, name="keys")
-app.add_typer(backup.app)
 app.add_typer(memories.app)
 app.add_typer(knowledge.app)
 app.add_typer(explain.app)
-app.add_typer(capacity.app)
-app.add_typer(move.app)
-app.add_typer(reindex.app)
-app.add_typer(bench.app, name="bench")
-app.add_typer(batch.app, name="batch")
+app.add_typer(measuring.app)
+app.add_typer(upkeep.app)
+app.add_typer(measuring.bench, name="bench")
+app.add_typer(upkeep.batch, name="batch")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command. What goes wrong on purpose is one line, not a traceback."""
+    """Run the command. Expected errors are printed on one line, without a traceback."""
     never_fail_to_encode()
     app.rich_markup_mode = help_style()
     try:
         app(args=arguments)
     except MemwellError as error:
-        _complain(str(error))
+        _fail(str(error))
     except BrokenPipeError:
         raise
     except OSError as error:
         # A file named on the command line cannot be read or written.
         reason = error.strerror or str(error)
-        _complain(f"{error.filename}: {reason}" if error.filename else reason)
+        _fail(f"{error.filename}: {reason}" if error.filename else reason)
 
 
-def _complain(what: str) -> NoReturn:
+def _fail(what: str) -> NoReturn:
     line = Styled.assemble((say("error", _language()), "red"), one_line(what))
     console(stderr=True).print(line)
     sys.exit(1)
@@ -226,7 +215,7 @@ def _language() -> str:
     try:
         return load_settings().language
     except ConfigurationError:
-        # That is what the error is about.
+        # The error is about the settings.
         return "en"
 
 

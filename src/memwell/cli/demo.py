@@ -17,7 +17,7 @@ from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.cli.terminal import Listing, console, hit_table, message_table, one_line, visible
+from memwell.cli.terminal import PlainTable, console, hit_table, message_table, one_line, visible
 from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
@@ -67,8 +67,8 @@ def write_and_die(path: str, language: str) -> None:
 
 
 def run_demo(screen: Console, path: Path, language: str) -> bool:
-    """Show it all. Returns whether nothing was lost; raises what ``open_backend`` raises for a place without a store."""
-    # Made here, so that a place where no file can be made is refused before the show begins.
+    """Run the demonstration; whether nothing was lost. Raises what ``open_backend`` raises."""
+    # Fails here when the file cannot be created.
     open_backend(path).close()
     screen.rule(say("demo_title", language))
     _step(screen, "1.", say("demo_write", language, path=visible(str(path))))
@@ -76,7 +76,7 @@ def run_demo(screen: Console, path: Path, language: str) -> bool:
     acknowledged = [json.loads(line)["id"] for line in writer.stdout.splitlines()]
     _step(screen, "", say("demo_killed", language, signal=-writer.returncode, count=len(acknowledged)))
     reader = _child("read", path, language, screen)
-    # As it is: the reader has set it for this terminal already.
+    # The reader has formatted it for this terminal.
     screen.file.write(reader.stdout)
     with History.open(str(path), THREAD) as history:
         kept = {message.id for message in history}
@@ -94,7 +94,7 @@ def run_demo(screen: Console, path: Path, language: str) -> bool:
 
 
 def _this_command() -> str:
-    """How the command that is running was called, to be called again."""
+    """The command line that calls this command again."""
     called = Path(sys.argv[0])
     if called.name == "__main__.py":
         return "python -m memwell"
@@ -108,8 +108,8 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
         _step(screen, "2.", say("demo_read", language, count=len(messages)), message_table(messages, language))
         window = history.window(tokens=BUDGET)
         used = sum(history.counter.count_message(message) for message in window)
-        told = say("demo_window", language, budget=BUDGET, used=used, count=len(window))
-        _step(screen, "3.", told, message_table(window, language))
+        text = say("demo_window", language, budget=BUDGET, used=used, count=len(window))
+        _step(screen, "3.", text, message_table(window, language))
         queries = ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather")
         for number, query in enumerate(queries, start=4):
             _step(screen, f"{number}.", say("demo_search", language, query=query), _found(history, query, language))
@@ -120,7 +120,7 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
     _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language, query=question))
 
 
-def _step(screen: Console, number: str, text: str, below: Listing | None = None) -> None:
+def _step(screen: Console, number: str, text: str, below: PlainTable | None = None) -> None:
     if number:
         screen.print()
     screen.print(f"{number:2} {text}")
@@ -129,7 +129,7 @@ def _step(screen: Console, number: str, text: str, below: Listing | None = None)
         screen.print(below)
 
 
-def _found(history: History, query: str, language: str) -> Listing:
+def _found(history: History, query: str, language: str) -> PlainTable:
     hits = history.search(query, limit=3)
     return message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
 
@@ -142,7 +142,7 @@ def _child(step: str, path: Path, language: str, screen: Console) -> subprocess.
 
 
 def child() -> None:
-    """What a process of the demonstration does, told by its arguments."""
+    """The main function of a process of the demonstration."""
     _, step, path, language, width, colours = sys.argv
     if step == "write":
         write_and_die(path, language)
@@ -150,8 +150,7 @@ def child() -> None:
         show_survivors(path, language, console(width=int(width), colours=colours == "colours"))
 
 
-# The command that draws what people would rather look at than read.
-
+# Pictures
 
 app = typer.Typer()
 _NAMES = ("attention", "context", "roadmap")
@@ -171,7 +170,6 @@ def explain_command(
     unknown = [name for name in what or () if name not in _NAMES]
     if unknown:
         raise InvalidInput(say("explain_what", given=repr(unknown[0]), known=", ".join(_NAMES)))
-    # Drawing takes a third of a second to load, which the other commands do without.
     from memwell.compat.guide.pictures import TechnologyRoadmap, attention_figure, context_figure  # noqa: PLC0415
     from memwell.plotting import save  # noqa: PLC0415
 

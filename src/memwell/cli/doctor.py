@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.terminal import Listing, one_line, visible
+from memwell.cli.terminal import PlainTable, one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
 from memwell.messages import ai, human
@@ -34,25 +34,25 @@ _COUNTS = (
     ("blobs", "blobs"),
 )
 _WARM, _WATCHED = 2, 3
-"""How often the work is done before it is watched, so that all is loaded and cached, and how often then."""
+"""Rounds before watching, so that everything is loaded and cached, and rounds watched."""
 _SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"))
 
 
 def examine(backend: Backend, console: Console) -> dict[str, Any]:
-    """All that can be found out. The store is looked over as a whole, which takes a while for a large one."""
+    """Check the whole store and collect its facts. A large one takes a while."""
     with console.status(say("checking")):
         problems = backend.check()
         facts = of_users(backend)
-        owed = [
+        pending = [
             {"space": list(space), "words": one.words, "vectors": one.vectors}
             for space, one in pending_by_space(backend).items()
         ]
         model = _embedder_facts()
-    return {"versions": versions(), "store": facts, "owed": owed, "embedder": model, "problems": problems}
+    return {"versions": versions(), "store": facts, "owed": pending, "embedder": model, "problems": problems}
 
 
 def of_users(backend: Backend) -> dict[str, Any]:
-    """What the store says of itself, without the conversations and spaces in which memwell keeps its own notes."""
+    """The facts of the store, without memwell's own conversations and spaces."""
     facts = backend.facts()
     spaces: list[dict[str, Any]] = facts.get("spaces", [])
     remembered = {Space(*one["space"]) for one in spaces} | set(listed_spaces(backend))
@@ -67,9 +67,8 @@ def of_users(backend: Backend) -> dict[str, Any]:
 
 
 def _embedder_facts() -> dict[str, Any]:
-    """What the embedder of the settings is, and what its first call costs."""
-    # Loads numpy and the weights, which other commands do without.
-    from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+    """The embedder of the settings, and the cost of its first call."""
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415 - loads the weights
 
     try:
         return LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
@@ -78,7 +77,7 @@ def _embedder_facts() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of memwell and of what it stands on."""
+    """The versions of Python, memwell and its main packages."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
@@ -99,8 +98,8 @@ def report(found: dict[str, Any], console: Console) -> None:
         console.print(_rows(say("model"), _model_rows(found["embedder"])))
     if found.get("owed"):
         console.print()
-        console.print(_owed(found["owed"]))
-        advice = "owed_read_only" if facts.get("read_only") else "owed_what_to_do"
+        console.print(_pending(found["owed"]))
+        advice = "pending_read_only" if facts.get("read_only") else "pending_what_to_do"
         console.print(say(advice), style="yellow")
     problems = found["problems"]
     console.print()
@@ -115,7 +114,7 @@ def report(found: dict[str, Any], console: Console) -> None:
 
 
 def find_leaks(console: Console) -> Growth:
-    """Use memwell in stores of its own, which are gone afterwards, and find what stays in memory of each."""
+    """Use memwell in temporary stores, and measure what stays in memory."""
     with console.status(say("leaks_watching")), tempfile.TemporaryDirectory(prefix="memwell-leaks-") as folder:
         for number in range(_WARM):
             _use(Path(folder) / f"warm-{number}.db")
@@ -126,9 +125,8 @@ def find_leaks(console: Console) -> Growth:
 
 
 def _use(file: Path) -> None:
-    """Some of everything that a memory is used for."""
-    # Loads numpy, which other commands do without.
-    from memwell.models.scripted import HashEmbedder  # noqa: PLC0415
+    """A little of everything that a memory does."""
+    from memwell.models.scripted import HashEmbedder  # noqa: PLC0415 - loads numpy
 
     with engine.open(file, embedder=HashEmbedder(64)) as memory:
         memory.thread("tea").add(human("Ann likes green tea with honey."), ai("Noted: 绿茶加蜂蜜。"))
@@ -154,10 +152,11 @@ def report_leaks(growth: Growth, console: Console) -> None:
 
 
 def _not_durable(facts: dict[str, Any]) -> list[str]:
-    """What the store, or a part of it, says of what can be lost; empty when nothing can, or nothing is known."""
+    """The durability of the store and its parts, where acknowledged writes can be lost."""
     parts: dict[str, dict[str, Any]] = facts.get("parts", {})
-    told = [facts, *parts.values()]
-    return [one["durability"] for one in told if "durability" in one and one.get("durable") is False]
+    return [
+        one["durability"] for one in (facts, *parts.values()) if "durability" in one and one.get("durable") is False
+    ]
 
 
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
@@ -165,7 +164,6 @@ def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
     sizes = facts.get("bytes", {})
     if isinstance(sizes, int):
-        # A server keeps all of it together.
         sizes = {"store": sizes}
     rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
     rows |= {say(name): visible(facts[name]) for name in ("wall",) if name in facts}
@@ -188,8 +186,8 @@ def _model_rows(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _rows(title: str, rows: dict[str, str]) -> Listing:
-    table = Listing(title, header=False)
+def _rows(title: str, rows: dict[str, str]) -> PlainTable:
+    table = PlainTable(title, header=False)
     table.whole("", style="dim")
     table.whole("")
     for name, value in rows.items():
@@ -197,8 +195,8 @@ def _rows(title: str, rows: dict[str, str]) -> Listing:
     return table
 
 
-def _spaces(spaces: list[dict[str, Any]]) -> Listing:
-    table = Listing(say("spaces"))
+def _spaces(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("spaces"))
     table.whole(say("space"))
     table.whole(say("records"), say("vectors"), justify="right")
     table.whole(say("search_by"))
@@ -210,9 +208,9 @@ def _spaces(spaces: list[dict[str, Any]]) -> Listing:
     return table
 
 
-def _parts(parts: dict[str, dict[str, Any]]) -> Listing:
+def _parts(parts: dict[str, dict[str, Any]]) -> PlainTable:
     """Where each part of the store is, and whether it answers."""
-    table = Listing(say("parts"))
+    table = PlainTable(say("parts"))
     table.whole(say("part"), say("place"), say("state"))
     for name, part in parts.items():
         table.add_row(name, one_line(str(part["place"])), one_line(_state_of(part)))
@@ -228,8 +226,8 @@ def _state_of(part: dict[str, Any]) -> str:
     return say("part_behind", count=f"{behind:,}") if behind else say("part_answers")
 
 
-def _owed(spaces: list[dict[str, Any]]) -> Listing:
-    table = Listing(say("owed"))
+def _pending(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("pending"))
     table.whole(say("space"))
     table.whole(say("without_words"), say("without_vectors"), justify="right")
     for one in spaces:

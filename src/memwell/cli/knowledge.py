@@ -10,11 +10,10 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.stores import SpaceOption, Store, is_served, opened
-from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, progress_bar, visible
-from memwell.errors import ConfigurationError, InvalidInput
+from memwell.cli.stores import SpaceOption, Store, check_at_hand, opened
+from memwell.cli.terminal import AsJson, PlainTable, console, one_line, print_json, progress_bar, visible
+from memwell.errors import InvalidInput
 from memwell.settings import load_settings
-from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +40,11 @@ def ingest_command(
         bool, typer.Option("--allow-private", help="Also addresses of your own network. 允许内网地址。")
     ] = False,
     most_mb: Annotated[
-        int, typer.Option("--most-mb", min=1, help="Files up to so many megabytes. 单个文件最大多少 MB。")
+        int, typer.Option("--most-mb", min=1, help="The largest file in megabytes. 单个文件最大多少 MB。")
     ] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Take documents in; again, only what has changed. 导入文档；再次运行只处理变化的部分。"""
+    """Ingest documents; again, only those that changed. 导入文档；再次运行只处理变化的部分。"""
     with opened(store, space, make=True) as engine, progress_bar(say("ingesting")) as progress:
         done = engine.knowledge.ingest(
             *sources,
@@ -59,8 +58,7 @@ def ingest_command(
         print_json(done)
     else:
         console().print(Styled(visible(done.in_words(load_settings().language))))
-    taken = len(done.added) + len(done.changed) + len(done.unchanged) + len(done.removed)
-    if done.refused and not taken:
+    if done.refused:
         raise typer.Exit(1)
 
 
@@ -73,11 +71,11 @@ def documents_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the documents that were taken in, or remove some. 列出或删除已导入的文档。"""
+    """List the documents, or remove some. 列出或删除已导入的文档。"""
     with opened(store, space) as engine:
         known = engine.knowledge.documents()
         if remove:
-            # A file's source is its whole path, which few type.
+            # The source of a file is its absolute path.
             wanted = {*remove, *(os.path.realpath(os.path.expanduser(one)) for one in remove)}
             ids = [one.id for one in known if one.id in wanted or one.source in wanted]
             if not ids:
@@ -94,8 +92,8 @@ def documents_command(
 
 
 def _print_documents(known: Sequence[Document]) -> None:
-    table = Listing()
-    # What has no title goes by its path or address.
+    table = PlainTable()
+    # A document without a title is named by its path or address.
     add = table.prose if all(one.title for one in known) else table.whole
     add(say("document"))
     table.whole(say("pages"), say("chunks"), justify="right")
@@ -112,7 +110,7 @@ def ask_command(
     question: Annotated[str, typer.Argument(help="What to ask the documents. 向文档提的问题。")],
     store: Store,
     space: SpaceOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="From so many passages at most. 最多几段。")] = 5,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages at most. 最多几段。")] = 5,
     passages: Annotated[
         bool, typer.Option("--passages", help="The passages alone, without an answer. 只要原文段落。")
     ] = False,
@@ -154,20 +152,18 @@ def _print_found(number: int, one: Found, *, whole: bool) -> None:
 def tune_command(
     store: Store,
     space: SpaceOption = None,
-    questions: Annotated[int, typer.Option(help="So many questions are made. 生成多少个问题。")] = 100,
+    questions: Annotated[int, typer.Option(help="How many questions to generate. 生成多少个问题。")] = 100,
     plot: Annotated[Path | None, typer.Option(help="Also draw it, as PNG. 同时画图（PNG）。")] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Cut the documents anew like the best. 按最优方案重新切分。")
+        bool, typer.Option("--apply", help="Chunk the documents again with the best size. 按最优方案重新切分。")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure which chunk size finds most in your own documents. 用你自己的文档测量哪种切分最好找。"""
-    # The measuring brings numpy and more, which the other commands do without.
-    from memwell.knowledge.tuning import tune  # noqa: PLC0415
+    from memwell.knowledge.tuning import tune  # noqa: PLC0415 - loads numpy
 
     language = load_settings().language
-    if is_served(store):
-        raise ConfigurationError(say("tune_served", url=repr(without_secrets(store))))
+    check_at_hand(store)
     with opened(store, space) as engine:
         if not engine.knowledge.count().documents:
             raise InvalidInput(say("no_documents"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -16,27 +17,27 @@ from rich.text import Text as Styled
 import memwell
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, check_exists, check_export, is_served, naming_file, opened, space_of
-from memwell.cli.terminal import AsJson, console, fact_table, hit_table, one_line, print_json, progress_bar, visible
-from memwell.errors import InvalidInput, NotFound
+from memwell.cli.terminal import (
+    AsJson,
+    console,
+    fact_table,
+    hit_table,
+    one_line,
+    print_json,
+    progress_bar,
+    visible,
+    warn,
+)
+from memwell.errors import ConfigurationError, InvalidInput, NotFound
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
+from memwell.storage.urls import without_secrets
 from memwell.values import check_text, shown
 
 app = typer.Typer()
-_NEW = {
-    "memories": "new_memories",
-    "aliases": "new_aliases",
-    "threads": "new_threads",
-    "messages": "new_messages",
-    "values": "new_values",
-    "blobs": "new_blobs",
-    "documents": "new_documents",
-    "updates": "new_updates",
-    "forgotten": "new_forgotten",
-}
-"""The phrases for what an import may bring."""
+_SQLITE = b"SQLite format 3\0"
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
 
 
@@ -49,25 +50,35 @@ def remember_command(
     session: Annotated[str, typer.Option(help="In which conversation. 属于哪个会话。")] = "",
     time: Annotated[str | None, typer.Option(help="When it was said, as ISO 8601. 什么时候说的。")] = None,
     kind: Annotated[str | None, typer.Option(help="Its kind. 种类。")] = None,
-    ttl: Annotated[float | None, typer.Option(help="Gone after so many seconds. 多少秒后消失。")] = None,
+    ttl: Annotated[float | None, typer.Option(help="Deleted after this many seconds. 多少秒后消失。")] = None,
 ) -> None:
     """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
+    if len(texts) > 1 and _is_store(texts[0]):
+        raise InvalidInput(say("text_is_store", text=shlex.quote(texts[0])))
     given = [line for text in texts for line in (_lines() if text == "-" else [text])]
     good, bad = _sorted_out(given)
-    # Its own memories are waited for, and nothing else: documents that somebody takes in just now may be owed much.
+    # Only these memories are flushed: documents of another process may have much pending work.
     with opened(store, space, make=True, work=False) as engine:
         done = engine.remember(good, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
-        screen = console(stderr=True)
-        # A service does it by itself, and goes on when this command has ended.
+        # A service flushes them itself.
         if not is_served(store):
-            with screen.status(say("embedding")):
+            with console(stderr=True).status(say("embedding")):
                 engine.memory.flush()
     for id_ in done.ids:
         typer.echo(id_)
     for one in (*done.rejected, *bad):
-        screen.print(Styled(say("refused", text=one_line(one.text), reasons="; ".join(one.reasons)), style="yellow"))
+        warn(say("refused", text=one_line(one.text), reasons="; ".join(one.reasons)))
     if bad or not done.ids:
         raise typer.Exit(1)
+
+
+def _is_store(text: str) -> bool:
+    """Whether a text is the path of an existing SQLite file."""
+    try:
+        with Path(text).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except (OSError, ValueError):
+        return False
 
 
 def _lines() -> list[str]:
@@ -81,7 +92,7 @@ def _lines() -> list[str]:
 
 
 def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
-    """What can be kept, and what no store can: one bad line must not lose the others."""
+    """The texts that can be stored, and rejections for the others."""
     good: list[str] = []
     bad: list[Rejection] = []
     for text in texts:
@@ -102,38 +113,36 @@ def flush_command(store: Store, space: SpaceOption = None) -> None:
         if is_served(store):
             done = engine.pending().vectors
             engine.flush()
-            console().print(say("settled", count=f"{done:,}"))
+            console().print(say("flushed", count=f"{done:,}"))
             return
         wanted = [space_of(space)] if space else list(pending_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)
             before = memory.pending().vectors
-            left += _settled(memory)
+            left += _flushed(memory)
             done += before - memory.pending().vectors
     if left:
         raise typer.Exit(1)
-    console().print(say("settled", count=f"{done:,}"))
+    console().print(say("flushed", count=f"{done:,}"))
 
 
-def _settled(memory: memwell.Engine) -> int:
-    """Do what one space is owed, and say what could not be done; how many memories still lack something."""
+def _flushed(memory: memwell.Engine) -> int:
+    """Do the pending work of one space, and warn of what is left; how many memories that are."""
     name = one_line(" / ".join(memory.space))
-    screen = console(stderr=True)
-    with progress_bar(f"{say('settling')} {name}") as progress:
+    with progress_bar(f"{say('flushing')} {name}") as progress:
         embedders = memory.memory.indexer.embedders
-        if memory.memory.indexer.embedders.is_current():
+        if embedders.is_current():
             memory.flush(progress)
         else:
-            # All vectors would be made anew, which is for reembed; those that are missing are made by their own embedder.
+            # flush would re-embed all vectors, which is for reembed; here the stored embedder makes the missing ones.
             while memory.memory.indexer.work_off():
                 progress(0, None)
             made_by = embedders.stored_model()
             if embedders.embedder_for(made_by) is None:
-                shown_name = one_line(made_by or "?")
-                screen.print(Styled(say("other_embedder", space=name, name=shown_name), style="yellow"))
+                warn(say("other_embedder", space=name, name=one_line(made_by or "?")))
     left = memory.memory.indexer.journal.pending().vectors
     if left:
-        screen.print(Styled(say("not_settled", space=name, count=f"{left:,}"), style="yellow"))
+        warn(say("not_flushed", space=name, count=f"{left:,}"))
     return left
 
 
@@ -186,7 +195,7 @@ def context_command(
     store: Store,
     space: SpaceOption = None,
     thread: Annotated[str | None, typer.Option(help="The conversation that goes in. 放入哪个会话。")] = None,
-    budget: Annotated[int, typer.Option(help="At most so many tokens. 最多多少词元。")] = 2000,
+    budget: Annotated[int, typer.Option(help="The most tokens. 最多多少词元。")] = 2000,
     system: Annotated[str | None, typer.Option(help="The system text. 系统提示。")] = None,
     profile: Annotated[str | None, typer.Option(help="Whose profile goes in. 放入谁的画像。")] = None,
     receipt: Annotated[bool, typer.Option(help="What went in, what did not, and why. 放入与未放入的清单。")] = False,
@@ -259,7 +268,7 @@ def audit_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look a whole memory over: junk, duplicates, contradictions, secrets. 体检：垃圾、重复、矛盾、泄密。"""
+    """Audit a whole memory: junk, duplicates, contradictions, secrets. 体检：垃圾、重复、矛盾、泄密。"""
     with opened(store, space) as engine:
         with progress_bar(say("auditing")) as progress:
             report = engine.audit(progress=lambda done: progress(done, None))
@@ -269,7 +278,7 @@ def audit_command(
         return
     console().print(Styled(visible(report.text(load_settings().language))))
     if apply:
-        console().print(say("mended", done=done, planned=len(report.plan)))
+        console().print(say("repaired", done=done, planned=len(report.plan)))
 
 
 @app.command("export")
@@ -300,7 +309,7 @@ def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
     if not served:
         export_jsonl(engine.memory, sys.stdout.buffer, values=True, blobs=True)
         return
-    # What comes over a line may end in its middle: nothing is printed until all of it is here.
+    # A download may break off, so nothing is printed before all of it is here.
     with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:
         file = Path(folder) / "export.jsonl"
         engine.export(file)
@@ -327,9 +336,12 @@ def import_command(
         str | None, typer.Option(help="Keys in Redis; LangChain's message_store: by default. Redis 键的前缀。")
     ] = None,
 ) -> None:
-    """Take in a file, or what LangChain or AgentScope kept; again changes nothing. 导入，重复导入不会改变任何内容。"""
-    if "://" not in source:
-        # Before the store is opened: what cannot be read must not leave a new one behind.
+    """Import a file, or a database of LangChain or AgentScope; again changes nothing. 导入，重复导入不会改变任何内容。"""
+    if "://" in source:
+        if is_served(store):
+            raise ConfigurationError(say("import_served", url=repr(without_secrets(store))))
+    else:
+        # Checked before the store is opened, so that a bad file does not leave a new store behind.
         with naming_file(Path(source), "file_unreadable"):
             format_ = _format_of(Path(source), format_)
     with opened(store, space, make=True) as engine:
@@ -343,9 +355,9 @@ def import_command(
             engine.flush()
     console().print(say("imported", format=done.format, counts=_in_words(done.counts), known=done.known))
     for note in (*done.skipped[:5], *done.problems[:20]):
-        console(stderr=True).print(Styled(f"{note.number}: {visible(note.reason)}", style="yellow"))
+        warn(f"{note.number}: {visible(note.reason)}")
     for hint in done.hints:
-        console(stderr=True).print(Styled(visible(hint), style="yellow"))
+        warn(visible(hint))
     if done.failed:
         raise typer.Exit(1)
 
@@ -361,7 +373,7 @@ def _format_of(path: Path, named: str | None) -> str:
 
 
 def _in_words(counts: dict[str, int]) -> str:
-    named = [say(_NEW[what], number=f"{number:,}") for what, number in counts.items() if number]
+    named = [say(f"new_{what}", number=f"{number:,}") for what, number in counts.items() if number]
     return ("、" if load_settings().language.startswith("zh") else ", ").join(named) or "0"
 
 
@@ -378,8 +390,7 @@ def _from_url(
         return import_agentscope(engine.memory, source, user=user, key_prefix=key_prefix or "", progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
-    # Only this needs the whole room of LangChain's names, which takes a moment to load.
-    from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415
+    from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415 - slow to load
 
     if source.startswith(("redis://", "rediss://", "unix://")):
         return import_redis(engine.memory, source, key_prefix=key_prefix or "message_store:", progress=progress)
@@ -424,7 +435,7 @@ def facts_command(
 
 
 def _texts(engine: memwell.Engine, ids: list[str]) -> dict[str, str]:
-    """The texts of memories by their ids; those that were forgotten have none."""
+    """The texts of memories by their ids, without forgotten ones."""
     texts: dict[str, str] = {}
     for id_ in dict.fromkeys(ids):
         with suppress(NotFound):

@@ -7,7 +7,7 @@ from memwell.settings import load_settings
 _PHRASES = {
     "error": ("error: ", "错误："),
     "store_served": (
-        "{url} is a service, and this command looks into a store itself. Run it where the store is.",
+        "{url} is a service, and this command needs the store itself. Run it where the store is.",
         "{url} 是服务，而该命令需要直接查看存储。请在存储所在的机器上运行。",
     ),
     "needs_server": (
@@ -28,7 +28,7 @@ _PHRASES = {
     "text": ("text", "内容"),
     "score": ("score", "得分"),
     "none_here": ("No conversation in space {space} yet.", "空间 {space} 里还没有会话。"),
-    "more_threads": ("There are more: add --cursor {cursor}", "还有更多：加上 --cursor {cursor}"),
+    "more_pages": ("There are more: add --cursor {cursor}", "还有更多：加上 --cursor {cursor}"),
     "no_such_thread": (
         "No conversation {thread} in space {space}. See which there are: memwell threads",
         "空间 {space} 中没有会话 {thread}。查看已有会话：memwell threads",
@@ -45,7 +45,7 @@ _PHRASES = {
     "store": ("Store", "存储"),
     "file": ("file", "文件"),
     "kind": ("kind", "种类"),
-    "checking": ("Looking the store over…", "正在检查存储……"),
+    "checking": ("Checking the store…", "正在检查存储……"),
     "wall": ("wall between spaces", "空间之间的隔离"),
     "integrity": ("integrity", "完整性"),
     "durability": ("durability", "持久性"),
@@ -68,14 +68,14 @@ _PHRASES = {
     "exact": ("exact", "精确"),
     "graph_fresh": ("graph, up to date", "图索引，已是最新"),
     "graph_behind": ("graph, {changes} changes behind", "图索引，落后 {changes} 次改动"),
-    "owed": ("Memories not worked off yet", "尚未处理完的记忆"),
+    "pending": ("Pending memories", "尚未处理完的记忆"),
     "without_words": ("without words", "缺词索引"),
     "without_vectors": ("without vectors", "缺向量"),
-    "owed_what_to_do": (
+    "pending_what_to_do": (
         "Nothing is lost. It is done when a program opens the store, or now: memwell flush",
         "没有丢失任何内容。程序打开存储时会处理完；也可现在处理：memwell flush",
     ),
-    "owed_read_only": (
+    "pending_read_only": (
         "Nothing is lost, and it is found. Run memwell flush once where the store can be written.",
         "没有丢失任何内容，也都能找到。请在可写的位置运行一次 memwell flush。",
     ),
@@ -88,22 +88,22 @@ _PHRASES = {
     "merged": ("merged", "合并"),
     "insights": ("insights", "归纳"),
     "batch_failed": ("{space} is not done: {error}", "{space} 未完成：{error}"),
-    "reembedding": ("Making vectors anew", "正在重建向量"),
+    "reembedding": ("Re-embedding", "正在重建向量"),
     "reembedded": (
-        "Vectors made anew: {records} records in {spaces} spaces.",
+        "Re-embedded: {records} records in {spaces} spaces.",
         "已重建向量：{spaces} 个空间中的 {records} 条记录。",
     ),
     "reembed_setting": (
-        "A program that names another embedder has them made back. Set it for all: MEMWELL_EMBEDDER={name}",
+        "A program with another embedder re-embeds them again. Set it for all: MEMWELL_EMBEDDER={name}",
         "指定了其他嵌入模型的程序会把向量改回去。请统一设置：MEMWELL_EMBEDDER={name}",
     ),
     "reembed_left": (
-        "{space} is not done: the embedder fails, or somebody decided otherwise. The old vectors serve; run it again.",
+        "{space} is not done: the embedder fails, or another was chosen meanwhile. The old vectors serve; run it again.",
         "{space} 未完成：嵌入模型出错，或另有决定。旧向量仍在服务；请重新运行。",
     ),
-    "settling": ("Working off", "正在处理"),
-    "settled": ("Nothing is pending. Done: {count}", "已全部处理完，共 {count} 条。"),
-    "not_settled": (
+    "flushing": ("Processing", "正在处理"),
+    "flushed": ("Nothing is pending. Done: {count}", "已全部处理完，共 {count} 条。"),
+    "not_flushed": (
         "Still without vectors: {count} in {space}. They are found by their words.",
         "空间 {space} 中仍有 {count} 条缺向量，可按用词找到。",
     ),
@@ -111,6 +111,18 @@ _PHRASES = {
         "The vectors of {space} are made by {name}, which is not the embedder of the settings. Its memories have their "
         "words now; for their vectors run flush() in the program that has that embedder.",
         "空间 {space} 的向量由 {name} 生成，不是设置中的嵌入模型。词索引已建好；向量请在使用该模型的程序中运行 flush()。",
+    ),
+    "no_folder_for_store": (
+        "There is no store at {path}, and no folder {folder}. Is the path right?",
+        "{path} 处没有存储，文件夹 {folder} 也不存在。请检查路径。",
+    ),
+    "text_is_store": (
+        "{text} is a store, not something to remember. Name the store with --store: memwell remember TEXT --store {text}",
+        "{text} 是存储，不是要记住的内容。请用 --store 指定存储：memwell remember TEXT --store {text}",
+    ),
+    "import_served": (
+        "{url} is a service, and a database is imported where the store is. Run the command there, or import a file.",
+        "{url} 是服务，数据库只能在存储所在的机器上导入。请在那里运行，或导入文件。",
     ),
     "no_store": (
         "There is no store at {path}. Name one, or make one: memwell remember TEXT --store {path}",
@@ -147,8 +159,11 @@ _PHRASES = {
         "Erased for good: {memories} memories, {derived} made of them, {versions} earlier versions, {facts} statements.",
         "已彻底删除：记忆 {memories} 条，由其派生的 {derived} 条，旧版本 {versions} 个，事实陈述 {facts} 条。",
     ),
-    "auditing": ("Looking the memory over", "正在体检"),
-    "mended": ("Done: {done} of {planned} steps. Each can be undone.", "已执行 {planned} 步中的 {done} 步，均可撤销。"),
+    "auditing": ("Auditing", "正在体检"),
+    "repaired": (
+        "Done: {done} of {planned} steps. Each can be undone.",
+        "已执行 {planned} 步中的 {done} 步，均可撤销。",
+    ),
     "exporting": ("Exporting", "正在导出"),
     "exported": ("Wrote {count} items to {path}", "已将 {count} 条内容写入 {path}"),
     "export_exists": (
@@ -227,12 +242,8 @@ _PHRASES = {
         "没有文档 {name}。请看：memwell documents",
     ),
     "documents_removed": ("Removed for good: {count}", "已彻底删除：{count}"),
-    "tune_served": (
-        "{url} is a service, and tune measures with the documents themselves. Run it where the store is.",
-        "{url} 是服务，而 tune 要用文档本身来测量。请在存储所在的机器上运行。",
-    ),
     "tuning": ("Measuring", "正在测量"),
-    "rechunking": ("Cutting anew", "正在重新切分"),
+    "rechunking": ("Chunking again", "正在重新切分"),
     "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),
     "plot_written": ("The picture is in {path}", "图片已写入 {path}"),
     "moving": ("Moving", "正在搬移"),
@@ -346,14 +357,209 @@ _PHRASES = {
     "state": ("state", "状态"),
     "part_answers": ("answers", "正常"),
     "part_behind_one": (
-        "answers, 1 space behind; it is fed while the store is open",
+        "answers, 1 space behind; it catches up while the store is open",
         "正常，落后 1 个空间；存储打开时会自动补上",
     ),
     "part_behind": (
-        "answers, {count} spaces behind; it is fed while the store is open",
+        "answers, {count} spaces behind; it catches up while the store is open",
         "正常，落后 {count} 个空间；存储打开时会自动补上",
     ),
     "part_away": ("away: {why}", "无法访问：{why}"),
+    # keys
+    "key_made": ("Key {id} for the space {space}: {scopes}", "密钥 {id}，空间 {space}，权限：{scopes}"),
+    "token_once": (
+        "This is the token. It is not stored and will not be shown again.",
+        "以上是令牌。它不会被存储，也不会再次显示。",
+    ),
+    "old_ends": ("The token it had works until {time}.", "原令牌在 {time} 之前仍然有效。"),
+    "old_ended": ("The token it had does not work any more.", "原令牌已失效。"),
+    "key_revoked": ("Revoked: {id} {name}. It does not work any more.", "已吊销：{id} {name}，不再有效。"),
+    "no_keys": (
+        "No keys yet. Make one: memwell keys create NAME --space SPACE",
+        "还没有密钥。新建一个：memwell keys create 名称 --space 空间",
+    ),
+    "no_such_key": (
+        "There is no key {name} that is in force. See: memwell keys list",
+        "没有生效的密钥 {name}。请看：memwell keys list",
+    ),
+    "several_keys": (
+        "Several keys are called {name}; say which by its id: {ids}",
+        "有多个密钥名为 {name}，请用标识指明：{ids}",
+    ),
+    "no_bundle": ("There is no {given}; known: {known}.", "没有 {given}；可用：{known}。"),
+    "as_or_scopes": ("Give either --as or --scope.", "--as 与 --scope 只能选一个。"),
+    "bad_while": (
+        "{text} is no time; write it as 90m, 12h, 30d or 8w, or as a date: 2030-12-31.",
+        "{text} 不是时间，请写成 90m、12h、30d、8w，或日期 2030-12-31。",
+    ),
+    "is_over": ("{text} is over already.", "{text} 已经过去。"),
+    "bad_grace": (
+        "{text} is no length of time; write it as 90m, 12h or 2d.",
+        "{text} 不是时长，请写成 90m、12h 或 2d。",
+    ),
+    "key_name": ("name", "名称"),
+    "key_scopes": ("may", "权限"),
+    "last_used": ("last used (UTC)", "最近使用（UTC）"),
+    "key_live": ("in force", "生效"),
+    "key_live_until": ("until {time}", "有效至 {time}"),
+    "key_expired": ("expired {time}", "已过期 {time}"),
+    "key_revoked_at": ("revoked {time}", "已吊销 {time}"),
+    "never_used": ("never", "从未"),
+    "any_space": ("all", "全部"),
+    "log_time": ("when (UTC)", "时间（UTC）"),
+    "log_key": ("key", "密钥"),
+    "log_action": ("what", "操作"),
+    "log_targets": ("of what", "对象"),
+    "log_outcome": ("outcome", "结果"),
+    "log_done": ("done", "完成"),
+    "log_refused": ("refused", "拒绝"),
+    "no_entries": ("Nothing was logged yet.", "还没有记录。"),
+    "verifying": ("Verifying the log", "正在校验日志"),
+    "log_whole": (
+        "The log is whole: {count} entries. Keep a copy of its digest elsewhere, to see later that it was not rewritten: "
+        "{head}",
+        "日志完整：共 {count} 条。请把摘要另存他处，以便日后确认日志未被整体改写：{head}",
+    ),
+    "log_broken": (
+        "The log was tampered with: entry {number} is not what was written. {count} entries before it fit.",
+        "日志被篡改：第 {number} 条与写入时不符，之前的 {count} 条完好。",
+    ),
+    "log_other": (
+        "The chain fits, but the digest that was noted is not in it: this is not the log it was noted from.",
+        "日志链完好，但其中没有所记的摘要：这不是当初的那份日志。",
+    ),
+    # reindex
+    "no_follower": (
+        "This store has no vector engine of its own to reindex. One is named like this: --store {example}",
+        "这个存储没有单独的向量引擎。向量引擎这样指定：--store {example}",
+    ),
+    "reconciling": ("Comparing", "正在比对"),
+    "rebuilding": ("Rebuilding", "正在写入"),
+    "reconciled": (
+        "{name} agrees with the store. Records it was without: {missing}; records it had too many: {orphans}",
+        "{name} 与存储一致。此前缺少的记录：{missing} 条；多出的记录：{orphans} 条",
+    ),
+    "rebuilt": (
+        "{name} was rebuilt from the rows of the store. Spaces: {spaces}",
+        "{name} 已根据存储中的数据重建。空间：{spaces} 个",
+    ),
+    "blobs_removed": ("Unreferenced blobs removed: {count}", "已删除无人引用的二进制对象：{count} 个"),
+    # backup
+    "backing_up": ("Copying", "正在复制"),
+    "backup_made": ("{store} is backed up to {path} ({size} MB):", "{store} 已备份到 {path}（{size} MB）："),
+    "backup_holds": (
+        "{messages} messages in {threads} conversations, {records} records, {entries} key-value entries, {blobs} blobs",
+        "{threads} 个会话中的 {messages} 条消息、{records} 条记录、{entries} 个键值条目、{blobs} 个二进制对象",
+    ),
+    "backup_checked": (
+        "Opened again and checked: whole, and the counts are those of the store.",
+        "已重新打开并检查：完整，各项数目与存储一致。",
+    ),
+    "backup_removed": ("Older backups removed: {count}", "已删除较早的备份：{count} 个"),
+    "backup_needs_file": (
+        "Only a store in a file can be backed up or restored, not {url}.",
+        "只有文件中的存储才能备份和恢复，{url} 不能。",
+    ),
+    "backup_server": (
+        "Only a store in a file can be backed up, not {url}. Copy it to one (memwell move URL backup.db), "
+        "or use the server's own tools; for PostgreSQL pg_dump as a superuser or a role with BYPASSRLS.",
+        "只有文件中的存储才能备份，{url} 不能。请把它复制到文件（memwell move URL backup.db），"
+        "或使用服务器自带的工具；PostgreSQL 用 pg_dump，须以超级用户或具有 BYPASSRLS 的角色运行。",
+    ),
+    "restore_server": (
+        "Only a store in a file can be restored, not {url}. Copy the backup into an empty store "
+        "(memwell move backup.db URL), or use the server's own tools; for PostgreSQL pg_restore.",
+        "只有文件中的存储才能恢复，{url} 不能。请把备份复制到空的存储（memwell move backup.db URL），"
+        "或使用服务器自带的工具；PostgreSQL 用 pg_restore。",
+    ),
+    "backup_keep": (
+        "--keep needs a folder to count backups in, and at least 1.",
+        "--keep 需要一个存放备份的文件夹，且至少为 1。",
+    ),
+    "refused_same-file": (
+        "{path} is the store itself. Name another file, or a folder.",
+        "{path} 就是存储本身。请换一个文件或文件夹。",
+    ),
+    "refused_foreign-file": (
+        "{path} exists and is no backup of this store. It was left as it is.",
+        "{path} 已存在，且不是这个存储的备份。没有改动它。",
+    ),
+    "refused_incomplete": ("The backup of {path} was not kept: {reason}", "{path} 的备份未保留：{reason}"),
+    "restored": ("{path} now holds what {source} holds:", "{path} 现在的内容与 {source} 相同："),
+    "restored_digest": ("Its SHA-256 was compared: {digest}", "已核对 SHA-256：{digest}"),
+    "restored_no_digest": (
+        "There is no .sha256 file with it, so only its integrity was checked.",
+        "旁边没有 .sha256 文件，因此只检查了完整性。",
+    ),
+    "restored_aside": ("The former store is kept as {path}", "原来的存储保留为 {path}"),
+    "refused_not-a-backup": ("{path} is no backup of memwell's.", "{path} 不是 memwell 的备份。"),
+    "refused_has-log": (
+        "{path} has a write-ahead log: it is a store, not a backup. Back it up first: memwell backup",
+        "{path} 旁边有预写日志：它是存储，不是备份。请先备份：memwell backup",
+    ),
+    "refused_wrong-digest": (
+        "{path} is not the file that was written: its SHA-256 is another than in {digest}. Nothing was changed.",
+        "{path} 不是当初写下的文件：它的 SHA-256 与 {digest} 中的不同。没有改动任何内容。",
+    ),
+    "refused_damaged": (
+        "The backup {path} is damaged. Nothing was changed. ({reason})",
+        "备份 {path} 已损坏。没有改动任何内容。（{reason}）",
+    ),
+    "refused_exists": (
+        "The store {path} exists. With --force it is moved aside, not deleted.",
+        "存储 {path} 已存在。加上 --force 会把它移到一旁，不会删除。",
+    ),
+    "refused_in-use": (
+        "The store {path} is in use by another program. Stop it first; nothing was changed.",
+        "存储 {path} 正被其他程序使用。请先停止它；没有改动任何内容。",
+    ),
+    # move
+    "moved": (
+        "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
+        "{target} 已包含 {source} 的全部内容，并逐部分核对：{counts}。本次写入：{copied}。",
+    ),
+    "move_finished": (
+        "This move was finished before: {source} is sealed, and {target} is its copy. Nothing was done.",
+        "这次搬移此前已经完成：{source} 已封存，{target} 是它的副本。本次未做任何改动。",
+    ),
+    "move_finished_used": (
+        "This move was finished before: {source} is sealed, and {target} was its copy and has been written to since. "
+        "Nothing was done.",
+        "这次搬移此前已经完成：{source} 已封存；{target} 曾是它的副本，此后又有新的写入。本次未做任何改动。",
+    ),
+    "unsealed": (
+        "{store} takes writes again. It was sealed: {reason}. What is written to it from now on is in no copy.",
+        "{store} 可以重新写入了。此前的封存原因：{reason}。从现在起写入的内容不在任何副本中。",
+    ),
+    "not_sealed": ("{store} is not sealed. Nothing was done.", "{store} 没有封存。未做任何改动。"),
+    # capacity
+    "capacity_machines": ("{own} for memwell, {store} for {engine}.", "memwell 需要 {own}，{engine} 需要 {store}。"),
+    "machines_with_files": (
+        "{own} for memwell; {engine} lies in files there and needs none of its own.",
+        "memwell 需要 {own}；{engine} 的数据就在本机文件里，不另需机器。",
+    ),
+    # serve
+    "serving": ("memwell is running at {address}", "memwell 已启动：{address}"),
+    "store_is": ("The store is {store}", "存储：{store}"),
+    "first_key": (
+        "Your key. It is shown this once, so keep it:",
+        "这是你的密钥，只显示这一次，请妥善保存：",
+    ),
+    "open_page": ("Open the page, signed in:", "打开页面（已登录）："),
+    "sign_in": (
+        "Sign in with your key at {address}. To make another: memwell keys create NAME --as operator --store {store}",
+        "请用密钥登录 {address}。新建密钥：memwell keys create 名称 --as operator --store {store}",
+    ),
+    "not_encrypted": (
+        "Warning: {host} can be reached from elsewhere, and keys go over the line unencrypted. Use TLS, here or in front.",
+        "注意：{host} 可从其他机器访问，密钥以明文传输。请在此处或前端启用 TLS。",
+    ),
+    "to_stop": ("Press Ctrl+C to stop.", "按 Ctrl+C 停止。"),
+    "stopped": ("Stopped. Everything is on disk.", "已停止。所有内容都已写入磁盘。"),
+    "volatile": (
+        "Warning: this store lives in memory and is gone when the service stops.",
+        "注意：该存储只在内存中，服务停止后即消失。",
+    ),
 }
 
 

@@ -7,9 +7,9 @@ import os
 import shlex
 import sys
 import webbrowser
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.cli.stores import SpaceOption, Store, chat_model, opened
+from memwell.cli.stores import SpaceOption, Store, chat_model, is_served, opened
 from memwell.cli.terminal import console, visible
 from memwell.errors import ConfigurationError, FileError, MissingDependency
 from memwell.settings import Settings, load_settings
@@ -28,34 +28,7 @@ if TYPE_CHECKING:
     from memwell.service.parts import Service
 
 
-_PHRASES = {
-    "serving": ("memwell is running at {address}", "memwell 已启动：{address}"),
-    "store_is": ("The store is {store}", "存储：{store}"),
-    "first_key": (
-        "Your key. It is shown this once, so keep it:",
-        "这是你的密钥，只显示这一次，请妥善保存：",
-    ),
-    "open_page": ("Open the page, signed in:", "打开页面（已登录）："),
-    "sign_in": (
-        "Sign in with your key at {address}. To make another: memwell keys create NAME --as operator --store {store}",
-        "请用密钥登录 {address}。新建密钥：memwell keys create 名称 --as operator --store {store}",
-    ),
-    "not_encrypted": (
-        "Warning: {host} can be reached from elsewhere, and keys go over the line unencrypted. Use TLS, here or in front.",
-        "注意：{host} 可从其他机器访问，密钥以明文传输。请在此处或前端启用 TLS。",
-    ),
-    "to_stop": ("Press Ctrl+C to stop.", "按 Ctrl+C 停止。"),
-    "stopped": ("Stopped. Everything is on disk.", "已停止。所有内容都已写入磁盘。"),
-    "volatile": (
-        "Warning: this store lives in memory and is gone when the service stops.",
-        "注意：该存储只在内存中，服务停止后即消失。",
-    ),
-}
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-def _say(name: str, language: str, **values: object) -> str:
-    return _PHRASES[name][language == "zh"].format(**values)
 
 
 def serve_command(
@@ -82,10 +55,9 @@ def serve_command(
 
 
 def run(store: str, settings: Settings, *, browser: bool) -> None:
-    """Open the store, serve it until told to stop, and close it."""
+    """Open the store, serve it until the process is stopped, and close it."""
     try:
-        # Only this needs a web server; the other commands do without.
-        from memwell.service import server  # noqa: PLC0415
+        from memwell.service import server  # noqa: PLC0415 - needs a web server
         from memwell.service.parts import Service  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependency(say("needs_server", package=error.name or "starlette")) from error
@@ -99,7 +71,7 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
         service = Service(engine, settings)
 
         def ready(address: str) -> None:
-            # Not before it listens: a key that is made and never shown would be the only one.
+            # Made after it listens: a first key that is never shown would lock the user out.
             made = server.first_key(service)
             interactive = sys.stdout.isatty()
             visit = server.Visit(service) if made is None and interactive else None
@@ -111,10 +83,9 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
                 webbrowser.open(f"{address}/#key={token}")
 
         server.serve(service, ready=ready)
-    screen.print(_say("stopped", settings.language))
+    screen.print(say("stopped", settings.language))
     if service.lingering or server.threads_left():
-        # A thread that answers nobody any more would keep the process alive until it is done; and one that is inside a
-        # model's own code when Python takes itself apart aborts the process. All stores are closed.
+        # All stores are closed. A thread that still runs would keep the process alive, or abort it inside a model.
         screen.file.flush()
         logging.shutdown()
         os._exit(0)
@@ -122,38 +93,33 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
 
 def _announce(screen: Console, service: Service, store: str, address: str, token: str | None, *, first: bool) -> None:
     settings, language = service.settings, service.settings.language
-    screen.print(_say("serving", language, address=address), style="bold")
-    screen.print(_say("store_is", language, store=visible(without_secrets(store))))
+    screen.print(say("serving", language, address=address), style="bold")
+    screen.print(say("store_is", language, store=visible(without_secrets(store))))
     if not service.backend.durable:
-        screen.print(_say("volatile", language), style="yellow")
+        screen.print(say("volatile", language), style="yellow")
     if settings.serve_host not in _LOOPBACK and not settings.serve_tls_certificate:
-        screen.print(_say("not_encrypted", language, host=settings.serve_host), style="yellow")
+        screen.print(say("not_encrypted", language, host=settings.serve_host), style="yellow")
     screen.print()
     if token is None:
-        told = _say("sign_in", language, address=address, store=shlex.quote(without_secrets(store)))
-        screen.print(told)
+        screen.print(say("sign_in", language, address=address, store=shlex.quote(without_secrets(store))))
     else:
         if first:
-            screen.print(_say("first_key", language))
+            screen.print(say("first_key", language))
             screen.print(f"   {token}")
-        screen.print(_say("open_page", language))
+        screen.print(say("open_page", language))
         screen.print(f"   {address}/#key={token}")
     screen.print()
-    screen.print(_say("to_stop", language), style="dim")
-    # A log that goes to a file must show the key at once, not when the service ends.
+    screen.print(say("to_stop", language), style="dim")
+    # Output to a file must show the key at once.
     screen.file.flush()
 
 
-# ``memwell mcp``: a memory for an assistant that speaks MCP, over the standard streams.
-
-
-app = typer.Typer(add_completion=False)
+# MCP over standard streams
 
 _CHOICES = ("all", "memory", "graph")
 _MOST_OF_A_KEY = 10_000
 
 
-@app.command("mcp")
 def mcp_command(
     store: Store,
     space: SpaceOption = None,
@@ -168,27 +134,13 @@ def mcp_command(
     """Serve a memory to an assistant over MCP, on standard input and output. 通过 MCP 为助手提供记忆。"""
     if tools not in _CHOICES:
         raise ConfigurationError(f"--tools is one of {', '.join(_CHOICES)}, not {tools!r}")
-    with _memory(store, space, key_file, make=not read_only) as memory:
-        # Loads the protocol's package, which no other command needs.
-        from memwell.service.mcp import serve_stdio  # noqa: PLC0415
+    if is_served(store) and space:
+        raise ConfigurationError("the space at an http address is that of the key; leave --space out")
+    key = None if key_file is None else _key(key_file)
+    with opened(store, space, make=not read_only, key=key) as memory:
+        from memwell.service.mcp import serve_stdio  # noqa: PLC0415 - loads the protocol's package
 
         serve_stdio(memory, tools=tools, read_only=read_only)
-
-
-def _memory(
-    store: str, space: list[str] | None, key_file: Path | None, *, make: bool
-) -> AbstractContextManager[memwell.Engine]:
-    if not store.startswith(("http://", "https://")):
-        return opened(store, space, make=make)
-    if space:
-        raise ConfigurationError("the space at an http address is that of the key; leave --space out")
-    return _remote(store, key_file)
-
-
-def _remote(url: str, key_file: Path | None) -> Any:
-    """The memory behind a service; its space is the key's."""
-    options: dict[str, Any] = {} if key_file is None else {"key": _key(key_file)}
-    return memwell.open(url, **options)
 
 
 def _key(file: Path) -> str:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -21,8 +21,7 @@ from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.urls import composition, scheme_of, without_secrets
 
-# Files named on the command line: what is wrong with one is said in the reader's language, and names that file.
-
+# Files: errors name the file, in the reader's language
 
 _REASONS = {
     errno.ENOENT: "no_such_file",
@@ -42,7 +41,6 @@ def naming_file(path: Path, phrase: Literal["file_unreadable", "file_unwritable"
     try:
         yield
     except BrokenPipeError:
-        # Whoever reads what is printed has seen enough; that is no file's fault.
         raise
     except OSError as error:
         raise FileError(say(phrase, path=repr(str(path)), reason=_reason(path, error))) from error
@@ -51,14 +49,14 @@ def naming_file(path: Path, phrase: Literal["file_unreadable", "file_unwritable"
 def _reason(path: Path, error: OSError) -> str:
     if not path.absolute().parent.exists():
         return say("no_such_folder")
-    # An error of memwell's own stands for the system's.
-    told = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    known = _REASONS.get(told.errno or 0)
-    return say(known) if known else told.strerror or str(told)
+    # memwell's own error is raised from the system's.
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    known = _REASONS.get(cause.errno or 0)
+    return say(known) if known else cause.strerror or str(cause)
 
 
 def check_export(path: Path, *, force: bool) -> None:
-    """Refuse to write over a file, and to write one of an unknown format. Raises ``InvalidInput``."""
+    """Raises ``InvalidInput`` for an existing file without ``force``, and for an unknown ending."""
     if path.suffix.lower() not in _ENDINGS:
         raise InvalidInput(say("export_ending", ending=repr(path.suffix)))
     if path.is_file() and not force:
@@ -66,7 +64,7 @@ def check_export(path: Path, *, force: bool) -> None:
 
 
 _REASON = re.compile(r"(?:can only be read|takes no writes|is sealed): (.+)", re.DOTALL)
-"""How every store words why it takes no writes."""
+"""The reason in the message of a read-only store."""
 
 
 def _store_default() -> str:
@@ -89,13 +87,13 @@ SpaceOption = Annotated[
 
 
 def file_of(url: str) -> Path | None:
-    """The file that ``open_backend`` would open or make for the URL and all of the store is in, or None."""
-    # What an engine beside the store holds is a copy of what is in the file.
+    """The file that holds all of the store at a URL, or None."""
+    # A vector engine is a follower: all of its data is in the file too.
     return None if composition(url, load_settings()).parts.keys() - {"index"} else home_of(url)
 
 
 def home_of(url: str) -> Path | None:
-    """The file that is the home of the store, or None when that is no file."""
+    """The file of the store's home, or None when that is no file."""
     kind, rest = scheme_of(composition(url).home)
     return Path(rest).expanduser() if kind in ("", "sqlite") else None
 
@@ -106,20 +104,24 @@ def is_served(url: str) -> bool:
 
 
 def check_exists(url: str) -> None:
-    """Raises ``ConfigurationError`` when the store is not there: looking must never make one."""
+    """Raises ``ConfigurationError`` when the store does not exist: read-only commands do not create one."""
     file = home_of(url)
-    if file is not None and not file.exists():
-        raise ConfigurationError(say("no_store", path=shlex.quote(str(file))))
+    if file is None or file.exists():
+        return
+    path, folder = shlex.quote(str(file)), file.absolute().parent
+    if not folder.is_dir():
+        raise ConfigurationError(say("no_folder_for_store", path=path, folder=shlex.quote(str(folder))))
+    raise ConfigurationError(say("no_store", path=path))
 
 
 def check_at_hand(url: str) -> None:
-    """Raises ``ConfigurationError`` for a store that a service holds: not all can be done over the wire."""
+    """Raises ``ConfigurationError`` for the address of a service."""
     if is_served(url):
         raise ConfigurationError(say("store_served", url=repr(without_secrets(url))))
 
 
 def existing(url: str, *, make: bool = False) -> Backend:
-    """Open a store to look at it, or to write to it with ``make``. Raises ``ConfigurationError`` for a service's."""
+    """Open an existing store, or create one with ``make``. Raises ``ConfigurationError`` for the address of a service."""
     check_at_hand(url)
     if not make:
         check_exists(url)
@@ -127,10 +129,14 @@ def existing(url: str, *, make: bool = False) -> Backend:
 
 
 @contextmanager
-def opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
-    """The memory of a store, or of a service by its address. Looking must never make one."""
+def opened(
+    store: str, space: list[str] | None, *, make: bool = False, work: bool = True, key: str | None = None
+) -> Generator[memwell.Engine]:
+    """The memory of a store or of a service. A store is created only with ``make``; ``key`` is for a service."""
     if is_served(store):
-        with memwell.open(store, space=None if space is None else space_of(space)) as memory:
+        options: dict[str, Any] = {} if key is None else {"key": key}
+        # A RemoteMemory has the methods of an Engine.
+        with cast("Any", memwell.open)(store, space=None if space is None else space_of(space), **options) as memory:
             yield memory
         return
     if not make:
@@ -146,7 +152,7 @@ def opened(store: str, space: list[str] | None, *, make: bool = False, work: boo
 
 
 def read_only(store: str, error: ReadOnlyStore) -> ReadOnlyStore:
-    """The error for a store that takes no writes, in the chosen language: sealed with a reason, or write-protected."""
+    """The error for a read-only store, in the reader's language: sealed with a reason, or write-protected."""
     path = repr(str(home_of(store) or without_secrets(store)))
     found = _REASON.search(str(error))
     if found is None or found[1].startswith("the file, its folder"):
@@ -155,14 +161,13 @@ def read_only(store: str, error: ReadOnlyStore) -> ReadOnlyStore:
 
 
 def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
-    """The chat model of the settings, closed when what holds it is. What it costs is kept in the store, up to the cap."""
+    """The chat model of the settings, closed with ``held``. Its costs are recorded in the store, up to the cap."""
     chosen = load_settings()
     if not chosen.chat_url:
         return None
     if not chosen.chat_model:
         raise ConfigurationError(say("chat_model_missing"))
-    # Only this needs the client, which most commands do without.
-    from memwell.models.http import OpenAICompatible  # noqa: PLC0415
+    from memwell.models.http import OpenAICompatible  # noqa: PLC0415 - slow to load
     from memwell.runtime.costs import KeptLedger  # noqa: PLC0415
 
     ledger = KeptLedger.of(backend, chosen)
@@ -171,5 +176,5 @@ def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
 
 
 def space_of(segments: list[str] | None) -> Space:
-    """The space that was named, or the default one."""
+    """The named space, or the default one."""
     return Space(*segments) if segments else DEFAULT_SPACE

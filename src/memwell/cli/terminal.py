@@ -1,7 +1,7 @@
-"""The terminal: consoles, tables that never cut what people copy, and progress bars.
+"""The terminal: consoles, tables, progress bars.
 
-What is stored is shown as it is, and can neither style nor steer the terminal. And what people copy, such as a path, an
-id, a key, an address or a command, stands whole on one line, however narrow the terminal is.
+Stored text is printed literally, and cannot control the terminal. Paths, ids, keys, addresses and commands, which users
+copy, are printed whole on one line, however narrow the terminal is.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读
 # All control characters but the line break and the tab, and those that turn the direction of text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LEAST_PROSE = 12
-"""The columns that prose is left at least, when the rest of a table needs the room."""
+"""The least width of a column of prose."""
 _ANY_WIDTH = 1_000_000
 _WIDTH_FOR_BOXES = 80
 
 
-class Listing(Table):
-    """A table of things that people copy: its columns are never folded nor cut, except for prose, which makes way.
+class PlainTable(Table):
+    """A table without borders whose columns are never wrapped or cut, except for prose.
 
-    Where that is not enough its lines are longer than the terminal is wide, which folds them itself.
+    Its lines may be longer than the terminal is wide; the terminal wraps them.
     """
 
     def __init__(self, title: str | None = None, *, header: bool = True) -> None:
@@ -70,7 +70,7 @@ class Listing(Table):
             self.add_column(name, justify=justify, style=style, no_wrap=True)
 
     def prose(self, *names: str, style: str | None = None, widest: int | None = None) -> None:
-        """Add columns for text that is folded where there is no room for all of it."""
+        """Add columns for text, which is wrapped."""
         for name in names:
             self.add_column(name, style=style, overflow="fold", max_width=widest)
 
@@ -89,7 +89,7 @@ class Listing(Table):
             yield Segment.line()
 
     def _needed(self, console: Console, options: ConsoleOptions) -> int:
-        """How wide it is with all prose folded as far as it may be."""
+        """The width with all prose wrapped as far as it may be."""
         unbound = options.update(max_width=_ANY_WIDTH)
         folded = 0
         for column in self.columns:
@@ -100,10 +100,7 @@ class Listing(Table):
 
 
 def console(*, stderr: bool = False, width: int | None = None, colours: bool | None = None) -> Console:
-    """A console that takes every text literally: brackets are no markup and ``:name:`` is no emoji.
-
-    It breaks no line, but leaves that to the terminal, from which a folded line is copied in one piece.
-    """
+    """A console that prints every text literally, without markup and emoji, and leaves wrapping to the terminal."""
     return Console(
         stderr=stderr,
         width=width,
@@ -116,7 +113,7 @@ def console(*, stderr: bool = False, width: int | None = None, colours: bool | N
 
 
 class Commands(TyperGroup):
-    """A group of commands whose plain help shows all that is said of each, where only a first line is usual."""
+    """A group of commands whose plain help shows the whole help of each."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of the commands."""
@@ -126,7 +123,7 @@ class Commands(TyperGroup):
 
 
 def help_style() -> Literal["rich"] | None:
-    """How the help is set: in boxes, or plainly in a narrow terminal, where boxes cut the names of options."""
+    """The style of the help: boxes, or plain in a narrow terminal, where boxes cut the names of options."""
     return "rich" if console().width >= _WIDTH_FOR_BOXES else None
 
 
@@ -147,24 +144,29 @@ def one_line(text: str) -> str:
 
 
 def never_fail_to_encode() -> None:
-    """Let a terminal that cannot show a character show a ``?``, where Python would end the command with a traceback."""
+    """Print ``?`` for characters that the terminal's encoding lacks, instead of a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             with suppress(OSError):
                 stream.reconfigure(errors="replace")
 
 
+def warn(message: str) -> None:
+    """Print a warning on the error stream."""
+    console(stderr=True).print(Styled(message, style="yellow"))
+
+
 def print_json(value: Any) -> None:
-    """Print what a program is to read."""
+    """Print a value as JSON."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-# A progress bar for long work, on the error stream so that it never mixes with what a command prints.
+# On the error stream, so that it never mixes with the output of a command
 
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Callable[[int, int | None], None]]:
-    """Give a function that is told how far it is and how far it goes, None when that is not known."""
+    """A progress bar: gives a function that takes how much is done and of how much, or None."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
@@ -184,9 +186,9 @@ _WIDEST_NAME = 16
 _LONGEST_EVIDENCE = 80
 
 
-def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> Listing:
+def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> PlainTable:
     """Messages as rows; with ``scores``, a column of them."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("index", language), say("round", language), justify="right", style="dim")
     table.prose(say("role", language), widest=_WIDEST_NAME)
     table.whole(say("tokens", language), justify="right", style="dim")
@@ -211,9 +213,9 @@ def _speaker(message: Message, language: str) -> str:
     return f"{name} ({say('hidden', language)})" if message.hidden else name
 
 
-def thread_table(threads: Sequence[ThreadInfo], language: str) -> Listing:
+def thread_table(threads: Sequence[ThreadInfo], language: str) -> PlainTable:
     """Conversations as rows."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("thread", language))
     table.whole(*(say(name, language) for name in ("messages", "rounds", "tokens")), justify="right")
     table.whole(say("updated", language))
@@ -223,9 +225,9 @@ def thread_table(threads: Sequence[ThreadInfo], language: str) -> Listing:
     return table
 
 
-def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> Listing:
+def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> PlainTable:
     """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("score", language), justify="right")
     table.whole(say("when", language), style="dim")
     table.prose(say("text", language))
@@ -245,9 +247,9 @@ def _signals(hit: Recalled) -> str:
     return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered)
 
 
-def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> Listing:
+def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> PlainTable:
     """Facts as rows; ``evidence`` is the text of the memories that they were read from, by id."""
-    table = Listing()
+    table = PlainTable()
     table.whole(say("subject", language))
     table.prose(say("relation", language), say("object", language))
     table.whole(say("since", language), say("until", language), style="dim")

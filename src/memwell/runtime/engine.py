@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
 from msgspec.structs import replace
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
     from memwell.longterm.media import MediaMemory
     from memwell.runtime.cache import EmbeddingCache
+    from memwell.runtime.remote.memory import RemoteMemory
 
 
 P = ParamSpec("P")
@@ -521,6 +522,23 @@ def _batches(history: History, size: int = 200) -> Any:
         yield batch
 
 
+@overload
+def open(  # noqa: A001
+    url: str | None = None, *, key: str, space: SpaceLike | None = None, settings: Settings | None = None
+) -> RemoteMemory: ...
+@overload
+def open(  # noqa: A001
+    url: str | Path | Backend | None = None,
+    *,
+    space: SpaceLike | None = None,
+    embedder: Embedder | Callable[..., Any] | str | None = "local",
+    chat: ChatModel | Callable[..., Any] | None = None,
+    reranker: Reranker | Callable[..., Any] | None = None,
+    gate: Gate | None = None,
+    weights: Weights | None = None,
+    settings: Settings | None = None,
+    work: bool = True,
+) -> Engine: ...
 def open(  # noqa: A001 - the first word users type
     url: str | Path | Backend | None = None,
     *,
@@ -533,11 +551,12 @@ def open(  # noqa: A001 - the first word users type
     weights: Weights | None = None,
     settings: Settings | None = None,
     work: bool = True,
-) -> Engine:
+) -> Engine | RemoteMemory:
     """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
 
-    ``http://…`` is a memory that a service holds: ``key`` opens it, or the setting of that name, and says whose it is. It
-    behaves like any other, but that its models and its work are the service's.
+    ``http://…`` with a ``key`` opens a memory of a service and returns a ``RemoteMemory``, which has the methods of an
+    ``Engine``; models and background work are the service's. Without ``key`` the key of the settings is used; type
+    checkers then see an ``Engine``, and ``RemoteMemory.connect`` has the exact type.
     ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
     ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
@@ -554,7 +573,7 @@ def open(  # noqa: A001 - the first word users type
         # Only this needs httpx.
         from memwell.runtime.remote.memory import RemoteMemory  # noqa: PLC0415
 
-        return cast("Engine", RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space))
+        return RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space)
     if key is not None:
         raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
     if not isinstance(work, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
@@ -29,11 +30,10 @@ from memwell.runtime.wire.codec import http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service import openapi, pages, rest
+from memwell.service import openapi, pages
 from memwell.service import request_log as logs
-from memwell.service.call import Answered, Asked, Call, answer, refused
-from memwell.service.doorway import Doorway
-from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
+from memwell.service.call import Answered, Call, RequestData, answer, refused
+from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from memwell.values import now
 
@@ -41,12 +41,11 @@ if TYPE_CHECKING:
     from memwell.service.mcp.server import McpApp
 
 
-# MCP within the service, loaded with its first request: its packages take longer to load than all the rest of a
-# start.
+# MCP, loaded with its first request: its packages take longer to load than the rest of the service
 
 
 class LazyMcp:
-    """An ASGI app that is MCP's, and starts it for the first request. Close it in the loop it was used in.
+    """An ASGI app that starts MCP for the first request. Close it in the same event loop.
 
     Raises ``MissingDependency`` at once where the package is not installed.
     """
@@ -64,16 +63,16 @@ class LazyMcp:
         return self._running is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Those that come while it is loaded wait for that."""
+        """Answer a request, after MCP is loaded."""
         if self._started is None:
             self._started = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._started))
-        # One who hangs up must not end the wait of the others.
+        # A client that disconnects must not cancel the loading for the others.
         app = await asyncio.shield(self._started)
         await app(scope, receive, send)
 
     async def _run(self, started: asyncio.Future[McpApp]) -> None:
-        """Run it in one task from beginning to end, as its own tasks must be."""
+        """Run MCP in one task: its task groups must be entered and left in the same one."""
         try:
             app = await asyncio.to_thread(_load)
             async with app.running():
@@ -82,18 +81,18 @@ class LazyMcp:
         except Exception as error:
             if started.done():
                 raise
-            # It is raised to those who ask.
+            # It is raised to the requests that wait.
             started.set_exception(error)
 
     async def close(self) -> None:
-        """End it; requests that are being answered are broken off."""
+        """Stop MCP and cancel its requests."""
         self._end.set()
         if self._running is not None:
             await self._running
 
 
 def _load() -> McpApp:
-    from memwell.service.mcp.server import McpApp  # noqa: PLC0415 - this is what takes long
+    from memwell.service.mcp.server import McpApp  # noqa: PLC0415 - slow to load
 
     return McpApp()
 
@@ -103,25 +102,25 @@ _LOOKS_A_TICK = 3
 _MEGABYTE = 1_000_000
 _MOST_FIELDS = 100
 _LAST_MOMENT_S = 1.0
-"""How long the end waits for requests whose callers were sent away already."""
+"""How long closing waits for requests whose clients were disconnected already."""
 
 _AT_ONCE = frozenset({"live"})
-"""What is answered however much there is to do: a service that is busy must not be taken for a dead one."""
+"""Operations that are answered even when the service is overloaded."""
 
-_BESIDE = frozenset({"ready"})
-"""What does not wait for a thread that others may hold: whether the store is away must be told while they wait for it."""
+_OWN_THREAD = frozenset({"ready"})
+"""Operations that do not use the request pool, whose threads may all wait for the store."""
 
-_NOT_THEIRS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
-"""What is refused to a good key or to a page, and stands in the audit log."""
+_LOGGED_REFUSALS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
+"""Refusals of a valid key or of a page, which the audit log has."""
 
-_NOBODY = Key(id="", name="nobody", space=DEFAULT_SPACE, scopes=(), created=now())
+_NO_KEY = Key(id="", name="no key", space=DEFAULT_SPACE, scopes=(), created=now())
 _MCP = Operation(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
 _PAGE = Operation(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
 _UNKNOWN = Operation(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
 
 
 class _Seen:
-    """What is known of a request so far, for its figures and its line in the log."""
+    """What is known of a request so far, for metrics and the request log."""
 
     __slots__ = ("begun", "code", "id", "key", "route", "speaker", "started", "status")
 
@@ -141,16 +140,15 @@ class _Seen:
 
 
 class App:
-    """The application. It owns the service: when it is shut down, the store is closed."""
+    """The ASGI application. It owns the service: shutting it down closes the store."""
 
     def __init__(self, service: Service) -> None:
-        rest.register()
         self.service = service
         self.settings = service.settings
         self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
-        self._door = Doorway(service, self._pool.submit)
+        self._access = AccessCheck(service, self._pool.submit)
         self._under_way = 0
         self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
 
@@ -176,7 +174,6 @@ class App:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._close)
             stack.push_async_callback(self._mcp.close)
-            # The first who asks need not wait for the models to be loaded.
             self._pool.submit(self.service.warm)
             ticking = asyncio.create_task(self._tick())
             stack.callback(ticking.cancel)
@@ -185,11 +182,11 @@ class App:
 
     def _close(self) -> None:
         self.service.stopping = True
-        self._door.close()
+        self._access.close()
         ending = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
         ending.start()
         ending.join(_LAST_MOMENT_S)
-        # Nobody was told that it is done, and the store keeps nothing that was not finished.
+        # Its client got no answer, and the store keeps nothing unfinished.
         self.service.lingering = ending.is_alive()
         self.service.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -198,14 +195,14 @@ class App:
         for turn in count():
             if turn:
                 await asyncio.sleep(_LOOK_S)
-            await self._now_and_then(self.service.look, "what other processes left could not be seen")
+            await self._attempt(self.service.look, "jobs of other processes could not be taken over")
             if turn and turn % _LOOKS_A_TICK == 0:
-                await self._now_and_then(self.service.tick, "figures could not be written")
+                await self._attempt(self.service.tick, "metrics could not be stored")
 
-    async def _now_and_then(self, work: Callable[[], None], otherwise: str) -> None:
+    async def _attempt(self, work: Callable[[], None], otherwise: str) -> None:
         try:
             await asyncio.to_thread(work)
-        except Exception as error:  # noqa: BLE001 - whatever it was, it waits for the next time
+        except Exception as error:  # noqa: BLE001 - tried again at the next tick
             logs.warn(otherwise, error)
 
     # Requests
@@ -238,45 +235,44 @@ class App:
             await response(request.scope, request.receive, _watched(send, seen, {}))
         except Exception as error:
             if seen.started:
-                # The line is cut, so that half an answer is not taken for a whole one; the web server logs it.
+                # The connection is closed, so that the client sees that the answer is incomplete.
                 raise
-            # A file may be gone by now.
             logs.failure(seen.id, seen.route, error)
-            told = self._told(refused(problem_of(MemwellError(), request=seen.id)), request, seen)
-            await told(request.scope, request.receive, _watched(send, seen, {}))
+            problem = self._response_of(refused(problem_of(MemwellError(), request=seen.id)), request, seen)
+            await problem(request.scope, request.receive, _watched(send, seen, {}))
 
     async def _response(self, request: Request, seen: _Seen, send: Send) -> Response | None:
         """The answer, or None when it was sent already."""
         try:
-            self._door.check_host(request)
-            self._door.check_origin(request)
+            self._access.check_host(request)
+            self._access.check_origin(request)
             if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
-                answered = Answered(204, b"", headers=tuple(self._door.preflight_headers(request).items()))
+                answered = Answered(204, b"", headers=tuple(self._access.preflight_headers(request).items()))
             elif _raw_path(request) != b"/mcp":
                 answered = await self._answered(request, seen)
             elif request.method == "POST":
                 return await self._to_mcp(request, seen, send)
             else:
                 answered = _not_that_way(("POST",), seen.id)
-        except Refused as refusal:
+        except RefusedRequest as refusal:
             answered = refused(replace(refusal.problem, request=seen.id))
         except MemwellError as error:
             answered = refused(problem_of(error, request=seen.id), error)
-        except Exception as error:  # noqa: BLE001 - a defect of ours is told as a problem too, and the next request goes on
+        except Exception as error:  # noqa: BLE001 - any defect becomes a problem; the service goes on
             answered = refused(problem_of(MemwellError(), request=seen.id), error)
         if isinstance(answered, Response):
             return answered
         seen.code = answered.code
-        if answered.code in _NOT_THEIRS:
+        if answered.code in _LOGGED_REFUSALS:
             self._note_refusal(request, seen)
         if answered.failed is not None:
             logs.failure(seen.id, seen.route, answered.failed)
-        return self._told(answered, request, seen)
+        return self._response_of(answered, request, seen)
 
     def _note_refusal(self, request: Request, seen: _Seen) -> None:
-        # A page is refused before its address is looked at.
+        # The origin is checked before the address.
         route = self._meant(request) if seen.route is _UNKNOWN else seen.route
-        self._door.note_refusal(request, route.name, seen.code, seen.key)
+        self._access.note_refusal(request, route.name, seen.code, seen.key)
 
     def _meant(self, request: Request) -> Operation:
         path = _raw_path(request)
@@ -287,8 +283,8 @@ class App:
         except InvalidInput:
             return _UNKNOWN
 
-    def _told(self, answered: Answered, request: Request, seen: _Seen) -> Response:
-        headers = {"x-request-id": seen.id, **self._door.shared_headers(request)}
+    def _response_of(self, answered: Answered, request: Request, seen: _Seen) -> Response:
+        headers = {"x-request-id": seen.id, **self._access.shared_headers(request)}
         return response_of(answered, headers, pool=self._pool, service=self.service)
 
     async def _answered(self, request: Request, seen: _Seen) -> Answered | Response:
@@ -296,13 +292,15 @@ class App:
         if found is None:
             return self._page(request, methods, seen)
         seen.route = found
-        key = _NOBODY
+        key = _NO_KEY
         if found.scope != ANYONE:
-            key = seen.key = await self._door.key_of(request)
+            key = seen.key = await self._access.key_of(request)
             self.service.rates.check(key)
         call = Call(self.service, found, key, path, id=seen.id)
         call.allow(found.scope)
-        asked = Asked(request.method, _target(request), _query(request), once=request.headers.get("idempotency-key"))
+        asked = RequestData(
+            request.method, _target(request), _query(request), once=request.headers.get("idempotency-key")
+        )
         if found.name in _AT_ONCE:
             return answer(call, asked)
         with self._place():
@@ -310,7 +308,7 @@ class App:
                 asked = await self._with_body(request, call, asked)
                 loop = asyncio.get_running_loop()
                 latest = time.monotonic() + self.settings.serve_timeout_s
-                pool = None if found.name in _BESIDE else self._pool
+                pool = None if found.name in _OWN_THREAD else self._pool
                 return await loop.run_in_executor(pool, _in_turn, call, asked, latest)
             finally:
                 seen.speaker = call.speaker
@@ -319,7 +317,7 @@ class App:
 
     @contextmanager
     def _place(self) -> Generator[None]:
-        """A place among those that are worked on or wait. Raises ``Busy`` when all are taken."""
+        """Count a request as under way. Raises ``Busy`` when too many are."""
         if self.service.stopping:
             raise Busy("the service is stopping", code="stopping", retry_after=5)
         if self._under_way >= self.settings.serve_threads + self.settings.serve_most_waiting:
@@ -330,7 +328,7 @@ class App:
         finally:
             self._under_way -= 1
 
-    async def _with_body(self, request: Request, call: Call, asked: Asked) -> Asked:
+    async def _with_body(self, request: Request, call: Call, asked: RequestData) -> RequestData:
         patience = self.settings.serve_timeout_s
         if call.route.upload:
             most = int(self.settings.serve_max_upload_mb * _MEGABYTE)
@@ -342,7 +340,7 @@ class App:
         return asked._replace(body=await read_json(request, most, patience))
 
     def _page(self, request: Request, methods: tuple[str, ...], seen: _Seen) -> Answered | Response:
-        """What is not in the table of operations: the dashboard, the description of the API, or nothing."""
+        """The dashboard, the OpenAPI description, or a problem for an unknown address."""
         if methods:
             return _not_that_way(methods, seen.id)
         path: str = request.scope["path"]
@@ -358,19 +356,19 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = await self._door.key_of(request)
+        key = seen.key = await self._access.key_of(request)
         self.service.rates.check(key)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
         with self._place():
             most = int(self.settings.serve_max_json_mb * _MEGABYTE)
             body = await read_json(request, most, self.settings.serve_timeout_s)
-            scope = {**request.scope, "headers": _as_from_here(request), "memwell.call": call}
-            headers = {**SAFE, "x-request-id": seen.id, **self._door.shared_headers(request)}
+            scope = {**request.scope, "memwell.call": call}
+            headers = {**SAFE, "x-request-id": seen.id, **self._access.shared_headers(request)}
             await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
 
 
-def _in_turn(call: Call, asked: Asked, latest: float) -> Answered:
-    """The answer, unless its turn came so late that nobody waits for it any more."""
+def _in_turn(call: Call, asked: RequestData, latest: float) -> Answered:
+    """The answer, or a problem when the request waited longer than its client does."""
     if time.monotonic() > latest:
         late = Busy("it was not this request's turn in time", code="overloaded", retry_after=5)
         return refused(problem_of(late, request=call.id))
@@ -381,12 +379,6 @@ def _not_that_way(methods: tuple[str, ...], request: str) -> Answered:
     allowed = ", ".join(methods)
     problem = http_problem("method", f"this address takes {allowed}", request=request)
     return refused(problem)._replace(headers=(("allow", allowed),))
-
-
-def _as_from_here(request: Request) -> list[tuple[bytes, bytes]]:
-    """The headers without those that were looked at already. MCP's own look knows only the names of this machine."""
-    looked_at = (b"host", b"origin")
-    return [(b"host", b"127.0.0.1"), *(one for one in request.scope["headers"] if one[0] not in looked_at)]
 
 
 def _raw_path(request: Request) -> bytes:
@@ -404,17 +396,17 @@ def _query(request: Request) -> dict[str, list[str]]:
     try:
         return parse_qs(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except (ValueError, UnicodeDecodeError):
-        raise Refused(http_problem("malformed", "the query cannot be read")) from None
+        raise RefusedRequest(http_problem("malformed", "the query cannot be read")) from None
 
 
-def _file(page: pages.Page, request: Request) -> Response:
+def _file(page: pages.DashboardFile, request: Request) -> Response:
     accepted, known = request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", "")
     status, headers, body = page.answer(accept_encoding=accepted, if_none_match=known)
     return Response(body if request.method == "GET" else b"", status, headers)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read, as it comes in for whoever reads it next."""
+    """A ``receive`` that gives a body that was read already."""
     sent = False
 
     async def read() -> Message:
@@ -428,7 +420,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
-    """Notes the status that is answered, and adds headers to it."""
+    """A ``send`` that notes the status and adds headers."""
     added = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def watch(message: Message) -> None:

@@ -1,9 +1,8 @@
-"""One request, after its address is known: who asks, its handler, and its answer.
+"""One request after its address is known: decodes it, runs its handler, and encodes the answer.
 
-It is answered in a thread of its own: what it says is read, its handler runs, and what came of it is written. A request
-with an ``Idempotency-Key`` has one effect however often it comes: its answer is kept, for quick changes in the same
-transaction as the change itself, so that no kill can come between the two. Some answers are not kept, such as one with a
-token, and those that words were erased from: then it is said that it was done.
+A request with an ``Idempotency-Key`` has one effect however often it is sent: its answer is stored, for quick changes in
+the transaction of the change. An answer with a token is not stored, and an erasure drops the stored answers; a repeated
+request then gets a problem which says that it was done.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Note, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, AuditNote, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.runtime.worker import told_afterwards
-from memwell.service.fields import check_bounds
-from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
+from memwell.runtime.worker import told_afterwards as notifying_after_commit
+from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
+from memwell.service.openapi import check_bounds
 from memwell.values import shown
 
 if TYPE_CHECKING:
@@ -38,24 +37,22 @@ H = TypeVar("H", bound=Handler)
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is a file: its bytes, or where they lie. ``name`` is what a browser saves it as."""
+    """An answer that is a file: its bytes or its path. ``name`` is the file name for a browser."""
 
     content: bytes | Path
     media_type: str = "application/octet-stream"
     name: str = ""
-    forget: bool = False
-    """Whether a file is removed once it was sent."""
 
 
 class Events(msgspec.Struct, frozen=True):
-    """An answer that goes on: values as they come, each sent when it is there. ``None`` keeps the line open."""
+    """An answer that is a stream of values. ``None`` keeps the connection open."""
 
     values: Iterator[Any]
     pause_s: float = 0.2
 
 
 class Call:
-    """One request, after its key was found good: who asks, for what, and with which file."""
+    """One request with a valid key: the operation, the key, and the uploaded file."""
 
     __slots__ = ("_memory", "id", "key", "path", "route", "service", "speaker", "upload")
 
@@ -67,7 +64,7 @@ class Call:
         path: dict[str, str],
         *,
         upload: Path | None = None,
-        id: str = "",  # noqa: A002 - what everybody calls it
+        id: str = "",  # noqa: A002 - the usual name
     ) -> None:
         self.service = service
         self.route = route
@@ -76,28 +73,28 @@ class Call:
         self.upload = upload
         self.id = id
         self.speaker: str | None = None
-        """Who is named as having said something, for the count of active users."""
+        """The speaker that the request names, for the count of active users."""
         self._memory: Engine | None = None
 
     @property
     def space(self) -> Space:
-        """The space of the key: no request can name another."""
+        """The space of the key. A request cannot name another."""
         return self.key.space
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What the key may do."""
+        """The scopes of the key."""
         return self.key.scopes
 
     @property
     def memory(self) -> Engine:
-        """The memory of the key's space."""
+        """The engine of the key's space."""
         if self._memory is None:
             self._memory = self.service.memory_of(self.key.space)
         return self._memory
 
     def memory_of(self, owner: list[str] | None) -> Engine | SharedMemory:
-        """The key's own memory, or that of a space that has shared it. Raises ``NotGranted`` when it has not."""
+        """The memory of the key's space, or one shared with it. Raises ``NotGranted`` when it is not shared."""
         if owner is None or Space(*owner) == self.space:
             return self.memory
         return self.memory.shared(Space(*owner))
@@ -106,8 +103,8 @@ class Call:
         """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
         return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
 
-    def place(self) -> int:
-        """The place of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
+    def index(self) -> int:
+        """The index of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
         return place_of(self.path["index"])
 
     def allow(self, scope: str) -> None:
@@ -119,25 +116,25 @@ class Call:
             )
 
     def note_refusal(self, action: str) -> None:
-        """Let the audit log tell that the key may not do this. Not on the event loop: it writes."""
+        """Log in the audit log that the key lacks the scope. It writes: do not call it on the event loop."""
         self.service.log.refuse(action, code="missing-scope", key=self.key.id, space=self.space)
 
     def take_upload(self) -> Path:
-        """The file that was sent, from now on the caller's to remove. Raises ``InvalidInput`` when there is none."""
+        """The uploaded file; the caller removes it. Raises ``InvalidInput`` when there is none."""
         if self.upload is None:
             raise InvalidInput("the body is empty; send the bytes of a file")
         taken, self.upload = self.upload, None
         return taken
 
     def log(self, *targets: str, action: str = "", **detail: str | int) -> LogEntry:
-        """Note in the audit log what was done: ids and numbers, never a text."""
+        """Add to the audit log: ids and numbers, never a text."""
         return self.service.log.append(
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
 
-    def note(self, note: Note | None) -> None:
-        """Note what was done, if anything was. When it was removed for good, the results of jobs are dropped: an export
-        may hold the words of what is gone.
+    def note(self, note: AuditNote | None) -> None:
+        """Add a note to the audit log, if there is one. An erasure also drops the results of jobs: an export may hold
+        erased texts.
         """
         if note is None:
             return
@@ -147,7 +144,7 @@ class Call:
 
 
 def perform(call: Call, asked: Any = None) -> Any:
-    """The handler of an operation that is a method of the engine, and no more."""
+    """The handler of an operation that is only a method of the engine."""
     result = call.run(asked)
     if call.route.notes is not None:
         call.note(call.route.notes(result, asked, call.path))
@@ -155,11 +152,11 @@ def perform(call: Call, asked: Any = None) -> Any:
 
 
 HANDLERS: dict[str, Handler] = {name: perform for name, operation in OPERATIONS.items() if operation.does is not None}
-"""What answers each operation, by its name: ``handler(call)``, or ``handler(call, asked)`` where it takes something."""
+"""The handler of each operation: ``handler(call)``, or ``handler(call, asked)`` where it takes a request."""
 
 
 def handles(*names: str) -> Callable[[H], H]:
-    """Register the handler of some operations. One that is a method of the engine may have a handler around it."""
+    """Register the handler of some operations."""
     for name in names:
         if name not in OPERATIONS:
             raise KeyError(f"there is no operation {name!r}")
@@ -176,12 +173,11 @@ def handles(*names: str) -> Callable[[H], H]:
 
 # Answering
 
-_BEGUN = 202
 _LISTS = (shapes.ListType, shapes.VarTupleType, shapes.TupleType, shapes.SetType, shapes.FrozenSetType)
 
 
-class Asked(NamedTuple):
-    """What a request says: its address with the query, its body, and its ``Idempotency-Key``."""
+class RequestData(NamedTuple):
+    """The address of a request with its query, its body, and its ``Idempotency-Key``."""
 
     method: str
     target: str
@@ -191,10 +187,7 @@ class Asked(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What is answered: a status with a body, or a file or events to send. ``failed`` is for the service's own log.
-
-    ``headers`` go with it, in addition to those of every answer.
-    """
+    """An answer: its status, its body, and further headers. ``failed`` is the error for the request log."""
 
     status: int
     body: bytes | File | Events
@@ -205,27 +198,27 @@ class Answered(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def answer(call: Call, asked: Asked) -> Answered:
-    """Run the handler of a call. An error becomes a problem; nothing is raised."""
+def answer(call: Call, asked: RequestData) -> Answered:
+    """Run the handler of a call. Errors become problems; nothing is raised."""
     try:
-        once = asked.once is not None and has_effect(call.route)
+        once = asked.once is not None and call.route.has_effect
         return _once(call, asked) if once else _run(call, asked)
     except _Malformed as error:
         return refused(http_problem("malformed", str(error), request=call.id))
     except MemwellError as error:
         return refused(problem_of(error, request=call.id), error)
-    except Exception as error:  # noqa: BLE001 - a defect of ours must not take the service down, nor tell of itself
+    except Exception as error:  # noqa: BLE001 - a defect must not stop the service, nor show its details
         return refused(problem_of(MemwellError(), request=call.id), error)
 
 
 def refused(problem: Problem, error: BaseException | None = None) -> Answered:
     """A problem as an answer."""
-    # To be busy for a while is no failure to look into.
+    # Being busy is no failure to log.
     failed = error if problem.status >= 500 and not isinstance(error, Busy) else None
     return Answered(problem.status, encode(problem), "application/problem+json", code=problem.code, failed=failed)
 
 
-def _once(call: Call, asked: Asked) -> Answered:
+def _once(call: Call, asked: RequestData) -> Answered:
     once, key, header = call.service.once, call.key.id, asked.once or ""
     said = asked.body if call.upload is None else _digest(call.upload)
     fingerprint = fingerprint_of(asked.method, asked.target, said)
@@ -237,8 +230,8 @@ def _once(call: Call, asked: Asked) -> Answered:
         return done
 
     if call.route.atomic:
-        # Changes take turns, so the second finds the answer of the first.
-        with told_afterwards(), call.service.backend.transaction():
+        # Write transactions run one by one, so a second request finds the answer of the first.
+        with notifying_after_commit(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)
     kept = once.begin(key, header, fingerprint)
@@ -261,33 +254,24 @@ def _digest(file: Path) -> bytes:
         return hashlib.file_digest(opened, "sha256").digest()
 
 
-def has_effect(route: Operation) -> bool:
-    """Whether asking twice does something twice: it changes something, or begins a job.
-
-    What was only read is not kept: it may be erased meanwhile. A job that has just begun tells nothing of what it reads.
-    """
-    changes = route.scope != READ or route.status == _BEGUN
-    return route.method != "GET" and changes and route.media_type == JSON
-
-
-def _replayed(kept: Kept) -> Answered:
+def _replayed(kept: KeptAnswer) -> Answered:
     if not kept.whole:
-        raise _Gone("this was done when it was first asked; the answer held what is not kept, or was erased since")
+        raise _Gone("this was done when it was first sent; its answer was not stored, or was dropped by an erasure")
     return Answered(kept.status, kept.body, JSON, replayed=True)
 
 
 class _Malformed(InvalidInput):
-    """A body that cannot be understood at all. JSON that stands in the value of a field is another matter."""
+    """A body that is not JSON. Bad JSON in the value of a field is ``InvalidInput``."""
 
 
 class _Gone(Conflict):
     code = "answer-gone"
 
 
-def _run(call: Call, asked: Asked) -> Answered:
+def _run(call: Call, asked: RequestData) -> Answered:
     handler = HANDLERS[call.route.name]
     if call.route.scope == ERASE:
-        # Also before: were the process killed in between, no words would be left of what is gone.
+        # Also before: if the process is killed in between, no erased text is left.
         _drop_kept_answers(call)
     if call.route.takes is None:
         _expect_no_query(asked)
@@ -306,10 +290,10 @@ def _run(call: Call, asked: Asked) -> Answered:
     return Answered(call.route.status, encode(given))
 
 
-def _said(route: Operation, asked: Asked) -> Any:
+def _said(route: Operation, asked: RequestData) -> Any:
     if not route.takes_query:
         _expect_no_query(asked)
-        # A request that has nothing to say may say nothing.
+        # An empty body is an empty request.
         return _read(asked.body or b"{}", route.takes)
     _expect_no_body(asked)
     many = _many(route.takes)
@@ -328,19 +312,19 @@ def _read(body: bytes, type_: Any) -> Any:
         raise _Malformed(str(error)) from None
 
 
-def _expect_no_query(asked: Asked) -> None:
+def _expect_no_query(asked: RequestData) -> None:
     if asked.query:
         raise InvalidInput(f"{shown(min(asked.query))} is not known here; this address takes no query")
 
 
-def _expect_no_body(asked: Asked) -> None:
+def _expect_no_body(asked: RequestData) -> None:
     if asked.body.strip() not in (b"", b"{}", b"null"):
         raise InvalidInput("this address takes no body")
 
 
 @cache
 def _many(type_: Any) -> frozenset[str]:
-    """The fields that may stand in a query several times."""
+    """The fields that may be in a query several times."""
     shape = shapes.type_info(type_)
     assert isinstance(shape, shapes.StructType)
     return frozenset(field.encode_name for field in shape.fields if _is_list(field.type))
@@ -353,6 +337,6 @@ def _is_list(shape: shapes.Type) -> bool:
 
 
 def _drop_kept_answers(call: Call) -> None:
-    """What was erased must not live on in answers that are kept to be given again."""
+    """Drop the stored answers of a space, which may hold erased texts."""
     for key in call.service.keys.all(call.space):
         call.service.once.drop_bodies(key.id)

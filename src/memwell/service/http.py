@@ -1,33 +1,37 @@
-"""What HTTP itself has: which operation an address means, the body that comes in, and the response that goes out.
+"""HTTP: finds the operation of an address, checks access, reads bodies within limits, and makes responses.
 
-An address is cut at its slashes before it is decoded, so that an id may hold any character. A body is read up to a limit
-and within a time, JSON into memory and files onto disk. Each response has the headers that keep it harmless.
+An address is split at its slashes before it is decoded, so an id may hold any character. JSON bodies are read into memory,
+files onto disk. Every response has security headers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import math
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from concurrent.futures import Executor
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from email.utils import quote
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote as percent
 from urllib.parse import unquote_to_bytes
 
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from memwell.errors import InvalidInput
+from memwell.errors import AccessDenied, InvalidInput
 from memwell.runtime.wire.codec import Problem, decode, encode, http_problem
 from memwell.runtime.wire.operations import Operation
+from memwell.runtime.wire.running import Key
 from memwell.service.call import Answered, Events, File
+from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
+from memwell.settings import Settings
 
 SAFE = {
     "x-content-type-options": "nosniff",
@@ -35,11 +39,11 @@ SAFE = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""On every answer of the API: it is data, never a page, and not to be cached."""
+"""Headers of every answer of the API: it is data, never a page, and not cached."""
 
 _SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Pictures that cannot hold a script; everything else is saved and not shown."""
+"""Images that cannot hold a script; other files are sent as attachments."""
 
 _LINE_OPEN_S = 15.0
 
@@ -48,7 +52,7 @@ _LINE_OPEN_S = 15.0
 
 
 class _Node:
-    """A place in the tree of addresses: what follows by name, what follows by any name, and what answers here."""
+    """A node of the tree of addresses."""
 
     __slots__ = ("any", "name", "named", "routes")
 
@@ -60,7 +64,7 @@ class _Node:
 
 
 class Router:
-    """Finds routes. A segment that is named goes before one that may be anything."""
+    """Finds the operation of an address. A literal segment is preferred to an open one."""
 
     def __init__(self, routes: Iterable[Operation]) -> None:
         self._root = _Node()
@@ -79,9 +83,9 @@ class Router:
         node.routes[route.method] = route
 
     def find(self, raw_path: bytes, method: str) -> tuple[Operation | None, dict[str, str], tuple[str, ...]]:
-        """The route, the values of its open segments, and which methods the address knows.
+        """The operation, the values of its open segments, and the methods of the address; none for an unknown address.
 
-        No route and no methods: there is no such address. Raises ``InvalidInput`` for a segment that is not UTF-8.
+        Raises ``InvalidInput`` for a segment that is not UTF-8.
         """
         parts = raw_path.split(b"?", 1)[0].strip(b"/").split(b"/")
         for node, path in self._ends(self._root, [_decoded(part) for part in parts], {}):
@@ -110,8 +114,8 @@ def _decoded(part: bytes) -> str:
 # Bodies
 
 
-class Refused(Exception):
-    """A request that HTTP itself refuses; ``problem`` says why."""
+class RefusedRequest(Exception):
+    """A request that is refused before its operation; ``problem`` says why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.title)
@@ -119,42 +123,42 @@ class Refused(Exception):
 
 
 async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
-    """The whole body. Raises ``Refused`` when it is larger than ``most`` bytes or does not arrive in time."""
+    """The whole body. Raises ``RefusedRequest`` when it is larger than ``most`` bytes or does not arrive in time."""
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind and not _is_json(kind):
-        raise Refused(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
+        raise RefusedRequest(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
     chunks: list[bytes] = []
     size = 0
-    async with _InTime(timeout_s):
+    async with _in_time(timeout_s):
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:
-                raise Refused(_too_large(most))
+                raise RefusedRequest(_too_large(most))
             chunks.append(chunk)
     return b"".join(chunks)
 
 
 async def read_file(request: Request, most: int, timeout_s: float, folder: Path) -> Path | None:
-    """The body as a file in ``folder``, or None when it is empty. Nothing stays behind when it is refused."""
+    """The body as a file in ``folder``, or None when it is empty. No file is left when it is refused."""
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
     if kind.startswith("multipart/"):
-        raise Refused(http_problem("media-type", "send the file itself as the body, not a form around it"))
+        raise RefusedRequest(http_problem("media-type", "send the file itself as the body, not a form around it"))
     handle, name = tempfile.mkstemp(dir=folder, prefix="upload-")
     path, size, whole = Path(name), 0, False
     try:
         with os.fdopen(handle, "wb") as file:
-            # Between two pieces, and not over all: a slow line may take its time with a large file.
+            # The timeout is for each piece: a large file may take long on a slow connection.
             stream = request.stream().__aiter__()
             while True:
-                async with _InTime(timeout_s):
+                async with _in_time(timeout_s):
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
                 size += len(chunk)
                 if size > most:
-                    raise Refused(_too_large(most))
+                    raise RefusedRequest(_too_large(most))
                 file.write(chunk)
         whole = size > 0
     finally:
@@ -163,22 +167,16 @@ async def read_file(request: Request, most: int, timeout_s: float, folder: Path)
     return path if whole else None
 
 
-class _InTime:
-    """Raises ``Refused`` when the body does not come within the time, or never will."""
-
-    def __init__(self, seconds: float) -> None:
-        self._limit = asyncio.timeout(seconds)
-
-    async def __aenter__(self) -> None:
-        await self._limit.__aenter__()
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        try:
-            await self._limit.__aexit__(kind, error, trace)  # pyright: ignore[reportArgumentType]
-        except TimeoutError:
-            raise Refused(http_problem("too-slow")) from None
-        if isinstance(error, ClientDisconnect):
-            raise Refused(http_problem("malformed", "the line was cut before the request was whole")) from None
+@asynccontextmanager
+async def _in_time(seconds: float) -> AsyncGenerator[None]:
+    """Raises ``RefusedRequest`` when the body does not arrive in time, or the client disconnects."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise RefusedRequest(http_problem("too-slow")) from None
+    except ClientDisconnect:
+        raise RefusedRequest(http_problem("malformed", "the connection closed before the request ended")) from None
 
 
 def _is_json(kind: str) -> bool:
@@ -189,10 +187,9 @@ def _is_json(kind: str) -> bool:
 def _check_length(request: Request, most: int) -> None:
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
-        raise Refused(http_problem("malformed", "Content-Length is not a number"))
-    # Longer than any number that fits: no need to find out how much it is.
+        raise RefusedRequest(http_problem("malformed", "Content-Length is not a number"))
     if len(length) > 15 or int(length) > most:
-        raise Refused(_too_large(most))
+        raise RefusedRequest(_too_large(most))
 
 
 def _too_large(most: int) -> Problem:
@@ -236,8 +233,7 @@ def _file(file: File, headers: dict[str, str]) -> Response:
         headers["content-disposition"] = _attachment(file.name)
     if isinstance(file.content, bytes):
         return Response(file.content, 200, headers, file.media_type)
-    gone = BackgroundTask(file.content.unlink, missing_ok=True) if file.forget else None
-    return FileResponse(Path(file.content), headers=headers, media_type=file.media_type, background=gone)
+    return FileResponse(file.content, headers=headers, media_type=file.media_type)
 
 
 def _attachment(name: str) -> str:
@@ -248,7 +244,7 @@ def _attachment(name: str) -> str:
 
 
 async def _stream(events: Events, pool: Executor, service: Service) -> AsyncIterator[bytes]:
-    """Each value as an event. A comment now and then keeps proxies from cutting a quiet line."""
+    """Each value as an event, and comments that keep proxies from closing an idle connection."""
     loop = asyncio.get_running_loop()
     sent = time.monotonic()
     while not service.stopping:
@@ -269,3 +265,140 @@ def _next(values: Iterator[Any]) -> tuple[bool, Any]:
     for value in values:
         return True, value
     return False, None
+
+
+# Access: the host name, the origin of the page, and the API key
+
+_OWN_NAMES = frozenset({"localhost", "memwell"})
+_SHORT = 200
+_CHECKING = 4
+"""How many keys are checked at once in a remote store."""
+
+
+class AccessCheck:
+    """Checks the host, the origin and the API key of each request."""
+
+    def __init__(self, service: Service, later: Callable[[Callable[[], object]], object]) -> None:
+        self._service = service
+        self._later = later
+        # A pool of its own: requests without a valid key must not use up the threads of the others.
+        self._pool = ThreadPoolExecutor(_CHECKING, thread_name_prefix="memwell-key")
+        self._hosts = _named(service.settings)
+        self.origins = frozenset(_listed(service.settings.serve_origins))
+
+    def close(self) -> None:
+        """Stop checking keys."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def check_host(self, request: Request) -> None:
+        """Raises ``RefusedRequest`` for the name of another host.
+
+        This stops DNS rebinding: a web page can make its own name point to this machine, but no IP address.
+        """
+        host = _without_port(request.headers.get("host", "")).casefold()
+        if "*" in self._hosts or host in self._hosts or host in _OWN_NAMES or _is_number(host):
+            return
+        detail = f"{host[:_SHORT]!r} is not a name of this service; set serve_hosts to add it"
+        raise RefusedRequest(http_problem("foreign-host", detail))
+
+    def check_origin(self, request: Request) -> None:
+        """Raises ``AccessDenied`` for a call from a web page that is neither ours nor allowed."""
+        origin = request.headers.get("origin")
+        if origin is None or origin in self.origins:
+            return
+        own = (f"http://{request.headers.get('host', '')}", f"https://{request.headers.get('host', '')}")
+        if origin not in own:
+            raise AccessDenied(
+                f"pages of {origin[:_SHORT]!r} may not call this service; set serve_origins to allow them",
+                code="foreign-origin",
+            )
+
+    async def key_of(self, request: Request) -> Key:
+        """The valid key of a request. Raises ``AccessDenied`` when there is none, ``Busy`` when that happens often."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            if kind.casefold() != "bearer" or not token:
+                raise AccessDenied("send your key as 'Authorization: Bearer mw_…'")
+            key = await self._checked(token.strip())
+        except AccessDenied:
+            self._count_refusal(request, token)
+            raise
+        self._service.keys.note_use(key)
+        return key
+
+    async def _checked(self, token: str) -> Key:
+        keys = self._service.keys
+        if not keys.far:
+            # Reading a file takes less time than starting a thread.
+            return keys.check(token)
+        # The event loop must not wait for a remote store.
+        return keys.recent(token) or await asyncio.get_running_loop().run_in_executor(self._pool, keys.check, token)
+
+    def _count_refusal(self, request: Request, token: str) -> None:
+        self._service.failures.count(request.client.host if request.client else "")
+        known = id_in_token(token.strip()) if token else None
+        # Not on the event loop: a write may wait for others.
+        self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
+
+    def note_refusal(self, request: Request, action: str, code: str, key: Key | None) -> None:
+        """Log in the audit log that a key, or a page without a key, was refused."""
+        known = self._key_quietly(request) if key is None else key
+        self._service.log.refuse(
+            action,
+            code=code,
+            key=None if known is None else known.id,
+            space=None if known is None else known.space,
+            address=request.client.host if request.client else "",
+            later=self._later,
+        )
+
+    def _key_quietly(self, request: Request) -> Key | None:
+        """The valid key of a request that was refused for another reason, or None."""
+        _, _, token = request.headers.get("authorization", "").partition(" ")
+        keys = self._service.keys
+        try:
+            return keys.recent(token.strip()) if keys.far else keys.check(token.strip())
+        except AccessDenied:
+            return None
+
+    def shared_headers(self, request: Request) -> dict[str, str]:
+        """The CORS headers for a page of an allowed origin."""
+        origin = request.headers.get("origin")
+        if origin is None or origin not in self.origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-expose-headers": "X-Request-Id, Retry-After, Idempotent-Replayed, Content-Disposition",
+            "vary": "Origin",
+        }
+
+    def preflight_headers(self, request: Request) -> dict[str, str]:
+        """The CORS headers of a preflight response."""
+        return {
+            **self.shared_headers(request),
+            "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+            "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key",
+            "access-control-max-age": "600",
+        }
+
+
+def _named(settings: Settings) -> frozenset[str]:
+    return frozenset(name.casefold() for name in (settings.serve_host, *_listed(settings.serve_hosts)))
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0][1:]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

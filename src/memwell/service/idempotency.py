@@ -1,4 +1,4 @@
-"""A request that is sent again has one effect and one answer, when both times it carries the same ``Idempotency-Key``.
+"""Idempotency: a request sent again with the same ``Idempotency-Key`` has one effect and one answer.
 
     kept = once.begin(key.id, header, fingerprint)          # a transaction of its own
     if kept is not None:
@@ -13,8 +13,8 @@
         once.abandon(key.id, header, fingerprint)
         raise
 
-While a request is worked on its header is reserved, for a minute: were the process killed, another may try after that. If
-the first one was only slow, both get to ``finish``; the second one there raises, and its transaction undoes what it did.
+A request under way holds a lease on its header for a minute; if its process is killed, another may try after that. If it
+was only slow, both reach ``finish``; the second one raises, and its transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.values import shown
 
 LARGEST_KEPT = 1_000_000
-"""Of an answer with a larger body only the status is kept."""
+"""Of an answer with a larger body only the status is stored."""
 
 _ONCE = SERVICE / "once"
-"""Each key has a space of its own in it, so that the requests of different keys never wait for each other."""
+"""Each key has its own space in it, so that requests of different keys do not wait for each other."""
 
 _VISIBLE = re.compile("[!-~]{1,255}")
 _TRIES = 20
@@ -52,18 +52,18 @@ class Mismatch(Conflict):
 
 
 class InProgress(Busy):
-    """The same request is being worked on. ``code`` is ``in-progress``."""
+    """The same request is under way. ``code`` is ``in-progress``."""
 
     def __init__(self, message: str = "", *, retry_after: float = 1.0) -> None:
         super().__init__(message, retry_after=retry_after, code="in-progress")
 
 
 class Overtaken(Conflict):
-    """The same request was finished by another process meanwhile. Undo what was done here; ``begin`` gives the answer."""
+    """Another process finished the same request. Roll back here; ``begin`` returns its answer."""
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """An answer as it was given. When it is not ``whole``, its ``body`` was not kept, and is empty here."""
+class KeptAnswer(msgspec.Struct, frozen=True):
+    """A stored answer. When it is not ``whole``, its ``body`` was not stored, and is empty."""
 
     status: int
     body: bytes
@@ -71,14 +71,14 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class _Held(msgspec.Struct, frozen=True, array_like=True):
-    """What the store holds under a header: a reservation, until there is an answer."""
+    """The stored value of a header: a lease until there is an answer."""
 
     fingerprint: bytes
-    answer: Kept | None = None
+    answer: KeptAnswer | None = None
 
 
 class Once:
-    """The requests that were made with an ``Idempotency-Key``, each under the key of the service that made it."""
+    """The requests with an ``Idempotency-Key``, by API key."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Once:
         self._lease_s = lease_s
         self._keep_s = keep_s
 
-    def begin(self, key_id: str, header: str, fingerprint: bytes) -> Kept | None:
+    def begin(self, key_id: str, header: str, fingerprint: bytes) -> KeptAnswer | None:
         """Reserve the header and return None: go ahead. Or return the answer that was given to this request.
 
         Call it outside of a transaction: the reservation is for others to see. Raises ``Mismatch`` when the header came
@@ -131,14 +131,14 @@ class Once:
         entry = self._kv.get(own, name)
         held = None if entry is None else _held(entry)
         if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
-            raise Overtaken("the same request was finished by somebody else meanwhile")
+            raise Overtaken("the same request was finished by another process")
         whole = len(body) <= LARGEST_KEPT and not holds_token(body)
-        answer = Kept(status, body if whole else b"", whole)
+        answer = KeptAnswer(status, body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
             self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
         except Conflict as error:
-            raise Overtaken("somebody else is working on the same request") from error
+            raise Overtaken("another process is working on the same request") from error
 
     def abandon(self, key_id: str, header: str, fingerprint: bytes) -> None:
         """Let the request be tried again at once. Does nothing when it was finished, or is another one.
@@ -177,7 +177,7 @@ def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
     return sha256(first + body).digest()
 
 
-def _answered(held: _Held, fingerprint: bytes) -> Kept:
+def _answered(held: _Held, fingerprint: bytes) -> KeptAnswer:
     if held.fingerprint != fingerprint:
         raise Mismatch("another request was made with this Idempotency-Key; choose a new one for each request")
     if held.answer is None:
@@ -185,8 +185,8 @@ def _answered(held: _Held, fingerprint: bytes) -> Kept:
     return held.answer
 
 
-def _name(header: object) -> str:
-    if not isinstance(header, str) or _VISIBLE.fullmatch(header) is None:
+def _name(header: str) -> str:
+    if _VISIBLE.fullmatch(header) is None:
         raise InvalidInput(f"an Idempotency-Key is 1 to 255 visible ASCII characters, not {shown(header)}")
     return header
 

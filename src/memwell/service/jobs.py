@@ -1,14 +1,14 @@
-"""The service's jobs: work that takes longer than a request, done in threads of this process.
+"""The jobs of the service: work that takes longer than a request, in threads of this process.
 
     job = jobs.start(space, "import", work)         # at once; work(report) runs in a thread
-    job = jobs.repeat(memory, "export", asked)      # one that another process begins again when this one is gone
-    jobs.get(space, job.id)                         # how far it is, and at the end what came of it
+    job = jobs.repeat(memory, "export", asked)      # another process repeats it when this one is killed
+    jobs.get(space, job.id)                         # its progress, and at the end its result
     jobs.cancel(space, job.id)
 
 The jobs are in the store's queue (``memwell.runtime.jobs``), so every process that serves the store shows all of them.
-Spaces take turns, and none has all the threads. When a process is gone, another begins its jobs again, or fails those whose
-upload is gone too. A process that stops leaves its jobs to the others at once. Files that jobs make are in a folder that
-only this user can open; they are removed after an hour, and with the process.
+Spaces take turns, and none has all the threads. When a process is killed, another takes over its jobs, or fails those whose
+upload is lost. A process that stops gives its jobs back at once. Files that jobs make are in a folder that only this user
+can open; they are removed after an hour, and with the process.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ from memwell.runtime.wire.codec import Problem, encode, problem_of
 from memwell.storage.protocols import Backend
 from memwell.values import MAX_CONTENT_BYTES, new_id, shown
 
-# The files that jobs make: in a folder that only this user can open, for an hour.
-
+# Files that jobs make
 
 KEPT_S = 3600.0
 _PREFIX = "memwell-jobs-"
@@ -51,7 +50,7 @@ _LEFT_BEHIND_S = 86_400.0
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that came of a job, what to call it, and what else there is to say."""
+    """A file that a job made, its name, and a further result."""
 
     path: Path
     name: str
@@ -66,7 +65,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class JobFiles:
-    """The files of one process' jobs. The folder is made when the first one is."""
+    """The files of this process' jobs, in a folder that is made for the first one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,18 +74,18 @@ class JobFiles:
         self._closed = False
 
     def path(self, id_: str, ending: str) -> Path:
-        """Where a job may write: in a folder that no other user can open. Raises ``FileError`` after the end."""
+        """A path that a job may write to. Raises ``FileError`` after ``close``."""
         with self._lock:
             if self._closed:
                 raise FileError("no file is made any more: the service is stopping")
             if self._folder is None or not self._folder.is_dir():
                 _remove_left_behind()
-                # Made with rights for this user alone.
+                # Only this user may open it.
                 self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             return self._folder / f"{id_}{ending}"
 
     def keep(self, id_: str, made: Made, key: str = "") -> None:
-        """Have a file fetched for an hour; ``key`` is where its job stands. After the end it is removed at once."""
+        """Keep a file for an hour; ``key`` is its job's in the queue. After ``close`` it is removed at once."""
         with self._lock:
             if not self._closed:
                 self._files[id_] = _File(made.path, made.name, time.monotonic() + KEPT_S, key)
@@ -94,18 +93,18 @@ class JobFiles:
         made.path.unlink(missing_ok=True)
 
     def get(self, id_: str) -> tuple[Path, str] | None:
-        """The file of a job and its name, if it is there."""
+        """The file of a job and its name, if it exists."""
         with self._lock:
             file = self._files.get(id_)
         return (file.path, file.name) if file is not None and file.path.is_file() else None
 
     def held(self) -> list[tuple[str, str]]:
-        """The ids of the jobs whose files are here, and where those stand."""
+        """The ids of the jobs with files here, and their keys in the queue."""
         with self._lock:
             return [(id_, file.key) for id_, file in self._files.items() if file.key]
 
     def drop(self, id_: str) -> None:
-        """Remove whatever a job has written."""
+        """Remove the files of a job."""
         with self._lock:
             self._files.pop(id_, None)
             folder = self._folder
@@ -114,13 +113,13 @@ class JobFiles:
                 path.unlink(missing_ok=True)
 
     def next_end(self) -> float | None:
-        """In how many seconds the next file is to be removed, or None when there is none."""
+        """The seconds until the next file expires, or None when there is none."""
         with self._lock:
             ends = [file.until for file in self._files.values()]
         return max(0.0, min(ends) - time.monotonic()) if ends else None
 
     def sweep(self) -> None:
-        """Remove the files whose hour is over."""
+        """Remove the files that expired."""
         now = time.monotonic()
         with self._lock:
             over = [id_ for id_, file in self._files.items() if file.until <= now]
@@ -138,7 +137,7 @@ class JobFiles:
 
 
 def _remove_left_behind() -> None:
-    """Remove the folders of processes that were killed. One in use is never so old with a file in it."""
+    """Remove day-old folders of processes that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             found = folder.lstat()
@@ -152,81 +151,69 @@ def _remove_left_behind() -> None:
 _log = logging.getLogger("memwell.service.jobs")
 
 MOST_WAITING = 64
-"""How many jobs may wait for a thread. A request for one more is refused as ``Busy``."""
+"""How many jobs may wait for a thread; above that ``Busy`` is raised."""
 
 MOST_WAITING_EACH = 16
-"""How many of them may be of one space."""
+"""How many jobs of one space may wait."""
 
 _ERASED = SERVICE_JOBS / "erased"
 _KEPT_S = 7 * 86_400.0
 _MOST_LISTED = 200
 _WRITE_EVERY_S = 0.5
-_LOOK_EVERY_S = 0.2
 _ID = re.compile("[0-9a-f]{32}")
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[["Report"], Any]
-"""What a job does. It returns its result: a struct or a dict of plain data, a ``Made`` file, None, or ``Ongoing``."""
+"""The function of a job. It returns a struct or a dict of plain data, a ``Made`` file, or None."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 
-Maker: TypeAlias = Callable[[Engine, Any], Work]
-"""Makes the work of a job from its memory and from what was asked."""
+WorkFactory: TypeAlias = Callable[[Engine, Any], Work]
+"""Makes the work of a job from its memory and its request."""
 
-REPEATED: dict[str, tuple[type[Any], Maker]] = {}
-"""The actions that any process can do again, by name: the shape of what was asked, and the maker of the work."""
+REPEATED: dict[str, tuple[type[Any], WorkFactory]] = {}
+"""The actions that any process can repeat, by name: the type of the request, and the factory of the work."""
 
-M = TypeVar("M", bound=Maker)
+M = TypeVar("M", bound=WorkFactory)
 
 
 def repeated(action: str, shape: type[Any]) -> Callable[[M], M]:
-    """Register the maker of an action that may be done twice: another process begins it again when one is gone."""
+    """Register the factory of an action that may run twice: another process repeats it when one is killed."""
 
-    def register(maker: M) -> M:
-        REPEATED[action] = (shape, maker)
-        return maker
+    def register(factory: M) -> M:
+        REPEATED[action] = (shape, factory)
+        return factory
 
     return register
 
 
 class Report:
-    """How a job reports its progress: ``report("reading", 3, 10)``. It may be called as often as one likes.
+    """Reports the progress of a job: ``report("reading", 3, 10)``.
 
-    Raises ``Busy`` when the service is stopping and ``Cancelled`` after a cancellation request, which ends the job; what it
-    has stored by then stays.
+    Raises ``Busy`` when the service is stopping and ``Cancelled`` after a cancellation request, which ends the job. What
+    it has stored stays.
     """
 
-    def __init__(self, id_: str, tell: Callable[[str, int, int | None], None], files: JobFiles) -> None:
+    def __init__(
+        self, id_: str, advance: Callable[[str, int, int | None], None], note: Callable[[str], None], files: JobFiles
+    ) -> None:
         self.id = id_
-        self._tell = tell
+        self._advance = advance
+        self.note = note
+        """Sets the note of the job, such as what is still pending at its end."""
         self._files = files
 
     def __call__(self, stage: str, done: int = 0, of: int | None = None) -> None:
-        self._tell(stage, done, of)
+        self._advance(stage, done, of)
 
     def stage(self, name: str) -> Progress:
-        """A ``progress`` function, as the library's calls take it, for one stage."""
+        """A ``progress`` function for one stage, as the library takes it."""
         self(name)
         return lambda done, of: self(name, done, of)
 
     def path(self, ending: str) -> Path:
-        """Where the job may write a file that ends so. It is kept only if the job returns it as ``Made``."""
+        """A path with this ending that the job may write to. The file is kept if the job returns it as ``Made``."""
         return self._files.path(self.id, ending)
-
-
-class Ongoing(msgspec.Struct, frozen=True, kw_only=True):
-    """The job's own work is done and stored, and the rest goes on without it: no thread waits for that.
-
-    ``left`` is asked now and then; ``result`` is asked for when none is left. When the service stops, the job is cancelled,
-    or nothing changes for ``patience_s``, the job is done too, and ``note`` says what is left.
-    """
-
-    stage: str
-    of: int
-    left: Callable[[], int]
-    result: Callable[[], Any]
-    note: Callable[[int], str]
-    patience_s: float = 30.0
 
 
 class Cancelled(MemwellError):
@@ -236,34 +223,32 @@ class Cancelled(MemwellError):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What came of a job: its result as JSON, a file, or a problem; and a note on what is left."""
+    """The outcome of a job: its result as JSON, a file, or a problem."""
 
     result: bytes | None = None
     made: Made | None = None
     problem: Problem | None = None
-    note: str = ""
 
     def ended(self, job: Job, now: datetime) -> Job:
-        """The job as it ends with this."""
+        """The job after it ended with this outcome."""
         if self.problem is not None:
             return replace(job, status="failed", updated=now, note="", problem=msgspec.to_builtins(self.problem))
         return replace(
             job,
             status="done",
             updated=now,
-            note=self.note,
             result=None if self.result is None else msgspec.json.decode(self.result),
             file="" if self.made is None else self.made.name,
         )
 
 
 class _Live:
-    """A job of this process that has not ended, or whose end is not stored yet: until then it is shown as running."""
+    """A job of this process that has not ended, or whose end is not stored yet."""
 
     def __init__(self, key: str, kept: Kept, work: Work, owned: Path | None = None) -> None:
         self.key = key
         self.kept = kept
-        """As it was begun."""
+        """Its first state."""
         self.version = 0
         self.space = Space(*kept.space)
         self.job = kept.job
@@ -274,88 +259,42 @@ class _Live:
         self.changed = False
         self.cancelled = False
         self.outdated = False
-        """Something was erased since it began, which a file that it makes may still hold."""
-        self.ongoing: _Watched | None = None
+        """Something was erased since it began, so its file may hold erased texts."""
         self.lost = False
         """Whether another process owns it by now."""
         self.written = threading.Event()
 
     @property
     def waits(self) -> bool:
-        """Whether it has not begun."""
+        """Whether it waits for a thread."""
         return self.outcome is None and self.job.status == "waiting"
 
     def state(self, now: datetime) -> Job:
-        """The job as it is to be stored."""
+        """The state to store."""
         if self.outcome is None:
             return self.job
         outdated = self.outdated and self.outcome.made is not None
         return (_Outcome(problem=_OUTDATED) if outdated else self.outcome).ended(self.job, now)
 
 
-class _Watched:
-    """An ``Ongoing`` as it was last seen."""
-
-    def __init__(self, ongoing: Ongoing, report: Report) -> None:
-        self.stage = ongoing.stage
-        self.left = ongoing.of
-        self._of = ongoing.of
-        self._ongoing = ongoing
-        self._report = report
-        self._changed = time.monotonic()
-
-    @property
-    def done(self) -> int:
-        """How much of it is done."""
-        return max(self._of - self.left, 0)
-
-    @property
-    def of(self) -> int:
-        """How much there is: more may have come meanwhile."""
-        return max(self._of, self.left)
-
-    @property
-    def note(self) -> str:
-        """The note on what is left."""
-        return self._ongoing.note(self.left) if self.left else ""
-
-    def look(self) -> bool:
-        """See how much is left; whether to look again."""
-        try:
-            left = self._ongoing.left()
-        except Exception as error:  # noqa: BLE001 - it may not end the one thread that looks after all jobs
-            _log.debug("what is left of the job %s is not known: %s", self._report.id, error)
-            left = self.left
-        if left != self.left:
-            self.left, self._changed = left, time.monotonic()
-        return left > 0 and time.monotonic() - self._changed < self._ongoing.patience_s
-
-    def outcome(self, job: Job) -> _Outcome:
-        """What came of the job, whether or not something is left."""
-        try:
-            return replace(_outcome_of(self._ongoing.result(), self._report, job.action), note=self.note)
-        except Exception as error:  # noqa: BLE001 - it is shown as the job's problem; the other jobs go on
-            return _Outcome(problem=_problem(error, job))
-
-
 def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
-    """What a job returned, as it is stored."""
+    """The outcome for what a job returned."""
     made = result if isinstance(result, Made) else None
     said = made.result if made is not None else result
     written = None if said is None else encode(said)
     if written is None or len(written) <= MAX_CONTENT_BYTES:
         return _Outcome(written, made)
-    # Too large for a value of a store: to be fetched as a file.
+    # Too large for a value of a store: it becomes a file.
     path = report.path(".json")
     path.write_bytes(written)
     return _Outcome(made=Made(path=path, name=f"memwell-{action}.json"))
 
 
 def _problem(error: BaseException, job: Job) -> Problem:
-    """A failure as the one who started the job sees it; details that they may not see are logged."""
+    """The problem of an error, for the user of the job. Internal details go to the log."""
     known = error if isinstance(error, MemwellError) else MemwellError(type(error).__name__)
     problem = problem_of(known, request=job.id)
-    # A name that is no text in any encoding could not be stored.
+    # Surrogates, as in odd file names, cannot be stored.
     problem = replace(problem, detail=problem.detail.encode(errors="replace").decode())
     if problem.status in (500, 501):
         _log.error("the job %s (%s) failed", job.id, job.action, exc_info=error)
@@ -376,7 +315,7 @@ _STOPPED = replace(
 _OUTDATED = problem_of(Conflict("something was erased while this was written; start it again"))
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """Decides which job runs next: spaces take turns, and none has all the threads. The caller holds a lock."""
 
     def __init__(self, threads: int) -> None:
@@ -384,15 +323,15 @@ class Turns(Generic[T]):
         # The last thread is for another space: long jobs of one space do not stop the rest.
         self._most_running = max(1, threads - 1)
         self._waiting: dict[Space, deque[T]] = {}
-        """The space that was served longest ago is first."""
+        """The space that waited longest is first."""
         self._running: Counter[Space] = Counter()
 
     def add(self, space: Space, one: T) -> None:
-        """Let it wait for its turn."""
+        """Add one that waits."""
         self._waiting.setdefault(space, deque()).append(one)
 
     def take(self) -> T | None:
-        """The one that runs now, or None when none that waits may. Its ``ended`` must follow."""
+        """The next to run, or None when none may. Call ``ended`` after it."""
         space = self._next() if self._free else None
         if space is None:
             return None
@@ -411,7 +350,7 @@ class Turns(Generic[T]):
         return next(space for space in self._waiting if self._running[space] == fewest)
 
     def drop(self, space: Space, one: T) -> bool:
-        """Take it out of those that wait; whether it was there."""
+        """Remove one that waits; whether it waited."""
         queue = self._waiting.get(space)
         if queue is None or one not in queue:
             return False
@@ -421,13 +360,13 @@ class Turns(Generic[T]):
         return True
 
     def drop_all(self) -> list[T]:
-        """Take out all that wait."""
+        """Remove all that wait."""
         dropped = [one for queue in self._waiting.values() for one in queue]
         self._waiting.clear()
         return dropped
 
     def ended(self, space: Space) -> None:
-        """One that was taken needs its thread no more."""
+        """Free the thread of one that was taken."""
         self._free += 1
         self._running[space] -= 1
         if not self._running[space]:
@@ -440,15 +379,15 @@ class Turns(Generic[T]):
 
 
 def check_room(waiting: Collection[Space], space: Space) -> None:
-    """Raises ``Busy`` when no more may wait, in all or of this space; ``waiting`` has the space of each that does."""
+    """Raises ``Busy`` when no more may wait, in all or of this space; ``waiting`` are the spaces of those that wait."""
     if len(waiting) >= MOST_WAITING:
         raise Busy(f"{MOST_WAITING} jobs are waiting already; try again in a while", retry_after=5.0)
     if sum(one == space for one in waiting) >= MOST_WAITING_EACH:
         raise Busy(f"{MOST_WAITING_EACH} of your jobs are waiting already; try again in a while", retry_after=5.0)
 
 
-class _Shown:
-    """The jobs of a store as they are shown, and their states as they are stored. A job exists for its own space alone."""
+class _JobStates:
+    """Reads and stores the states of jobs. A job is visible in its own space only."""
 
     def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
         self._kv = backend.kv
@@ -457,8 +396,8 @@ class _Shown:
         self._files = JobFiles()
         self._live: dict[str, _Live] = {}
         self._lock = threading.Lock()
-        # Held while a state is written, so that an older one never lands on top. Never waited for by a request: it may be
-        # inside a transaction that the writer waits for.
+        # Held while a state is written, so that an older one never overwrites it. A request never waits for it: it may
+        # hold a transaction that the writer waits for.
         self._writing = threading.Lock()
 
     def get(self, space: Space, id_: str) -> Job:
@@ -485,7 +424,7 @@ class _Shown:
         return [self._with_file(found[key]) for key in newest]
 
     def watch(self, space: Space, id_: str) -> Iterator[Job | None]:
-        """The job, and again whenever it has changed; None for each look that found nothing new. It ends with the job.
+        """The job, and again after each change; None when a look finds no change. It ends with the job.
 
         Raises ``NotFound`` at once for an id that is no job of this space.
         """
@@ -500,7 +439,7 @@ class _Shown:
     def file(self, space: Space, id_: str) -> tuple[Path, str]:
         """The file that a job has made, and its name. Raises ``NotFound`` when there is none, or no longer."""
         job, found = self.get(space, id_), self._files.get(id_)
-        # After an erasure the file is gone for every process at once.
+        # After an erasure no process offers the file.
         if found is None or (job.ended and not job.file):
             raise NotFound(f"the job {id_} has no file here; a file is kept for an hour, by the process that made it")
         return found
@@ -508,7 +447,7 @@ class _Shown:
     def drop_results(self, space: Space) -> int:
         """Drop the results and files of all ended jobs of a space, and return of how many.
 
-        For when something is erased: a result or an export may hold its words. A job that is writing a file fails. It may
+        Called after an erasure: a result or an export may hold erased texts. A job that is writing a file fails. It may
         be part of a transaction.
         """
         with self._lock:
@@ -522,7 +461,7 @@ class _Shown:
         return len(dropped)
 
     def _erasures(self, space: Space) -> int:
-        """A number that changes whenever something is erased."""
+        """A number that changes with every erasure."""
         entry = self._kv.get(_ERASED, _digest(space))
         return 0 if entry is None else entry.version
 
@@ -534,11 +473,11 @@ class _Shown:
 
     # Storing states
 
-    def _advance(self, live: _Live, stage: str, done: int, of: int | None, note: str = "") -> None:
+    def _advance(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         job = live.job
         # The total may shrink while the job runs; its progress bar must not go back.
         done = max(done, job.done) if stage == job.stage else done
-        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done), note=note)
+        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done))
 
     def _change(self, live: _Live, **changes: Any) -> None:
         with self._lock:
@@ -547,11 +486,11 @@ class _Shown:
                 live.changed = True
 
     def _write(self, live: _Live) -> None:
-        """Store the state of a job. The keeper tries again what fails here."""
+        """Store the state of a job. After a failure the keeper tries again."""
         with self._writing:
             with self._lock:
                 if not live.changed:
-                    # The keeper was here first. To write an end twice could bring back what was dropped in between.
+                    # The keeper stored it. Storing an end twice could restore a result that was dropped in between.
                     return
                 live.changed = False
             try:
@@ -559,7 +498,7 @@ class _Shown:
                 job = live.state(self._clock())
                 live.version = self._queue.write(live.key, replace(live.kept, job=job), live.version)
             except Conflict:
-                _log.warning("another process owns the job %s by now; it ends here", live.job.id)
+                _log.warning("another process has taken over the job %s; it ends here", live.job.id)
                 self._lose(live)
                 return
             except MemwellError as error:
@@ -579,12 +518,12 @@ class _Shown:
         if self._is_outdated(live):
             self._files.drop(live.job.id)
             if not outdated:
-                # Something was erased while the end was written, too early for it to be found there.
+                # The erasure came while the end was stored, and did not see it.
                 self._queue.drop_result(live.key)
         self._leave(live)
 
     def _lose(self, live: _Live) -> None:
-        # It ends with its next report.
+        # It stops at its next report.
         live.lost = live.cancelled = True
         _remove(live.owned)
         self._files.drop(live.job.id)
@@ -596,8 +535,8 @@ class _Shown:
         live.written.set()
 
 
-class Jobs(_Shown, Closing):
-    """The jobs of a store, and the threads of this process that do them."""
+class Jobs(_JobStates, Closing):
+    """Runs the jobs of a store in threads of this process."""
 
     def __init__(
         self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = LEASE_S
@@ -605,7 +544,7 @@ class Jobs(_Shown, Closing):
         super().__init__(backend, lease_s, clock)
         self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-job")
-        self._turns: Turns[_Live] = Turns(threads)
+        self._turns: FairQueue[_Live] = FairQueue(threads)
         self._wake = threading.Condition(self._lock)
         self._keeper: threading.Thread | None = None
         self._closed = False
@@ -660,16 +599,16 @@ class Jobs(_Shown, Closing):
             self._wake.notify()
 
     def take_up(self, memory_of: Callable[[Space], Engine]) -> int:
-        """Begin the jobs again whose process is gone, and return how many. Those that no process can do again fail.
+        """Take over the jobs of processes that are gone, and return how many. Those that cannot be repeated fail.
 
-        Call it every few seconds. When several processes do, one of them gets a job.
+        Call it every few seconds. One of several processes gets each job.
         """
         taken = 0
         for found in self._queue.free():
             with self._lock:
                 if self._closed or found.key in self._live:
                     continue
-            # Another was faster, or has more room.
+            # Another process took it, or this one is full.
             with suppress(Conflict, Busy):
                 taken += self._take_over(found, memory_of)
         self._drop_erased()
@@ -677,15 +616,15 @@ class Jobs(_Shown, Closing):
 
     def _take_over(self, found: FoundJob, memory_of: Callable[[Space], Engine]) -> bool:
         kept = found.kept
-        shape, maker = REPEATED.get(kept.job.action, (None, None))
+        shape, factory = REPEATED.get(kept.job.action, (None, None))
         if found.key in self._queue.cancelled():
             problem = _problem(_cancelled(), kept.job)
             self._claimed(found.key, replace(kept, job=_Outcome(problem=problem).ended(kept.job, self._clock())))
             self._queue.take_cancel(found.key)
-        elif maker is None or kept.again is None or not kept.goes_on:
+        elif factory is None or kept.again is None or not kept.goes_on:
             self._claimed(found.key, replace(kept, job=kept.interrupted()))
         else:
-            work = maker(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
+            work = factory(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
             fresh = replace(kept.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
             again = replace(kept, job=fresh, begun=kept.begun + 1)
             self._begin(again, work, None, lambda key: self._claimed(key, again))
@@ -693,14 +632,14 @@ class Jobs(_Shown, Closing):
         return False
 
     def _claimed(self, key: str, kept: Kept) -> int:
-        """Own a job that is free and store its new state. Raises ``Conflict`` when another process was faster."""
+        """Claim a free job and store its new state. Raises ``Conflict`` when another process claimed it."""
         found = self._queue.claim(key)
         if found is None:
             raise Conflict(f"another process has begun the job {kept.job.id}")
         return self._queue.write(key, kept, found.version)
 
     def _drop_erased(self) -> None:
-        """Remove the files here whose words another process has erased."""
+        """Remove files whose results another process dropped after an erasure."""
         for id_, key in self._files.held():
             job = self._queue.get(key)
             if job is not None and job.ended and not job.file:
@@ -717,13 +656,17 @@ class Jobs(_Shown, Closing):
                 future = self._pool.submit(self._run, live)
             future.add_done_callback(lambda future, live=live: self._ran(live, future))
 
-    def _run(self, live: _Live) -> _Outcome | _Watched:
+    def _run(self, live: _Live) -> _Outcome:
         if live.cancelled:
             raise _cancelled()
         self._change(live, status="running")
-        report = Report(live.job.id, lambda stage, done, of: self._reported(live, stage, done, of), self._files)
-        result = live.work(report)
-        return _Watched(result, report) if isinstance(result, Ongoing) else _outcome_of(result, report, live.job.action)
+        report = Report(
+            live.job.id,
+            lambda stage, done, of: self._reported(live, stage, done, of),
+            lambda note: self._change(live, note=note),
+            self._files,
+        )
+        return _outcome_of(live.work(report), report, live.job.action)
 
     def _reported(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         if self._closed:
@@ -732,36 +675,25 @@ class Jobs(_Shown, Closing):
             raise _cancelled()
         self._advance(live, stage, done, of)
 
-    def _ran(self, live: _Live, future: Future[_Outcome | _Watched]) -> None:
+    def _ran(self, live: _Live, future: Future[_Outcome]) -> None:
         error = None if future.cancelled() else future.exception()
         if future.cancelled() or (self._closed and isinstance(error, Busy) and error.code == "stopping"):
             self._stop(live)
         elif error is not None:
             self._end(live, _Outcome(problem=_problem(error, live.job)))
         else:
-            self._gave(live, future.result())
+            self._end(live, future.result())
         with self._lock:
             self._turns.ended(live.space)
         self._begin_next()
 
-    def _gave(self, live: _Live, given: _Outcome | _Watched) -> None:
-        if isinstance(given, _Outcome):
-            self._end(live, given)
-            return
-        self._advance(live, given.stage, given.done, given.of, given.note)
-        with self._wake:
-            live.ongoing = given
-            self._wake.notify()
-        if self._closed or live.cancelled:
-            self._end(live, given.outcome(live.job))
-
     def _end(self, live: _Live, outcome: _Outcome) -> None:
-        """Store what came of a job, once."""
+        """Store the outcome of a job, once."""
         with self._lock:
             if live.outcome is not None or live.lost:
                 return
             live.outcome = outcome
-        # Before the end is seen its file is there, or gone when it is not needed.
+        # The file is there, or gone, before the end is visible.
         if outcome.made is not None:
             self._files.keep(live.job.id, outcome.made, live.key)
         else:
@@ -784,7 +716,7 @@ class Jobs(_Shown, Closing):
         if live is not None:
             self._cancel(live)
         elif not found.ended:
-            # The process that owns it looks for this.
+            # The process that runs it polls for requests.
             self._queue.cancel(key)
         return self.get(space, id_)
 
@@ -794,11 +726,8 @@ class Jobs(_Shown, Closing):
             waited = self._turns.drop(live.space, live)
         if waited:
             self._end(live, _Outcome(problem=_problem(_cancelled(), live.job)))
-        elif live.ongoing is not None:
-            self._end(live, live.ongoing.outcome(live.job))
 
-    # The keeper: one thread that stores changes, looks after what goes on by itself and after cancellation requests, and
-    # removes old files
+    # The keeper: one thread that stores changes, polls cancellation requests, and removes old files
 
     def _keep(self) -> None:
         while True:
@@ -811,11 +740,10 @@ class Jobs(_Shown, Closing):
             with suppress(MemwellError):
                 self._cancel_requested(live)
             for one in live:
-                self._look_after(one)
+                if one.changed and not self._closed:
+                    self._write(one)
 
     def _pause(self) -> float | None:
-        if any(one.ongoing is not None for one in self._live.values()):
-            return min(_LOOK_EVERY_S, self._pause_s)
         return self._pause_s if self._live else self._files.next_end()
 
     def _cancel_requested(self, live: list[_Live]) -> None:
@@ -825,22 +753,12 @@ class Jobs(_Shown, Closing):
                 self._queue.take_cancel(one.key)
                 self._cancel(one)
 
-    def _look_after(self, live: _Live) -> None:
-        going = live.ongoing
-        if going is not None and live.outcome is None and not self._closed:
-            again = going.look()
-            self._advance(live, going.stage, going.done, going.of, going.note)
-            if not again:
-                self._end(live, going.outcome(live.job))
-        if live.changed and not self._closed:
-            self._write(live)
-
     # The end
 
     def close(self, wait_s: float = 5.0) -> None:
-        """Stop. What is waiting does not begin; what is running has a moment to end.
+        """Stop. Waiting jobs do not begin; running ones have ``wait_s`` to end.
 
-        What has not ended by then is left to another process, or fails where no other can do it.
+        Jobs that have not ended by then are given back to the queue, or fail where they cannot be repeated.
         """
         with self._wake:
             if self._closed:
@@ -852,9 +770,6 @@ class Jobs(_Shown, Closing):
         self._pool.shutdown(wait=False, cancel_futures=True)
         for one in dropped:
             self._stop(one)
-        for one in live:
-            if one.ongoing is not None:
-                self._end(one, one.ongoing.outcome(one.job))
         until = time.monotonic() + wait_s
         for one in live:
             if not one.written.wait(max(0.0, until - time.monotonic())):
@@ -865,13 +780,13 @@ class Jobs(_Shown, Closing):
         self._files.close()
 
     def _stop(self, live: _Live) -> None:
-        """Leave a job to another process, or fail it."""
+        """Give a job back to the queue, or fail it."""
         if not live.kept.goes_on or live.outcome is not None:
             self._end(live, _Outcome(problem=_STOPPED))
             return
         with self._writing:
             waiting = replace(live.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
-            # Where it cannot be stored it is free all the same, once the lease of this process is over.
+            # If that fails, it is free when the lease of this process ends.
             with suppress(MemwellError):
                 self._queue.give_back(live.key, replace(live.kept, job=waiting), live.version)
             live.lost = True
@@ -880,13 +795,13 @@ class Jobs(_Shown, Closing):
 
     @property
     def lingering(self) -> bool:
-        """Whether a thread is still at a job. After the end its result goes nowhere."""
+        """Whether a thread still runs a job, whose result is dropped."""
         with self._lock:
             return self._turns.running > 0
 
 
 def key_of(space: Space, id_: str) -> str:
-    """The key of a job. With its space in front, no id leads to a job of another."""
+    """The key of a job in the queue: its space first, so that no id leads to a job of another space."""
     return f"{_digest(space)}/{id_}"
 
 

@@ -3,10 +3,9 @@
     keys = Keys(backend)
     key, token = keys.create("phone", space=Space("acme", "ann"), scopes=BUNDLES["app"])
     keys.check(token)                       # the key, or AccessDenied
-    keys.require(key, "write")
 
-A key belongs to one space, and that is all it reaches: no request names a space. The token is ``mw_<id>_<secret>``. It is
-seen once, when it is made; the store holds a digest of its secret.
+A key belongs to one space and reaches no other: no request names a space. The token is ``mw_<id>_<secret>``. It is shown
+once, when it is made; the store holds a digest of its secret.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
 from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space, SpaceLike, as_space, paged
@@ -38,7 +36,7 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.values import as_utc, check_count, check_id, shown
 
 SCOPES = ("read", "write", "erase", "admin")
-"""What a key may be allowed. None includes another."""
+"""The scopes of a key. None includes another."""
 
 BUNDLES: dict[str, tuple[str, ...]] = {
     "reader": ("read",),
@@ -46,7 +44,7 @@ BUNDLES: dict[str, tuple[str, ...]] = {
     "owner": ("read", "write", "erase"),
     "operator": SCOPES,
 }
-"""The sets of scopes that people are offered."""
+"""Named sets of scopes."""
 
 _KEYS = SERVICE / "keys"
 _USES = _KEYS / "used"
@@ -58,54 +56,52 @@ _LONGEST_NAME = 200
 _LONGEST_GRACE = timedelta(days=366)
 _NOT_KNOWN = "the key is not known here"
 TRUSTED_S = 2.0
-"""So long a key that was found good is not asked for again, in a store behind a wire: the longest that one which was
-revoked by another process may still be taken here."""
+"""How long a key of a remote store is cached: the longest that one revoked by another process may still work here."""
 
 _MOST_TRUSTED = 10_000
 _TOPIC = "memwell key "
-_NOBODYS = sha256(b"").hexdigest()
-"""The digest that an unknown key is compared with. No secret is empty, so none has it."""
+_NO_SECRET = sha256(b"").hexdigest()
+"""The digest that an unknown key is compared with. No secret is empty, so none has this digest."""
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """A key as the store holds it, with the digest of its secret, and of the ``old`` one, which is good until ``grace``."""
+    """A key as it is stored: with the digest of its secret, and of the ``old`` secret, which is valid until ``grace``."""
 
     key: Key
     secret: str
-    old: str = _NOBODYS
+    old: str = _NO_SECRET
     grace: datetime | None = None
 
 
 class _Trusted:
-    """Tokens that were found good just now, by their digests. From any thread."""
+    """A cache of valid tokens, by their digests. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._held: dict[bytes, tuple[Key, float]] = {}
 
     def put(self, token: str, key: Key) -> None:
-        """Trust a token for a while."""
+        """Cache a token."""
         if len(self._held) >= _MOST_TRUSTED:
-            # Each is asked for again, which is no more than a question to the store.
             self._held = {}
         self._held[sha256(token.encode()).digest()] = (key, time.monotonic() + TRUSTED_S)
 
     def get(self, token: str, now: datetime) -> Key | None:
-        """The key of a token that is still trusted."""
+        """The key of a cached token, or None."""
         key, until = self._held.get(sha256(token.encode(errors="replace")).digest(), (None, 0.0))
         if key is None or until <= time.monotonic() or (key.expires is not None and key.expires <= now):
             return None
         return key
 
     def drop(self, id_: str) -> None:
-        """Trust no token of a key any more."""
+        """Drop the tokens of a key."""
         self._held = {digest: held for digest, held in self._held.items() if held[0].id != id_}
 
 
 class Keys:
-    """The keys of a store. A revocation works at once in the process that makes it, and in every other within 2 seconds.
+    """The keys of a store. A revocation works at once in the process that makes it, and in others within 2 seconds.
 
-    Where the store is a file or in memory, every check reads it, so that it works at once everywhere. A store behind a wire
-    is asked every 2 seconds for a key in use, and tells of changes at once as long as it can; ``watch`` begins that.
+    When the store is a file or in memory, every check reads it, so a revocation works at once everywhere. After ``watch``
+    the keys of a remote store are cached for 2 seconds, and dropped when the store notifies of a change.
     """
 
     def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
@@ -116,7 +112,7 @@ class Keys:
         self._stop_listening: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._noted: dict[str, datetime] = {}
-        self._unwritten: dict[str, datetime] = {}
+        self._unsaved: dict[str, datetime] = {}
 
     def create(
         self,
@@ -127,7 +123,7 @@ class Keys:
         expires: datetime | None = None,
         rate: int | None = None,
     ) -> tuple[Key, str]:
-        """Make a key and its token, which nobody can read again later.
+        """Make a key and its token, which cannot be read again later.
 
         Raises ``InvalidInput`` for a name that is empty or over 200 characters, a space of memwell's own, no or unknown
         scopes, a time that is over, or a rate below 0.
@@ -147,14 +143,14 @@ class Keys:
         return key, _token(key, secret)
 
     def watch(self) -> None:
-        """Trust keys for a moment, where the store is behind a wire, and hear of their changes; until ``unwatch``."""
+        """Cache the keys of a remote store and listen for their changes, until ``unwatch``."""
         if _is_near(self._backend):
             return
         self._trusted = _Trusted()
         self._stop_listening = self._backend.listen(self._heard)
 
     def unwatch(self) -> None:
-        """Listen no more."""
+        """Stop caching and listening."""
         self._trusted = None
         if self._stop_listening is not None:
             self._stop_listening()
@@ -162,11 +158,11 @@ class Keys:
 
     @property
     def far(self) -> bool:
-        """Whether a check may have to wait for a store behind a wire, which is not to be done on an event loop."""
+        """Whether a check may wait for a remote store, which must not be done on an event loop."""
         return self._trusted is not None
 
     def recent(self, token: str) -> Key | None:
-        """The key of a token that was found good just now, without asking the store; None when that must be asked."""
+        """The key of a cached token; None when the store must be asked."""
         return None if self._trusted is None else self._trusted.get(token, self._clock())
 
     def _heard(self, topic: str) -> None:
@@ -176,7 +172,7 @@ class Keys:
     def check(self, token: str) -> Key:
         """The key of a token. Raises ``AccessDenied`` for anything that is not the token of a key in force.
 
-        Whoever knows the secret is told that the key expired or was revoked. Nobody else learns whether there is one.
+        Only a caller with the right secret learns that the key expired or was revoked, or that it exists.
         """
         id_, secret = _parts(token)
         entry = self._kv.get(_KEYS, id_)
@@ -193,16 +189,11 @@ class Keys:
         return kept.key
 
     def _fits(self, kept: _Kept | None, digest: str) -> bool:
-        current, old = (_NOBODYS, _NOBODYS) if kept is None else (kept.secret, kept.old)
+        current, old = (_NO_SECRET, _NO_SECRET) if kept is None else (kept.secret, kept.old)
         is_current = hmac.compare_digest(digest, current)
         is_old = hmac.compare_digest(digest, old)
         in_grace = kept is not None and kept.grace is not None and self._clock() < kept.grace
         return is_current or (is_old and in_grace)
-
-    def require(self, key: Key, scope: str) -> None:
-        """Raises ``AccessDenied`` when the key does not have the scope."""
-        if scope not in key.scopes:
-            raise AccessDenied(f"this needs a key with the scope {scope!r}", code="missing-scope")
 
     def rotate(self, id_: str, /, *, grace: timedelta = timedelta(0)) -> tuple[Key, str]:
         """Give a key another secret. The one it has now works on for ``grace``; an older one ends at once.
@@ -210,21 +201,25 @@ class Keys:
         Raises ``NotFound`` for an unknown key, ``InvalidInput`` for one that was revoked or has expired, and for a grace
         below 0 or over a year.
         """
-        if not isinstance(grace, timedelta) or not timedelta(0) <= grace <= _LONGEST_GRACE:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"grace must be a timedelta from 0 to 366 days, not {shown(grace)}")
+        if not timedelta(0) <= grace <= _LONGEST_GRACE:
+            raise InvalidInput(f"grace must be from 0 to 366 days, not {shown(grace)}")
         secret, now = secrets.token_hex(32), self._clock()
 
         def turned(kept: _Kept) -> _Kept:
             if kept.key.revoked is not None or (kept.key.expires is not None and kept.key.expires <= now):
                 raise InvalidInput(f"the key {kept.key.id} is revoked or has expired; make another")
-            old, until = (kept.secret, now + grace) if grace else (_NOBODYS, None)
+            old, until = (kept.secret, now + grace) if grace else (_NO_SECRET, None)
             return _Kept(replace(kept.key, rotated=now), _digest(secret), old, until)
 
         key = self._change(id_, turned)
         return key, _token(key, secret)
 
+    def renew(self, id_: str, /, *, expires: datetime) -> Key:
+        """Set when a key expires. Raises ``NotFound`` for an unknown key."""
+        return self._change(id_, lambda kept: replace(kept, key=replace(kept.key, expires=as_utc(expires, "expires"))))
+
     def revoke(self, id_: str, /) -> Key:
-        """End a key, at once and for good. One that is revoked stays as it is. Raises ``NotFound`` for an unknown key."""
+        """Revoke a key, at once and for good; a second time changes nothing. Raises ``NotFound`` for an unknown key."""
         now = self._clock()
         return self._change(id_, lambda kept: replace(kept, key=replace(kept.key, revoked=kept.key.revoked or now)))
 
@@ -240,29 +235,29 @@ class Keys:
         return [self._with_use(key) for key in sorted(keys, key=lambda key: (key.created, key.id))]
 
     def note_use(self, key: Key) -> None:
-        """Note that a key was used just now. Nothing is written here; ``write_uses`` does that, off the request's path."""
+        """Note that a key was used now. ``write_uses`` stores it later, outside of requests."""
         minute = self._minute()
         # A race of two threads notes the same minute twice, which changes nothing.
         if self._noted.get(key.id) != minute:
             with self._lock:
-                self._noted[key.id] = self._unwritten[key.id] = minute
+                self._noted[key.id] = self._unsaved[key.id] = minute
 
     def write_uses(self) -> int:
-        """Write down what was noted, at most once a minute for each key, and return for how many keys.
+        """Store the noted uses, at most one a minute for each key, and return for how many keys.
 
-        Call it once a minute or so, and before the end: what was noted and not written is lost with the process.
+        Call it about once a minute, and at the end: uses that are not stored are lost with the process.
         """
         minute = self._minute()
         with self._lock:
-            unwritten, self._unwritten = self._unwritten, {}
+            unsaved, self._unsaved = self._unsaved, {}
             self._noted = {id_: noted for id_, noted in self._noted.items() if noted == minute}
         try:
-            self._write_all(unwritten)
+            self._write_all(unsaved)
         except MemwellError:
             with self._lock:
-                self._unwritten = unwritten | self._unwritten
+                self._unsaved = unsaved | self._unsaved
             raise
-        return len(unwritten)
+        return len(unsaved)
 
     def _write_all(self, uses: dict[str, datetime]) -> None:
         if uses:
@@ -274,7 +269,7 @@ class Keys:
         return self._clock().replace(second=0, microsecond=0)
 
     def _write_use(self, id_: str, minute: datetime) -> None:
-        # Apart from the key itself: noting a use must never write over a revocation.
+        # Stored apart from the key, so that a use never overwrites a revocation.
         last = _moment(self._kv.get(_USES, id_))
         if last is None or last < minute:
             self._kv.put(_USES, id_, minute.isoformat())
@@ -284,8 +279,8 @@ class Keys:
         return replace(key, last_used=max((time for time in times if time is not None), default=None))
 
     def _kept(self, id_: str) -> tuple[_Kept, int]:
-        if not isinstance(id_, str) or _ID.fullmatch(id_) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
-            # Not shown: somebody may have given a token for an id.
+        if _ID.fullmatch(id_) is None:
+            # Not shown: it may be a token.
             raise NotFound("there is no such key; the id of a key is 16 hexadecimal digits")
         entry = self._kv.get(_KEYS, id_)
         if entry is None:
@@ -298,38 +293,30 @@ class Keys:
             changed = change(kept)
             self._kv.put(_KEYS, id_, _written(changed), expect=version)
         self._heard(_TOPIC + id_)
-        # Who is not told sees it in two seconds.
+        # A process that is not notified sees it within two seconds.
         with suppress(BackendError):
             self._backend.notify(_TOPIC + id_)
         return self._with_use(changed.key)
 
-    acreate = asyncify(create)
-    acheck = asyncify(check)
-    arotate = asyncify(rotate)
-    arevoke = asyncify(revoke)
-    aget = asyncify(get)
-    aall = asyncify(all)  # noqa: A003 - the method just above is meant
-    awrite_uses = asyncify(write_uses)
-
 
 def without_tokens(text: str) -> str:
-    """The text with the secret of every token in it left out, for whatever is logged."""
+    """The text without the secrets of tokens, for logs."""
     return _TOKEN_IN_TEXT.sub(r"\1…", text)
 
 
 def holds_token(data: bytes) -> bool:
-    """Whether a token is anywhere in the bytes, which then must not be stored."""
+    """Whether the bytes hold a token, and must not be stored."""
     return _TOKEN_IN_BYTES.search(data) is not None
 
 
 def id_in_token(token: str) -> str | None:
-    """The id of the key that a token names, or None when this is no token. Whether it is a right one is not looked at."""
+    """The id in a token, or None when this is no token. The secret is not checked."""
     found = _TOKEN.fullmatch(token)
     return None if found is None else found[1]
 
 
-def _parts(token: object) -> tuple[str, str]:
-    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
+def _parts(token: str) -> tuple[str, str]:
+    found = _TOKEN.fullmatch(token)
     if found is None:
         raise AccessDenied(_NOT_KNOWN)
     return found[1], found[2]
@@ -340,14 +327,13 @@ def _token(key: Key, secret: str) -> str:
 
 
 def _is_near(backend: Backend) -> bool:
-    """Whether a key is read without asking another machine. A store of several parts keeps them in its home."""
+    """Whether keys are read without a network. A composed store has them in its home."""
     home = getattr(backend, "home", backend)
     return isinstance(home, MemoryBackend) or getattr(home, "path", None) is not None
 
 
 def _digest(secret: str) -> str:
-    # One round of SHA-256. A slow hash protects a password, of which there are few likely ones to try. These are 256
-    # random bits: trying them all is hopeless at any speed, and a slow hash would only make every request slow.
+    # One round of SHA-256 is enough: a slow hash protects guessable passwords, and these are 256 random bits.
     return sha256(secret.encode()).hexdigest()
 
 
@@ -366,14 +352,11 @@ def _checked_space(space: SpaceLike) -> Space:
     return checked
 
 
-def _checked_scopes(scopes: object) -> tuple[str, ...]:
-    listed = f"some of {', '.join(SCOPES)}"
-    if isinstance(scopes, str | bytes) or not isinstance(scopes, Iterable):
-        raise InvalidInput(f"scopes must be a list of {listed}, not {shown(scopes)}")
-    given = list(cast("Iterable[object]", scopes))
+def _checked_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
+    given = list(scopes)
     unknown = [scope for scope in given if scope not in SCOPES]
     if unknown or not given:
-        raise InvalidInput(f"scopes must be {listed}, not {shown(unknown[0] if unknown else given)}")
+        raise InvalidInput(f"scopes must be some of {', '.join(SCOPES)}, not {shown(unknown[0] if unknown else given)}")
     return tuple(scope for scope in SCOPES if scope in given)
 
 
@@ -408,8 +391,7 @@ def _moment(entry: Entry | None) -> datetime | None:
     return None if entry is None else datetime.fromisoformat(cast("str", entry.value))
 
 
-# How often a key may ask, and how often an address may come with a wrong one.
-
+# Rate limits for keys, and for wrong keys from an address.
 
 _MOST_BUCKETS = 10_000
 
@@ -420,10 +402,7 @@ class _Bucket(msgspec.Struct):
 
 
 class _Buckets:
-    """Buckets by name, those used last. The caller holds the lock.
-
-    One that is dropped begins full again. It is the one that was quiet longest: after a minute it would be full anyway.
-    """
+    """Token buckets by name. The caller holds the lock. Above ``most`` the least recently used is dropped."""
 
     def __init__(self, clock: Callable[[], float], most: int = _MOST_BUCKETS) -> None:
         self._clock = clock
@@ -431,7 +410,7 @@ class _Buckets:
         self._held: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, name: str, per_minute: int) -> float:
-        """Take one out of a bucket that holds ``per_minute``; returns 0, or in how many seconds there will be one."""
+        """Take one from a bucket of ``per_minute``; returns 0, or the seconds until there is one."""
         now = self._clock()
         bucket = self._held.get(name)
         if bucket is None:
@@ -452,7 +431,7 @@ class _Buckets:
 
 
 class RateLimits:
-    """How many requests a minute each key may make: as many as the key says, or ``per_minute``; 0 is any number."""
+    """Limits the requests a minute of each key: to the key's own rate, or ``per_minute``; 0 is no limit."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_minute = check_count(per_minute, "per_minute")
@@ -474,10 +453,9 @@ class RateLimits:
 class Failures:
     """Limits wrong keys: 20 a minute from one address, and 600 from all addresses together.
 
-    Count a key only after it was refused, so that a right key is never refused for what came from its address. Behind a
-    proxy many tenants share one address, and one that sends wrong keys would otherwise lock out the rest. Nothing is lost
-    by it: 256 random bits are not guessed, however often one may try. What is bounded is the noise. Where ``count``
-    raises, there is nothing to be logged, so nobody fills the log by guessing.
+    Only refused keys are counted, so a valid key works from any address: behind a proxy many tenants share one, and a
+    tenant with wrong keys must not lock out the others. The limit keeps the audit log short: where ``count`` raises,
+    nothing is logged. It need not stop guessing, since a secret has 256 random bits.
     """
 
     def __init__(
@@ -490,9 +468,9 @@ class Failures:
         self._all = _Buckets(clock)
 
     def count(self, address: str) -> None:
-        """Count a refused key. Raises ``Busy``, in the place of ``AccessDenied``, when there were too many."""
+        """Count a refused key. Raises ``Busy`` when there were too many."""
         with self._lock:
-            # In this order: one address that never stops does not use up what the others may.
+            # In this order, so that one address does not use up the limit of all.
             wait = self._by_address.take(_network(address), self._per_minute) or self._all.take("", self._together)
         if wait:
             message = f"too many wrong keys; try again in {wait:.1f} s"
@@ -500,11 +478,11 @@ class Failures:
 
 
 def _network(address: str) -> str:
-    """The address, or of IPv6 the network: one customer has 2^64 addresses there."""
+    """The address, or the /64 network of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        # The name of a socket, or of nothing at all.
+        # The name of a socket, or empty.
         return address[:100]
     if isinstance(parsed, ipaddress.IPv4Address):
         return address

@@ -19,7 +19,7 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load and do: its own files, and nothing that is written into it."""
+"""What the page may load: its own files, and no inline script."""
 
 _SAFE = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -28,7 +28,7 @@ _SAFE = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""What keeps a browser from doing more with a file than it should."""
+"""Headers that keep a browser from doing more with a file than it should."""
 
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -43,11 +43,11 @@ _VERSIONED = re.compile(r"([0-9a-f]{16})/(.+)", re.DOTALL).fullmatch
 _FOR_GOOD = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 _LEAST_PACKED = 256
-"""A shorter file is not worth the header that says it was compressed."""
+"""Shorter files are not compressed."""
 
 
-class Page:
-    """One file as it is served."""
+class DashboardFile:
+    """One file of the dashboard, as it is served."""
 
     def __init__(self, body: bytes, media_type: str, cache_control: str) -> None:
         self.body = body
@@ -56,12 +56,12 @@ class Page:
 
     @cached_property
     def etag(self) -> str:
-        """A mark of the content, quoted as in the header. It is weak: it stands for the packed form too."""
+        """The ETag of the content. It is weak: it stands for the compressed form too."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:16]}"'
 
     @cached_property
     def gzipped(self) -> bytes | None:
-        """The content compressed, made when it is first asked for; None when that would not help."""
+        """The compressed content, or None when compression does not help."""
         if len(self.body) < _LEAST_PACKED:
             return None
         packed = gzip.compress(self.body, 9, mtime=0)
@@ -69,7 +69,7 @@ class Page:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is said beside the content, whether it is sent packed, plain or not at all."""
+        """The headers of the file, whether it is sent compressed, plain or not at all."""
         return {
             **_SAFE,
             "Content-Type": self.media_type,
@@ -92,11 +92,8 @@ class Page:
         return "*" in marks or self.etag.removeprefix("W/") in marks
 
 
-def page(path: str) -> Page | None:
-    """What is served under the path of an address, None when that is no place of the dashboard.
-
-    Only files that were found in the folder are ever looked up, so no path leads out of it.
-    """
+def page(path: str) -> DashboardFile | None:
+    """The file at a path, or None when it is not of the dashboard. No path leads out of the folder."""
     if path in _PLACES:
         return _file(_PLACES[path], _ASK_AGAIN)
     if not path.startswith(_PREFIX):
@@ -133,17 +130,17 @@ def _walk(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
     return found
 
 
-def _file(name: str, cache_control: str) -> Page | None:
+def _file(name: str, cache_control: str) -> DashboardFile | None:
     # Not cached by the name asked for: that could be anything, any number of times.
     return _known_file(name, cache_control) if name in _all_files() else None
 
 
 @cache
-def _known_file(name: str, cache_control: str) -> Page:
+def _known_file(name: str, cache_control: str) -> DashboardFile:
     body = _all_files()[name].read_bytes()
     if name == "index.html":
         body = body.replace(b'"dashboard/', b'"dashboard/' + version().encode() + b"/")
-    return Page(body, _MEDIA_TYPES.get(name.rpartition(".")[2], _TEXT), cache_control)
+    return DashboardFile(body, _MEDIA_TYPES.get(name.rpartition(".")[2], _TEXT), cache_control)
 
 
 def _takes_gzip(accept_encoding: str) -> bool:

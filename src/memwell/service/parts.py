@@ -23,12 +23,9 @@ from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 
-# Whether the store answers, told within a second also while it does not.
-
-
 _WITHIN_S = 1.0
 _KNOWN_S = 1.0
-"""How long a failure counts before the store is asked again."""
+"""How long a failure is remembered before the store is asked again."""
 
 
 class Readiness:
@@ -44,7 +41,7 @@ class Readiness:
         self._failed_at = 0.0
 
     def check(self) -> None:
-        """Raises what the store raised a moment ago or raises now, ``BackendUnavailable`` when it says nothing."""
+        """Raises the error of the store, now or a second ago; ``BackendUnavailable`` without an answer within a second."""
         with self._lock:
             if self._failed is not None and time.monotonic() - self._failed_at < _KNOWN_S:
                 raise BackendUnavailable(str(self._failed)) from self._failed
@@ -65,18 +62,18 @@ class Readiness:
             raise
 
     def close(self) -> None:
-        """Ask no more; an answer that is still to come is not waited for."""
+        """Stop checking, without waiting for a check under way."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 _HELD = 256
-"""How many spaces' memories are held ready; those of others are made again when they are asked for."""
+"""How many engines, one a space, are cached."""
 
 _LAST_JOBS_S = 2.0
-"""How long jobs may go on at the end."""
+"""How long jobs may go on when the service closes."""
 
 _ALL_S = 8.5
-"""How long after it was told to stop nothing is waited for any more. The promise is ten seconds for everything."""
+"""How long closing may take in all. The service promises ten seconds."""
 
 _LEAST_S = 0.5
 
@@ -105,20 +102,20 @@ class Service(Closing):
         self.readiness = Readiness(self.backend)
         self._stopping_since: float | None = None
         self.lingering = False
-        """Whether something was still worked on when it was closed: a request, a job, vectors. It cannot be stopped in the
-        middle of a model's work; a process that ends should not wait for it, nor take its own parts away from under it."""
+        """Whether a thread still worked when the service closed: at a request, a job or vectors. A model cannot be
+        interrupted, so the process should exit without waiting for it."""
 
         self.models = "loading" if engine.embedder is not None else "none"
-        """Whether they are there: ``loading``, ``ok``, ``failed``, or ``none`` where none are used."""
+        """The state of the models: ``loading``, ``ok``, ``failed``, or ``none`` where none are used."""
         self._engines: OrderedDict[Space, Engine] = OrderedDict()
         self._closed = False
         self._lock = threading.Lock()
-        self._last_words: list[Callable[[], None]] = []
+        self._at_end: list[Callable[[], None]] = []
         self._every_tick: list[Callable[[], object]] = []
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether the service is stopping."""
         return self._stopping_since is not None
 
     @stopping.setter
@@ -129,7 +126,7 @@ class Service(Closing):
             self._stopping_since = time.monotonic()
 
     def memory_of(self, space: Space) -> Engine:
-        """The memory of a space."""
+        """The engine of a space."""
         with self._lock:
             held = self._engines.get(space)
             if held is None:
@@ -141,45 +138,45 @@ class Service(Closing):
             return held
 
     def warm(self) -> None:
-        """Load the models, so that the first question need not wait for them."""
+        """Load the models before the first request needs them."""
         if self.engine.embedder is None:
             return
         try:
             self.engine.embedder.embed(["ready", "就绪"])
         except MemwellError:
-            # Whoever needs them is told why; what needs none goes on.
+            # A request that needs them gets the error; the others work.
             self.models = "failed"
         else:
             self.models = "ok"
 
     def tick(self) -> None:
-        """Write down what is gathered between requests: figures, and when keys were last used."""
+        """Store metrics and the last uses of keys, and call what ``at_tick`` registered."""
         self.metrics.flush()
         self.keys.write_uses()
         for one in self._every_tick:
             one()
 
     def look(self) -> None:
-        """See whether another process has left something to do: jobs that it was at, or work that spaces are owed."""
+        """Take over jobs and pending work of processes that are gone."""
         if not self.stopping:
             self.jobs.take_up(self.memory_of)
             self.engine.attend()
 
     def at_tick(self, often: Callable[[], object]) -> None:
-        """Do something every few seconds as long as the service runs."""
+        """Call a function every few seconds while the service runs."""
         self._every_tick.append(often)
 
     def at_end(self, last: Callable[[], None]) -> None:
-        """Do something when the service is closed, while there is still a store."""
-        self._last_words.append(last)
+        """Call a function when the service closes, before the store does."""
+        self._at_end.append(last)
 
     def close(self) -> None:
-        """Finish what is under way, write the last figures, and let go of the store."""
+        """Finish the jobs under way, store the last metrics, and close the store."""
         self.stopping = True
         if self._closed:
             return
         self._closed = True
-        for last in self._last_words:
+        for last in self._at_end:
             last()
         self.jobs.close(wait_s=_LAST_JOBS_S)
         self.keys.unwatch()
@@ -192,13 +189,13 @@ class Service(Closing):
         self.lingering = self.lingering or self.jobs.lingering or not closed
 
     def _patience(self) -> float:
-        """How long may still be waited for the work in the background."""
+        """How long closing may still wait for background work."""
         since = self._stopping_since or time.monotonic()
         return max(_LEAST_S, _ALL_S - (time.monotonic() - since))
 
 
 def _within(seconds: float, call: Callable[[], None]) -> bool:
-    """Do something for at most so long; whether it was done by then. Raises what it raises."""
+    """Call a function in a thread; whether it returned within the time. Raises what it raises."""
     ended: Future[None] = Future()
 
     def run() -> None:

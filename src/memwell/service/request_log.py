@@ -1,7 +1,7 @@
 """The request log: one line for each request and each failure, as text or JSON, without secrets.
 
-A line names the route and not the address, so no id of a thread and no query is in it; the key is told by its id. Of an
-error that nobody expected it names the kind and the place. What it says is left out: that may be a text of somebody's.
+A line has the name of the operation, not the address, so it holds no id and no query; of the key it has the id. Of an
+unexpected error it has the class and the traceback, not the message, which may quote a memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMATS = ("text", "json", "off")
 
 
 def request(id_: str, method: str, route: Operation, status: int, seconds: float, key: Key | None) -> None:
-    """A request was answered."""
+    """Log a request that was answered."""
     if not _log.isEnabledFor(logging.INFO):
         return
     fields = {
@@ -40,33 +40,33 @@ def request(id_: str, method: str, route: Operation, status: int, seconds: float
 
 
 def failure(id_: str, route: Operation, error: BaseException) -> None:
-    """Something went wrong that the caller is not told of."""
+    """Log a failure whose details the caller does not see."""
     fields = {"request": id_, "route": route.name}
     _log.error("%s failed (request %s)", route.name, id_, exc_info=error, extra={_FIELDS: fields})
 
 
 def warn(what: str, error: BaseException) -> None:
-    """Something went wrong that no caller asked for."""
+    """Log a failure outside of requests."""
     _log.warning("%s: %s", what, _said_by(error))
 
 
 def _said_by(error: BaseException) -> str:
     kind = type(error).__name__
-    # Our own say what is wrong in our own words. That of a model's output shows the output.
+    # Our own messages are safe to log, except that of a bad model output, which quotes the output.
     is_ours = isinstance(error, MemwellError) and not isinstance(error, BadModelOutput)
     return f"{kind}: {error}" if is_ours and str(error) else kind
 
 
 def _trace(error: BaseException) -> str:
-    """Where an error came from, and what it came from, with the kinds of all."""
-    told: list[str] = []
+    """The traceback of an error and of its causes, with their classes."""
+    lines: list[str] = []
     for one in _chain(error, set()):
-        told += [*traceback.format_tb(one.__traceback__), _said_by(one), "\n"]
-    return "".join(told).rstrip()
+        lines += [*traceback.format_tb(one.__traceback__), _said_by(one), "\n"]
+    return "".join(lines).rstrip()
 
 
 def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
-    """An error after those that it came from."""
+    """The causes of an error, then the error."""
     if id(error) in seen:
         return
     seen.add(id(error))
@@ -80,7 +80,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
 
 
 class _Own(logging.StreamHandler[TextIO]):
-    """A handler that was put up here, so that it can be told from others'."""
+    """A handler that ``set_up`` installed."""
 
 
 class _Text(logging.Formatter):
@@ -110,7 +110,7 @@ class _Json(logging.Formatter):
 
 
 def set_up(form: str, stream: TextIO | None = None) -> None:
-    """Write the log of the service and of the library to standard error. Raises ``ConfigurationError`` for another form."""
+    """Log the service and the library to standard error. Raises ``ConfigurationError`` for an unknown form."""
     if form not in FORMATS:
         raise ConfigurationError(f"the log is written as {', '.join(FORMATS)}, not {form!r}")
     for name in ("memwell", "uvicorn.error"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import ssl
@@ -11,45 +10,43 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import httptools
-import msgspec
 import uvicorn
 from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MemwellError
-from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.engine import open as open_memory
 from memwell.runtime.wire.codec import MEDIA_TYPE, encode, http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service import request_log as logs
 from memwell.service.app import create_app
-from memwell.service.keys import SCOPES, SERVICE
+from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend
-from memwell.values import new_id, now
+from memwell.values import now
 
-# One connection, as the web server reads it: how long the head of a request may be, and how long it may take.
-
+# Connections: limits on the size and the time of a request's head
 
 MOST_HEAD = 65_536
-"""How many bytes the address and the headers of a request may take together."""
+"""The most bytes of a request's address and headers."""
 
 HEAD_S = 30.0
 """How long they may take to arrive."""
 
 _DRAIN_S = 15.0
-"""How long the rest of a body is read and thrown away that was refused. Some look at the answer only then."""
+"""How long the rest of a refused body is read and dropped: some clients read the answer only after they sent it."""
 
 
-class Line(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """An HTTP/1.1 connection that refuses a request head that is too long or too slow."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -62,17 +59,17 @@ class Line(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._within(HEAD_S)
+        self._start_timer(HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._at_ease()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         was_in_head = self._in_head
         super().data_received(data)
         if self._in_head and was_in_head:
-            # A header is told of when it is whole, so one that never ends is seen here alone.
+            # The parser reports whole headers, so an endless one is only seen here.
             self._head += len(data)
             if self._head > MOST_HEAD:
                 self._refuse("head-too-large")
@@ -80,11 +77,11 @@ class Line(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._whole, self._head = True, False, 0
-        self._within(HEAD_S)
+        self._start_timer(HEAD_S)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self._at_ease()
+        self._stop_timer()
         if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD:
             self._refusal = "head-too-large"
             raise httptools.HttpParserError("the head of the request is too long")
@@ -92,16 +89,16 @@ class Line(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._whole = True
-        self._at_ease()
+        self._stop_timer()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._whole:
-            self._within(_DRAIN_S)
+            self._start_timer(_DRAIN_S)
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser cannot read is told as a problem too."""
+        """A request that the parser cannot read is answered with a problem too."""
         self._refuse(self._refusal)
 
     def _refuse(self, code: str) -> None:
@@ -109,134 +106,73 @@ class Line(HttpToolsProtocol):
         body = encode(problem)
         head = f"HTTP/1.1 {problem.status} {problem.title}\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
         self._in_head = False
-        self._at_ease()
+        self._stop_timer()
         self.transport.write(head.encode() + b"cache-control: no-store\r\nconnection: close\r\n\r\n" + body)
         self.transport.close()
 
-    def _within(self, seconds: float) -> None:
-        self._at_ease()
-        self._timer = self.loop.call_later(seconds, self._too_late)
+    def _start_timer(self, seconds: float) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self._on_timeout)
 
-    def _at_ease(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_late(self) -> None:
+    def _on_timeout(self) -> None:
         if self._in_head:
             self._refuse("too-slow")
         else:
             self.transport.close()
 
 
-# Visits: the key of whoever started the service, which must not outlive it, however it ends.
+# The temporary key of the user who starts the service
 
-
-_VISITS = SERVICE / "visits"
 _LONGEST = timedelta(hours=12)
 _LEASE = timedelta(minutes=2)
-"""A service ticks every few seconds. One that was not heard of for so long is gone."""
-
-_THIS = new_id()
-"""This process: another after it may get the same number."""
-
-
-class _Noted(msgspec.Struct, frozen=True):
-    """Whose visit it is, and until when that is known to be there."""
-
-    process: str
-    host: str
-    number: int
-    until: datetime
+"""How long the key of a visit outlives a service that was killed. A running service renews it every few seconds."""
 
 
 class Visit:
     """A temporary key for the user who starts the service, so that the page opens signed in. It ends with the service.
 
-    Whoever can start it has the store, and could make a key of their own.
+    It grants nothing new: a user who can start the service can open the store, and make keys.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._latest = now() + _LONGEST
         self._ended = False
-        ends = now() + _LONGEST
-        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=ends)
-        self.stay()
-        service.at_tick(self.stay)
+        expires = now() + _LEASE
+        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=expires)
+        service.at_tick(self.renew)
 
-    def stay(self) -> None:
-        """Say that the service is still there."""
+    def renew(self) -> None:
+        """Extend the key while the service runs."""
         if not self._ended:
-            noted = _Noted(_THIS, _host(), os.getpid(), now() + _LEASE)
-            self._service.backend.kv.put(_VISITS, self.key.id, msgspec.to_builtins(noted))
+            self._service.keys.renew(self.key.id, expires=min(now() + _LEASE, self._latest))
 
     def end(self) -> None:
-        """Revoke it."""
+        """Revoke the key."""
         self._ended = True
         with suppress(MemwellError):
-            _end(self._service, self.key.id)
+            self._service.keys.revoke(self.key.id)
 
 
-def end_left_visits(service: Service) -> int:
-    """Revoke the keys of visits to services that are gone, and return how many. Those of services that run stay."""
-    kv = service.backend.kv
-    ended = 0
-    for entry in list(paged(lambda cursor: kv.scan(_VISITS, limit=500, cursor=cursor))):
-        if not _is_there(msgspec.convert(entry.value, _Noted)):
-            with suppress(MemwellError):
-                _end(service, entry.key)
-                ended += 1
-    return ended
-
-
-def _end(service: Service, id_: str) -> None:
-    service.keys.revoke(id_)
-    service.backend.kv.delete(_VISITS, id_)
-
-
-def _is_there(noted: _Noted) -> bool:
-    if noted.process == _THIS:
-        return True
-    if noted.until <= now():
-        return False
-    # On another machine, nothing but the time tells.
-    return noted.host != _host() or (noted.number != os.getpid() and _runs(noted.number))
-
-
-def _host() -> str:
-    """Where a number of a process means the same: this machine, or this container."""
-    numbers = ""
-    with suppress(OSError):
-        numbers = os.readlink("/proc/self/ns/pid")
-    return f"{socket.gethostname()} {numbers}".strip()
-
-
-def _runs(number: int) -> bool:
-    if os.name != "posix":
-        # Elsewhere the question itself would end the process.
-        return True
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        # It is another user's.
-        return True
-    return True
-
+# Serving
 
 _PATIENCE_S = 5
-"""How long requests under way may take after the service was told to stop. All of it ends within ten seconds."""
+"""How long requests may go on when the service stops. It ends within ten seconds in all."""
 
 _OURS = "memwell"
-"""What the names of our threads begin with."""
+"""The prefix of the names of our threads."""
 
 _BACKLOG = 2048
 _LAST_PORT = 65_535
 
 
 class _Server(uvicorn.Server):
-    """Tells the application at once that the end has come, so that streams end and waiting requests are sent away."""
+    """A web server that marks the service as stopping at once, so that streams end and waiting requests are refused."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -248,7 +184,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        # The web server would raise the signal once more at the end, and the process die of it instead of ending well.
+        # Uvicorn would raise the signal again at the end, and kill the process instead of letting it exit.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -261,28 +197,26 @@ class _Server(uvicorn.Server):
 
 
 def serve(service: Service, *, ready: Callable[[str], None] = lambda address: None) -> None:
-    """Serve until the process is told to stop, then close the service.
+    """Serve until the process is signalled to stop, then close the service.
 
-    ``ready`` is told the address once the service listens, and not before: what must not be done in vain belongs there.
+    ``ready`` is called with the address once the service listens.
     Raises ``ConfigurationError`` for an address that is taken or not of this machine, and for TLS files that do not fit.
     """
     check_tls(service.settings)
     logs.set_up(service.settings.serve_log)
     server, listening = web_server(service)
-    end_left_visits(service)
-    service.at_tick(lambda: end_left_visits(service))
     ready(address_of(service.settings, listening.getsockname()[1]))
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
 
 
 def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
-    """A web server around the service, and the socket it is to serve. Raises ``ConfigurationError`` as ``serve`` does."""
+    """A web server for the service, and its listening socket. Raises ``ConfigurationError`` as ``serve`` does."""
     settings = service.settings
     listening = _listening(settings)
     config = uvicorn.Config(
         create_app(service),
-        http=Line,
+        http=HttpConnection,
         loop="auto",
         ws="none",
         lifespan="on",
@@ -300,7 +234,7 @@ def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
 
 
 def address_of(settings: Settings, port: int) -> str:
-    """Where a browser on this machine finds the service."""
+    """The address of the service for a browser on this machine."""
     scheme = "https" if settings.serve_tls_certificate else "http"
     host = settings.serve_host
     if host in ("0.0.0.0", "::", ""):
@@ -341,7 +275,7 @@ def _listening(settings: Settings) -> socket.socket:
 def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | None:
     """A key that may do everything, when the store has none yet, and None otherwise.
 
-    Of several processes that start together over an empty store one gets it.
+    When several processes start over an empty store, one of them gets it.
     """
     with service.backend.transaction():
         if service.keys.all():
@@ -352,18 +286,17 @@ def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | No
 
 
 def threads_left() -> bool:
-    """Whether a thread of ours still works at something in this process."""
+    """Whether a thread of memwell still runs in this process."""
     return any(one.name.startswith(_OURS) for one in threading.enumerate() if one is not threading.current_thread())
 
 
-# A service in a thread of this process, on a free port: for tests of what calls it, and for notebooks.
-
+# A service in a thread of this process, for tests and notebooks
 
 _LOCAL_PATIENCE_S = 30.0
 
 
 class Local(Closing):
-    """A running service: ``url`` is where, ``key`` opens its default space, and ``key_for`` makes keys for others.
+    """A running service at ``url``. ``key`` opens its default space, and ``key_for`` makes keys for others.
 
     ``with Local("memory:") as served: m = memwell.open(served.url, key=served.key)``. Options are those of
     ``memwell.open``. Raises what ``memwell.open`` raises, and ``ConfigurationError`` when the service does not start.
@@ -393,6 +326,6 @@ class Local(Closing):
             time.sleep(0.005)
 
     def close(self) -> None:
-        """Stop it, and close the store."""
+        """Stop the service, and close the store."""
         self._server.should_exit = True
         self._thread.join(_LOCAL_PATIENCE_S)

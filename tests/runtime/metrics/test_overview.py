@@ -15,7 +15,7 @@ from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import SPANS, Metrics, figures_of, last_quality, note_quality
-from memwell.runtime.wire.running import Figures, Quality
+from memwell.runtime.wire.running import Quality, ServiceFigures
 from memwell.storage.memory import MemoryBackend
 
 # The last measurement is found again.
@@ -44,7 +44,7 @@ def test_an_empty_service_has_figures(engine: Engine, clock, span: str, whole: b
     assert told.trends[-1].time <= told.now < told.trends[-1].time.fromtimestamp(NOON + told.step_s, UTC)
     assert (told.availability.share, told.write.p50, told.quality, told.costs) == (None, None, None, None)
     assert told.complete
-    assert msgspec.json.decode(msgspec.json.encode(told), type=Figures) == told
+    assert msgspec.json.decode(msgspec.json.encode(told), type=ServiceFigures) == told
 
 
 @pytest.mark.parametrize("span", ["", "2h", "1H", None, 3])

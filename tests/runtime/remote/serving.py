@@ -15,14 +15,14 @@ import uvicorn
 
 import memwell
 from memwell.records import Space, SpaceLike
-from memwell.runtime.remote import Connection, Patience, RemoteMemory
+from memwell.runtime.remote import Connection, RemoteMemory, RetryPolicy
 from memwell.service.app import create_app
 from memwell.service.keys import BUNDLES
 from memwell.service.parts import Service
 from memwell.settings import Settings
 
 PATIENCE_S = 60.0
-QUICK = Patience(connect_s=2.0, read_s=20.0, retries=3, total_s=10.0, first_wait_s=0.01, most_wait_s=0.05)
+QUICK = RetryPolicy(connect_s=2.0, read_s=20.0, retries=3, total_s=10.0, first_wait_s=0.01, most_wait_s=0.05)
 
 
 @dataclass(frozen=True)

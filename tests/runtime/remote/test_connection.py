@@ -26,23 +26,18 @@ from memwell.errors import (
     MemwellError,
     MissingDependency,
 )
-from memwell.longterm.journal import PendingWork
-from memwell.records import Space
 from memwell.runtime.remote import RemoteMemory
 from memwell.runtime.remote.connection import (
     Connection,
     check_address,
     finished,
     is_loopback,
-    number_of,
-    result_of,
     target_of,
 )
 from memwell.runtime.wire.codec import MEDIA_TYPE
 from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.http import Router
-from memwell.service.jobs import Report
 from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
 
 SECRET = "mw_0123456789abcdef_" + "5ec2e7" * 10 + "dead"
@@ -370,30 +365,6 @@ T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
 def ended(**fields: Any) -> Job:
     return Job(id="j", action="settle", created=T0, updated=T0, **{"status": "done", **fields})
-
-
-def test_what_a_job_comes_to(served: Served):
-    def work(report: Report) -> PendingWork:
-        report("one", 1, 2)
-        return PendingWork(3, 4)
-
-    with Connection(served.address, key=served.token("work")) as line:
-        job = finished(line, served.service.jobs.start(Space("work"), "owed", work))
-    assert result_of(job, PendingWork) == PendingWork(3, 4)
-    assert (number_of(job, "words"), number_of(job, "nothing")) == (3, 0)
-    with pytest.raises(BackendError):
-        result_of(job, Job)
-
-
-def test_what_fails_there_is_raised_here(served: Served):
-    def work(report: Report) -> None:
-        raise InvalidInput("that breaks a rule")
-
-    with (
-        Connection(served.address, key=served.token("fail")) as line,
-        pytest.raises(InvalidInput, match="that breaks a rule"),
-    ):
-        finished(line, served.service.jobs.start(Space("fail"), "odd", work))
 
 
 def test_progress_is_told_when_it_changes():

@@ -40,7 +40,7 @@ from memwell.runtime.context import Passage, Receipts, Shares
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.connection import Refused
+from memwell.runtime.remote.connection import RefusedName
 from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
 from memwell.runtime.remote.history import RemoteHistory
 from memwell.runtime.remote.memory import RemoteFacts, RemoteReceipts, RemoteShared
@@ -76,10 +76,7 @@ ROOMS: list[tuple[type, type]] = [
 ]
 
 REFUSED = {
-    Engine: {
-        "backend", "indexer", "embedder", "chat", "reranker", "weights", "clock", "uncache", "sharing",
-        "note_uses", "purge", "settle_journal", "attend",
-    },
+    Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend"},
     History: {"backend", "log", "open", "fork", "copy_to", "move_to"},
     Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending", "owed"},
     MediaMemory: set[str](),
@@ -126,9 +123,9 @@ def test_every_public_name_is_there_with_the_same_parameters_or_is_refused(serve
         for name in sorted(names):
             found = inspect.getattr_static(theirs, name, None)
             if name in refused or (is_twin(name, names) and name[1:] in refused):
-                assert isinstance(found, Refused), f"{theirs.__name__}.{name} is to be refused"
+                assert isinstance(found, RefusedName), f"{theirs.__name__}.{name} is to be refused"
                 continue
-            assert not isinstance(found, Refused), f"{theirs.__name__}.{name} is refused and not in the list"
+            assert not isinstance(found, RefusedName), f"{theirs.__name__}.{name} is refused and not in the list"
             mine = inspect.getattr_static(ours, name, None)
             if inspect.isfunction(mine):
                 assert inspect.isfunction(found), f"{theirs.__name__} has no {name}"
@@ -173,7 +170,10 @@ def test_a_service_is_opened_like_a_file(served: Served, monkeypatch: pytest.Mon
         m.remember("Ann is allergic to nuts.")
         assert token not in repr(m)
     monkeypatch.setenv("MEMWELL_KEY", token)
+    with RemoteMemory.connect(served.address) as m:
+        assert m.space == Space("opened")
     with memwell.open(served.address + "/", space="opened") as m:
+        assert isinstance(m, RemoteMemory)
         assert [hit.text for hit in m.recall("what can Ann not eat?")] == ["Ann is allergic to nuts."]
         assert repr(m) == f"RemoteMemory({served.address!r}, space=Space('opened'))"
 
@@ -370,7 +370,7 @@ def test_all_that_goes_with_a_memory_comes_through(served: Served, local: Engine
         passage = Passage(id="p", text="Nuts are seeds.", title="A book", time=T0)
         found = [m.context("nuts?", documents=[passage], shares=Shares(documents=9)) for m in (here, there)]
         assert found[0].openai() == found[1].openai()
-        assert found[0].receipt.entered == found[1].receipt.entered
+        assert prompt(found[0])[:3] == prompt(found[1])[:3]
         assert [r.memories for r in there.receipts.all()] == [r.memories for r in here.receipts.all()] != []
         receipt = next(there.receipts.all())
         assert there.receipts.get(receipt.id) == receipt
@@ -498,7 +498,7 @@ def test_a_file_is_whole_or_the_old_one_stays(served: Served, tmp_path: Path):
     with line_to(served.address) as line, served.patient([], line.address, "cut") as m:
         m.remember([f"Fact number {number}: " + "so it is, and not otherwise. " * 10 for number in range(200)])
         line.cut = lambda piece: True if b"content-disposition" in piece.lower() else None
-        with pytest.raises(BackendUnavailable, match="was cut"):
+        with pytest.raises(BackendUnavailable, match="broke"):
             m.export(path)
         assert line.cuts == 1
         assert path.read_text() == "the old one"

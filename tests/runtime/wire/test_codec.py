@@ -18,10 +18,10 @@ from memwell.records import Space
 from memwell.runtime.wire.codec import (
     HTTP_KINDS,
     KINDS,
-    Answer,
-    Kind,
+    AnswerBody,
     NotJson,
     Problem,
+    ProblemKind,
     Request,
     convert,
     decode,
@@ -158,7 +158,7 @@ def test_a_date_that_is_none_is_refused_with_an_example(given: str):
 
 
 def test_only_requests_read_dates_as_times():
-    class Told(Answer, frozen=True):
+    class Told(AnswerBody, frozen=True):
         time: datetime
 
     with pytest.raises(InvalidInput):
@@ -178,7 +178,7 @@ def test_every_error_is_told_and_comes_back_as_itself(type_: type[MemwellError])
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
-def test_every_line_of_the_table_is_reached(kind: Kind):
+def test_every_line_of_the_table_is_reached(kind: ProblemKind):
     problem = Problem(type="t", title=kind.title, status=kind.status, code=kind.code, detail="d", retry_after=2.5)
     back = error_of(problem)
     assert type(back) is kind.error

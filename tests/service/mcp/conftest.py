@@ -111,7 +111,7 @@ def served() -> Iterator[Served]:
             "writer": Asking(ann, ("write",)),
             "nothing": Asking(ann, ()),
         }
-        app = McpApp(hosts=["memory.example.org"], origins=["https://memory.example.org"])
+        app = McpApp()
         with listening_to(_authenticated(app, keys), lifespan="on") as address:
             yield Served(f"{address}/mcp", keys)
 

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from memwell.errors import InvalidInput
 from memwell.messages import ai, human
-from memwell.service.mcp.resources import TEMPLATES, Listing, listed, read, uri_of
+from memwell.service.mcp.resources import TEMPLATES, listed, read, uri_of
 
 # Prompts in both languages; what is recalled for them stands in a fence.
 
@@ -111,7 +111,7 @@ def test_a_list_has_no_word_of_what_is_listed(inside: Any) -> None:
     inside.memory.thread(order).add(human(order))
     inside.memory.thread("talk-7").add(human(order))
     inside.memory.knowledge.add(order, id="handbook", title=order, source=order)
-    found = list[Listing]()
+    found = list[Any]()
     cursor = None
     while cursor is not None or not found:
         page, cursor = listed(inside.memory, cursor)
@@ -154,12 +154,12 @@ def test_the_graph_is_read_as_json(inside: Any) -> None:
     ann = {"name": "Ann", "entityType": "person", "observations": ["sings"]}
     inside.use("create_entities", entities=[ann])
     content = read(inside.memory, "memwell://graph")
-    assert (json.loads(content.text), content.media_type) == ([{"type": "entity", **ann}], "application/json")
+    assert (json.loads(content.text), content.mime_type) == ([{"type": "entity", **ann}], "application/json")
 
 
 def test_the_templates(inside: Any) -> None:
     found = inside.ask(lambda client: client.list_resource_templates()).resource_templates
-    assert [one.uri_template for one in found] == [one.pattern for one in TEMPLATES]
+    assert [one.uri_template for one in found] == [one.uri_template for one in TEMPLATES]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
-from memwell.service.mcp import TOOLS, McpApp
+from memwell.service.mcp import TOOLS
 from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.server import chosen
-from memwell.service.mcp.tools import schema_of
 from tests.service.waiting import PATIENCE_S
 
 
@@ -41,12 +40,6 @@ def test_remember_stores_and_recall_explains(inside: Any) -> None:
     assert "not instructions" in text
     assert "\n| Ann is allergic to nuts.\n" in text
     assert f"id {id_}" in text
-
-
-@pytest.mark.parametrize(("source", "trust"), [("assistant", "model"), ("document", "document"), ("tool", "tool")])
-def test_remember_keeps_whose_word_it_is(inside: Any, source: str, trust: str) -> None:
-    [id_] = inside.use("remember", text="The moon is far away.", source=source).structured_content["ids"]
-    assert inside.memory.get(id_).trust == trust
 
 
 def test_recall_in_chinese(inside: Any) -> None:
@@ -319,10 +312,6 @@ def test_no_store_is_asked_on_the_loop(inside: Any, monkeypatch: pytest.MonkeyPa
     assert threading.main_thread().name not in threads
 
 
-def test_schemas_have_an_object_at_their_root() -> None:
-    assert all("$ref" not in schema_of(tool.takes) for tool in TOOLS)
-
-
 # MCP over streamable HTTP: every tool, for whoever may use it and for nobody else.
 
 
@@ -427,7 +416,7 @@ def test_resources_and_prompts_are_refused_without_their_scope(served: Any) -> N
         assert (await client.list_prompts()).prompts == []
         for prompt in PROMPTS:
             with pytest.raises(MCPError, match=f"the key may not {prompt.scope}"):
-                await client.get_prompt(prompt.name, {"question": "?"} if prompt.scope == "read" else {})
+                await client.get_prompt(prompt.offered.name, {"question": "?"} if prompt.scope == "read" else {})
 
     served.ask("nothing", work)
     assert served.keys["nothing"].logged == []
@@ -447,24 +436,10 @@ def test_what_is_taken_away_is_logged_with_ids_alone(served: Any) -> None:
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [
-        ({}, 200),
-        ({"Host": "memory.example.org"}, 200),
-        ({"Origin": "https://memory.example.org"}, 200),
-        ({"Origin": "http://localhost:3000"}, 200),
-        ({"Host": "evil.example"}, 421),
-        ({"Host": "127.0.0.1.evil.example"}, 421),
-        ({"Host": "memory.example.org.evil.example"}, 421),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "http://localhost.evil.example:80"}, 403),
-        ({"Content-Type": "text/plain"}, 400),
-        ({"Authorization": "Bearer stolen"}, 401),
-        ({"Authorization": ""}, 401),
-    ],
+    [({}, 200), ({"Content-Type": "text/plain"}, 400), ({"Authorization": "Bearer stolen"}, 401)],
 )
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
-def test_a_foreign_host_or_origin_is_refused(served: Any, headers: dict[str, str], status: int, version: str) -> None:
+def test_a_request_needs_json_and_a_caller(served: Any, headers: dict[str, str], status: int, version: str) -> None:
     answer = served.post(CALL_LIST, **{"MCP-Protocol-Version": version, **headers})
     # The newer protocol wants more in the request; that it says so shows that it was let in.
     assert answer.status_code == status or (status == 200 and answer.status_code == 400 and "jsonrpc" in answer.text)
@@ -476,10 +451,6 @@ def test_only_a_post_is_answered(served: Any, method: str) -> None:
     headers = {"Authorization": "Bearer ann", "Accept": "text/event-stream", "Mcp-Session-Id": "1"}
     answer = httpx2.request(method, served.url, headers=headers, timeout=PATIENCE_S)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert (
-        httpx2.request(method, served.url, headers={**headers, "Host": "evil.example"}, timeout=PATIENCE_S).status_code
-        == 421
-    )
 
 
 @pytest.mark.parametrize(
@@ -501,7 +472,3 @@ def test_a_body_that_is_none_is_refused(served: Any, body: bytes, status: int) -
     assert "Traceback" not in answer.text
     assert "memwell/" not in answer.text
     assert served.keys["ann"].memory.memories() == before
-
-
-def test_an_app_can_be_given_only_the_graph() -> None:
-    assert isinstance(McpApp(tools="graph"), McpApp)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.mcp.tools import MEMORY_TOOLS, Tool
+from memwell.service.mcp.tools import MEMORY_TOOLS, McpTool
 
 GIVEN: dict[str, dict[str, Any]] = {
     "remember": {
@@ -54,7 +54,7 @@ class Listening:
 
 
 @pytest.mark.parametrize("tool", MEMORY_TOOLS, ids=lambda tool: tool.name)
-def test_all_that_a_model_gives_reaches_the_method(tool: Tool):
+def test_all_that_a_model_gives_reaches_the_method(tool: McpTool):
     memory, given = Listening(), GIVEN[tool.name]
     with pytest.raises(InterruptedError):
         tool.used(memory, tool.decoded(given))  # pyright: ignore[reportArgumentType]

@@ -15,16 +15,16 @@ from typing import Any
 from urllib.parse import quote
 
 import memwell
+import memwell.service.rest
 from memwell.records import Space
 from memwell.runtime.wire.codec import Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Job, Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.call import Answered, Asked, Call, Events, File, answer
+from memwell.service.call import Answered, Call, Events, File, RequestData, answer
 from memwell.service.http import Router
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
-from memwell.service.rest import register
 from memwell.settings import load_settings
 from tests.service.waiting import until
 
@@ -33,7 +33,6 @@ _ROUTER = Router(OPERATIONS.values())
 
 def service_at(url: str | Path = "memory:", **options: Any) -> Service:
     """A service over a store, by default one in memory that finds by words alone and does nothing in the background."""
-    register()
     engine = memwell.open(url, **{"embedder": None, "work": False, **options})
     return Service(engine, load_settings({}))
 
@@ -65,8 +64,8 @@ def asked_with(service: Service, key: Key, route: Operation, path: dict[str, str
     call.allow(route.scope)
     if route.takes_query:
         query = {name: _texts(value) for name, value in body.items() if value is not None}
-        return answer(call, Asked(route.method, route.path, query))
-    return answer(call, Asked(route.method, route.path, {}, encode(body) if body else b""))
+        return answer(call, RequestData(route.method, route.path, query))
+    return answer(call, RequestData(route.method, route.path, {}, encode(body) if body else b""))
 
 
 def ended(service: Service, key: Key, job: Job) -> Job:

@@ -9,7 +9,7 @@ from typing import Any
 from memwell.runtime.wire.codec import Problem, decode, error_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.call import Asked, Call, answer
+from memwell.service.call import Call, RequestData, answer
 from memwell.service.parts import Service
 
 
@@ -26,7 +26,7 @@ def send(service: Service, key: Key, called: str, body: bytes | None, folder: Pa
     call = Call(service, route, key, {}, upload=upload, id="a test")
     call.allow(route.scope)
     texts = {field: _texts(value) for field, value in query.items() if value is not None}
-    answered = answer(call, Asked(route.method, route.path, texts))
+    answered = answer(call, RequestData(route.method, route.path, texts))
     assert isinstance(answered.body, bytes)
     if call.upload is not None:
         # The application removes what no handler took.

@@ -28,7 +28,6 @@ from tests.knowledge.reading.conftest import pdf_of
 from tests.media_files import film, picture, sound, wav
 from tests.service.rest.asking import ask, ended, key_of, service_at
 from tests.service.rest.sending import send
-from tests.service.waiting import until
 
 RULES = "\n\n".join(f"## Part {part}\n\n" + f"Rule {part} of the house. " * 30 for part in range(40)).encode()
 PDF = pdf_of([["Everybody has 28 days of leave."], ["Salaries are paid on the 25th."]], title="Staff handbook")
@@ -108,46 +107,23 @@ def owing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("owing")
-def test_the_stages_of_a_file_follow_one_another(tmp_path: Path):
-    with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=True) as service:
+def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vectors(tmp_path: Path):
+    with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
         ann = key_of(service, "acme", "ann")
         job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
         seen = watched(service, ann, job)
-        stages = [one.stage for one in seen]
-        known = ["", "reading", "storing", "vectors"]
-        assert [known.index(stage) for stage in stages] == sorted(known.index(stage) for stage in stages)
+        known = ["", "reading", "storing"]
+        stages = [known.index(one.stage) for one in seen]
+        assert stages == sorted(stages)
         last = seen[-1]
-        assert (last.status, last.stage, last.done) == ("done", "vectors", last.of)
         assert last.result is not None
-        assert last.of == last.result["chunks"] > 4
-        assert service.memory_of(ann.space).knowledge.pending().vectors == 0
-
-
-@pytest.mark.usefixtures("owing")
-def test_nobody_waits_for_vectors_that_do_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(handlers, "_STALLED_S", 0.3)
-    with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
-        ann = key_of(service, "acme", "ann")
-        done = uploaded(service, ann, RULES, tmp_path, name="rules.md")
-        assert service.memory_of(ann.space).knowledge.pending().vectors == done["chunks"]
+        pending = service.memory_of(ann.space).knowledge.pending().vectors
+        assert last.result["chunks"] == pending == ask(service, ann, "owed").vectors > 4
+        assert f"{pending} vectors of this space are still pending" in last.note
         assert ask(service, ann, "look_up", query="rule 77 of the house").passages
-
-
-@pytest.mark.usefixtures("owing")
-def test_a_document_is_kept_when_the_service_stops_before_its_vectors(tmp_path: Path):
-    service = service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False)
-    ann = key_of(service, "acme", "ann")
-    job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
-    assert until(lambda: service.jobs.get(ann.space, job.id).stage == "vectors")
-    service.close()
-    with service_at(tmp_path / "app.db") as later:
-        left = later.jobs.get(ann.space, job.id)
-        assert (left.status, left.stage, left.done) == ("done", "vectors", 0)
-        assert left.result is not None
-        assert left.of == left.result["chunks"] == ask(later, ann, "owed").vectors
-        # It does not say that all is done.
-        assert f"{left.of} vectors of this space are still to be made" in left.note
-        assert ask(later, ann, "document_count").documents == 1
+        service.memory_of(ann.space).flush()
+        again = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
+        assert ended(service, ann, again).note == ""
 
 
 def test_owed_counts_where_no_documents_can_be(service: Service):

@@ -27,7 +27,17 @@ from memwell.runtime.metrics.trends import (
     latency_of,
     percentile,
 )
-from memwell.runtime.wire.running import Active, Availability, Costs, Failure, Figures, ModelCost, Point, Quality, Queue
+from memwell.runtime.wire.running import (
+    ActiveUsers,
+    Availability,
+    FailedRequest,
+    ModelCost,
+    ModelCosts,
+    Point,
+    Quality,
+    Queue,
+    ServiceFigures,
+)
 from memwell.storage.protocols import KeyValue
 from memwell.values import shown
 
@@ -77,7 +87,7 @@ def figures_of(
     whole: bool = False,
     jobs: int = 0,
     ledger: KeptLedger | None = None,
-) -> Figures:
+) -> ServiceFigures:
     """The figures of the engine's space, or with ``whole`` of the service, for who runs it.
 
     ``jobs`` is how many jobs wait or are under way. Raises ``InvalidInput`` for an unknown span.
@@ -92,7 +102,7 @@ def figures_of(
     for tally in steps.values():
         total.merge(tally)
     queue = metrics.stock.owed_whole(engine) if whole else metrics.stock.owed(engine)
-    return Figures(
+    return ServiceFigures(
         now=_moment(now),
         span=span,
         since=_moment(begin),
@@ -171,7 +181,7 @@ def _failures(
     return [one for one in found.failures if one.time >= begin][:_MOST_FAILURES]
 
 
-def _active(metrics: Metrics, space: Space | None, now: float) -> Active:
+def _active(metrics: Metrics, space: Space | None, now: float) -> ActiveUsers:
     hour = int(now // 3600)
     slots = metrics.past(space, HOURS, hour - _WEEK + 1, hour).slots
     spaces = {length: Distinct(MOST_OF_AN_HOUR) for length in (_DAY, _WEEK)}
@@ -183,7 +193,7 @@ def _active(metrics: Metrics, space: Space | None, now: float) -> Active:
                 seen = row.spaces if space is None else [0][: row.requests]
                 spaces[length].merge(Distinct(MOST_OF_AN_HOUR, seen))
                 speakers[length].merge(Distinct(MOST_OF_AN_HOUR, row.speakers))
-    return Active(
+    return ActiveUsers(
         spaces_day=spaces[_DAY].count(),
         spaces_week=spaces[_WEEK].count(),
         speakers_day=speakers[_DAY].count(),
@@ -197,11 +207,11 @@ def _missed(metrics: Metrics, asked: Span, begin: int, now: float) -> bool:
     return any(row.missed for _, row in slots)
 
 
-def costs_of(ledger: KeptLedger) -> Costs:
+def costs_of(ledger: KeptLedger) -> ModelCosts:
     """What models took in this month."""
     models = [_model_cost(model, account) for model, account in sorted(ledger.accounts().items())]
     spent = sum(one.cost or 0.0 for one in models)
-    return Costs(month=ledger.month, spent=spent, cap=ledger.spend_cap, models=models)
+    return ModelCosts(month=ledger.month, spent=spent, cap=ledger.spend_cap, models=models)
 
 
 def _model_cost(model: str, account: Account) -> ModelCost:
@@ -214,8 +224,8 @@ def _model_cost(model: str, account: Account) -> ModelCost:
     )
 
 
-def _failure(failed: Failed) -> Failure:
-    return Failure(time=_moment(failed.time), operation=failed.operation, status=failed.status, code=failed.code)
+def _failure(failed: Failed) -> FailedRequest:
+    return FailedRequest(time=_moment(failed.time), operation=failed.operation, status=failed.status, code=failed.code)
 
 
 def _moment(seconds: float) -> datetime:

@@ -51,7 +51,7 @@ from memwell.runtime.metrics.trends import (
     read,
     tag_of,
 )
-from memwell.runtime.wire.running import Latency, OperationFigures, Queue, Stored
+from memwell.runtime.wire.running import Latency, OperationFigures, Queue, StoredCounts
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
 
@@ -90,11 +90,11 @@ class Stock:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, Space | None], _Count] = OrderedDict()
 
-    def of(self, engine: Engine) -> Stored:
+    def of(self, engine: Engine) -> StoredCounts:
         """What is stored in the space of an engine."""
         return self._counted("space", engine.space, lambda: self._count_space(engine))
 
-    def whole(self, engine: Engine) -> Stored:
+    def whole(self, engine: Engine) -> StoredCounts:
         """What is stored in all spaces. A store that does not list its spaces, and media, stay uncounted."""
         return self._counted("whole", None, lambda: self._count_whole(engine))
 
@@ -150,13 +150,13 @@ class Stock:
 
     # One space
 
-    def _count_space(self, engine: Engine) -> Stored:
+    def _count_space(self, engine: Engine) -> StoredCounts:
         space = engine.space
         conversations, messages = self._threads(space)
         chunks = self._chunks(space)
         index = self._backend.index
         media = paged(lambda cursor: index.scan(space, where=_MEDIA, limit=_A_PAGE, cursor=cursor))
-        return Stored(
+        return StoredCounts(
             conversations=conversations,
             messages=messages,
             memories=index.info(space).records,
@@ -180,13 +180,13 @@ class Stock:
 
     # All of them
 
-    def _count_whole(self, engine: Engine) -> Stored:
+    def _count_whole(self, engine: Engine) -> StoredCounts:
         facts = self._backend.facts()
         if "spaces" not in facts:
-            return Stored(counted=self._now())
+            return StoredCounts(counted=self._now())
         memories, conversations, messages = self._sums(facts)
         shelves = {space: many for space, many in _spaces(facts) if _is_shelf(space) and many}
-        return Stored(
+        return StoredCounts(
             conversations=conversations,
             messages=messages,
             memories=memories,
@@ -626,7 +626,7 @@ def _gauges(metrics: Metrics) -> Iterator[Metric]:
     )
 
 
-def _stored(stored: Stored) -> Iterator[Metric]:
+def _stored(stored: StoredCounts) -> Iterator[Metric]:
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
 
     for name in _STORED:

@@ -1,8 +1,7 @@
-"""The connection to a service: requests are sent, sent again when that may help, and never show the key.
+"""The connection to a service: sends requests, retries them, and never shows the key.
 
-Raises the library's own errors: those that the service tells of, ``BackendUnavailable`` when it cannot be reached, and
-``BackendError`` for an answer that is none of a memwell service. The HTTP library's errors hold the request and with it the
-key, so none of them is chained.
+Raises the library's own errors: those of the service, ``BackendUnavailable`` when it cannot be reached, ``BackendError``
+for an answer that is not a memwell service's. Errors of the HTTP library hold the request with the key, so none is chained.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ Body = bytes | Path | None
 
 _log = logging.getLogger("memwell.remote")
 
-_PASSING = frozenset({429, 502, 503, 504})
-"""Answers that may be others in a moment. Those of a proxy are among them: every write can be sent again safely."""
+_TRANSIENT = frozenset({429, 502, 503, 504})
+"""Statuses that are retried, those of a proxy too: every write has an idempotency key."""
 
 _JSON = {"content-type": "application/json"}
 _FILE = {"content-type": "application/octet-stream"}
@@ -61,25 +60,25 @@ _PIECE = 1 << 16
 _ENCODE_ERRORS = (UnicodeEncodeError, TypeError, NotImplementedError, OverflowError, RecursionError, ValueError)
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait and how often to try again."""
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Timeouts, and how often a request is retried."""
 
     connect_s: float = 10.0
     """Until the service is reached."""
     read_s: float = 120.0
     """Until the next bytes of an answer come."""
     retries: int = 5
-    """How often a request is sent again when the line was cut, or the service said that it has too much to do."""
+    """How often a request is retried when the connection broke or the service is busy."""
     total_s: float = 60.0
-    """No request is sent again later than this after it was first sent."""
+    """No retry begins later than this after the first attempt."""
     first_wait_s: float = 0.1
-    """Waits are drawn at random up to this, doubled each time, …"""
+    """The first random wait is up to this; the limit doubles each time, …"""
     most_wait_s: float = 5.0
-    """… but never above this, unless the service asks for longer."""
+    """… up to this, unless the service asks for longer."""
 
 
 class _Sending(NamedTuple):
-    """A request as it is sent, the same each time."""
+    """A request to send, the same at every attempt."""
 
     method: str
     url: str
@@ -88,15 +87,15 @@ class _Sending(NamedTuple):
 
 
 class _Failure(NamedTuple):
-    """What came of an attempt that failed: the error, whether another may do better, and when the service says to try."""
+    """A failed attempt: the error, whether to retry, and the wait that the service asks for."""
 
     error: MemwellError
-    passing: bool = False
+    transient: bool = False
     after: float | None = None
 
 
 class Connection(Closing):
-    """The line to one service with one key. Safe to use from several threads, and after a fork.
+    """A connection to one service with one key. Safe to use from several threads, and after a fork.
 
     Raises ``ConfigurationError`` for an address or a key that is none, ``MissingDependency`` without httpx.
     """
@@ -106,19 +105,19 @@ class Connection(Closing):
         url: str,
         *,
         key: str,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.address = check_address(url)
         self.pause = pause
         self._headers = {"authorization": f"Bearer {check_key(key)}"}
         self._key = key
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._http = _httpx()
         self._lock = threading.Lock()
         self._clients: dict[int, httpx.Client] = {}
         self._closed = False
-        # One that is not closed must not keep connections open.
+        # An abandoned connection closes its sockets too.
         self._ends = weakref.finalize(self, _close, self._clients)
         if self.address.lower().startswith("http:") and not is_loopback(self.address):
             _log.warning("%s is not encrypted: the key and all memories can be read on the way to it", self.address)
@@ -127,28 +126,28 @@ class Connection(Closing):
         return f"Connection({self.address!r})"
 
     def call(self, name: str, asked: Any = None, /, **path: str) -> Any:
-        """Ask for an operation by its name, and return its answer. ``path`` fills the open segments of its address."""
+        """Call an operation and return its answer. ``path`` are the open segments of its address."""
         return self.upload(name, asked, None, **path)
 
     def upload(self, name: str, asked: Any, body: Body, /, **path: str) -> Any:
-        """The same with a file, by its bytes or its path. Raises ``FileError`` when it cannot be read."""
+        """Call an operation with a file, by its bytes or its path. Raises ``FileError`` when it cannot be read."""
         operation = OPERATIONS[name]
         response = self._answered(self._sending(operation, asked, body, path), stream=False)
         try:
             return decode(response.content, operation.gives)
         except InvalidInput as error:
             if response.headers.get("idempotent-replayed"):
-                raise BackendError("it was done, but what was answered then is no longer kept") from None
+                raise BackendError("it was done, but its answer is no longer stored") from None
             raise BackendError(f"{self._foreign(response)}: {error}") from None
 
     def fetch(self, name: str, /, **path: str) -> bytes:
-        """The bytes of a file that the service has."""
+        """Download a file of the service."""
         return self._answered(self._sending(OPERATIONS[name], None, None, path), stream=False).content
 
     def download(self, name: str, file: BinaryIO, /, **path: str) -> int:
-        """Write a file that the service has to another piece by piece; how many bytes it was.
+        """Download a file of the service into an open file; its size in bytes.
 
-        Raises ``BackendUnavailable`` when the line is cut before its end.
+        Raises ``BackendUnavailable`` when the connection breaks.
         """
         response = self._answered(self._sending(OPERATIONS[name], None, None, path), stream=True)
         failure: _Failure | None = None
@@ -165,7 +164,7 @@ class Connection(Closing):
         return size
 
     def close(self) -> None:
-        """Let go of the line. What is called after that raises ``BackendError``."""
+        """Close the connection. Later calls raise ``BackendError``."""
         self._closed = True
         self._ends()
 
@@ -181,13 +180,13 @@ class Connection(Closing):
                 raise
             raise InvalidInput(f"that cannot be written as JSON: {shown(str(error))}") from None
         headers = dict(_JSON if not route.upload and body is not None else _FILE if body is not None else {})
-        if route.method != "GET" and (route.kind == "write" or route.status == 202):
-            # New for each call and the same each time it is sent, so that it has one effect however often it arrives.
+        if route.has_effect:
+            # The same at every attempt of a call, so that a retry has no second effect.
             headers["idempotency-key"] = new_id()
         return _Sending(route.method, url, headers, body)
 
     def _answered(self, sending: _Sending, *, stream: bool) -> httpx.Response:
-        """The answer to a request, sent again while that may help and there is time."""
+        """The answer to a request, after retries."""
         ends = time.monotonic() + self._patience.total_s
         attempt = 0
         while True:
@@ -195,7 +194,7 @@ class Connection(Closing):
             if not isinstance(answer, _Failure):
                 return answer
             wait = self._wait(attempt, answer.after)
-            if not answer.passing or attempt >= self._patience.retries or time.monotonic() + wait > ends:
+            if not answer.transient or attempt >= self._patience.retries or time.monotonic() + wait > ends:
                 raise answer.error
             self.pause(wait)
             attempt += 1
@@ -211,7 +210,7 @@ class Connection(Closing):
             except self._http.HTTPError as error:
                 return self._cut(error)
             except RuntimeError:
-                # That is how a client says that it was closed meanwhile.
+                # The client was closed meanwhile.
                 return _Failure(self._closed_error())
         return response if response.is_success else self._refused(response)
 
@@ -223,54 +222,54 @@ class Connection(Closing):
         with self._lock:
             if self._closed:
                 raise self._closed_error()
-            # Two processes that read from one socket would get each other's answers: a fork has lines of its own.
+            # A fork has sockets of its own: on a shared one, processes would read each other's answers.
             if os.getpid() not in self._clients:
                 waits = self._http.Timeout(self._patience.read_s, connect=self._patience.connect_s)
-                # Shorter than the service's own, so that it is seldom the service that ends a line we are about to use.
+                # Shorter than the keep-alive of the service, so that it seldom closes a socket that is about to be used.
                 limits = self._http.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=15.0)
                 here = is_loopback(self.address)
                 self._clients[os.getpid()] = self._http.Client(
                     headers=self._headers,
                     timeout=waits,
                     limits=limits,
-                    verify=_trusting_nobody() if here and self.address.lower().startswith("http:") else True,
-                    # Nothing on the way to this machine itself is a proxy's business.
+                    verify=_no_certificates() if here and self.address.lower().startswith("http:") else True,
+                    # No proxy for this machine itself.
                     trust_env=not here,
                 )
             return self._clients[os.getpid()]
 
     def _wait(self, attempt: int, asked: float | None) -> float:
-        # Drawn from the whole range, so that many callers refused together do not come back together.
+        # Random over the whole range, so that clients that were refused together do not retry together.
         drawn = drawn_between(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
         return drawn if asked is None else asked + drawn
 
-    # What went wrong
+    # Failures
 
     def _cut(self, error: Exception) -> _Failure:
         http = self._http
         said = self._without_key(str(error)) or type(error).__name__
         if isinstance(error, http.ConnectError | http.ConnectTimeout):
-            return _Failure(BackendUnavailable(f"no service can be reached at {self.address}: {said}"), passing=True)
+            return _Failure(BackendUnavailable(f"no service can be reached at {self.address}: {said}"), transient=True)
         if isinstance(error, http.TimeoutException):
-            waited = f"{self._patience.read_s:g} s; it may still be at it"
+            waited = f"{self._patience.read_s:g} s; it may still be working"
             return _Failure(BackendUnavailable(f"{self.address} did not answer within {waited}"))
         if isinstance(error, http.NetworkError | http.RemoteProtocolError):
-            return _Failure(BackendUnavailable(f"the line to {self.address} was cut: {said}"), passing=True)
+            return _Failure(BackendUnavailable(f"the connection to {self.address} broke: {said}"), transient=True)
         return _Failure(BackendError(f"{self.address} cannot be asked: {said}"))
 
     def _refused(self, response: httpx.Response) -> _Failure:
         status, after = response.status_code, _seconds(response.headers.get("retry-after"))
         if response.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE:
-            return _Failure(BackendError(self._foreign(response)), status in _PASSING, after)
+            return _Failure(BackendError(self._foreign(response)), status in _TRANSIENT, after)
         try:
             problem: Problem = decode(response.content, Problem)
         except InvalidInput:
             return _Failure(BackendError(self._foreign(response)))
         if problem.code == "no-such-address":
             return _Failure(ConfigurationError(self._nothing_there(response)))
-        # The service has tried a failed model again itself.
-        passing = (status in _PASSING and problem.code != "model") or problem.code == "in-progress"
-        return _Failure(error_of(problem), passing, after if after is not None else problem.retry_after)
+        # The service has retried a failed model itself.
+        transient = (status in _TRANSIENT and problem.code != "model") or problem.code == "in-progress"
+        return _Failure(error_of(problem), transient, after if after is not None else problem.retry_after)
 
     def _foreign(self, response: httpx.Response) -> str:
         kind = self._without_key(response.headers.get("content-type", "nothing"))
@@ -296,7 +295,7 @@ class Connection(Closing):
 
 @contextmanager
 def _content(body: Body) -> Generator[Any]:
-    """What is sent, from its beginning: a file is opened each time."""
+    """The body of an attempt: a file is opened each time."""
     with ExitStack() as held:
         if isinstance(body, Path):
             held.enter_context(named(body, "read"))
@@ -305,8 +304,8 @@ def _content(body: Body) -> Generator[Any]:
             yield body
 
 
-def _trusting_nobody() -> ssl.SSLContext:
-    """For a line without TLS: to load the certificates of the world would take longer than all else of opening it."""
+def _no_certificates() -> ssl.SSLContext:
+    """For a connection without TLS: loading certificates would take longer than connecting."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -317,7 +316,7 @@ def _close(clients: dict[int, httpx.Client]) -> None:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """What a Retry-After header asks for, when it asks in seconds, as the service does."""
+    """The seconds of a Retry-After header, or None for another form."""
     try:
         return None if retry_after is None else max(0.0, float(retry_after))
     except ValueError:
@@ -335,7 +334,7 @@ def _httpx() -> Any:
 
 _EXAMPLE = "such as 'http://127.0.0.1:7411'"
 _LONGEST_ADDRESS = 60_000
-"""An address may be this long: the HTTP library and most servers end a little above."""
+"""The longest address. Most servers refuse a little more."""
 
 _UNREADABLE = re.compile(r"[^!-~]")
 
@@ -343,8 +342,8 @@ _UNREADABLE = re.compile(r"[^!-~]")
 def check_address(url: object) -> str:
     """The address of a service without a slash at its end.
 
-    Raises ``ConfigurationError`` for what is no address of http or https, and for one that holds a password or a query:
-    it is not shown then, for it may be a key.
+    Raises ``ConfigurationError`` for another scheme, and for an address with a password or a query, which it does not
+    show: it may be a key.
     """
     text = str(url)
     try:
@@ -361,19 +360,19 @@ def check_address(url: object) -> str:
 
 
 def check_key(key: object) -> str:
-    """Return it when it may be a key. Raises ``ConfigurationError``, which does not show it."""
+    """The key, if it has the form of one. Raises ``ConfigurationError``, which does not show it."""
     if not isinstance(key, str) or not key:
         raise ConfigurationError(
             "a service needs a key: memwell.open(url, key='mw_…'), or MEMWELL_KEY; `memwell keys create` makes one"
         )
     if _UNREADABLE.search(key):
-        # It must not get as far as the HTTP library, whose error would show it.
+        # The error of the HTTP library would show it.
         raise ConfigurationError("a key is made of visible ASCII characters; is there a line break at its end?")
     return key
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is one of this very machine."""
+    """Whether an address is of this machine."""
     host = urlsplit(address).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -384,9 +383,8 @@ def is_loopback(address: str) -> bool:
 
 
 def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
-    """The address of a request: the path with its open segments filled in, and the query where the route takes one.
-
-    Raises ``InvalidInput`` for a segment that can be no id, and for more than an address can hold.
+    """The path and query of a request. Raises ``InvalidInput`` for a segment that is no id, and for a query that is too
+    long.
     """
     parts = [_segment(path[part[1:-1]]) if part.startswith("{") else part for part in route.parts]
     target = "/" + "/".join(parts)
@@ -395,7 +393,7 @@ def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
     query = "&".join(f"{name}={_quoted(value)}" for name, value in _pairs(asked))
     if len(query) > _LONGEST_ADDRESS:
         raise InvalidInput(
-            f"what is asked stands in an address, which holds {_LONGEST_ADDRESS:,} characters, not {len(query):,}; a "
+            f"the request goes into an address, which holds {_LONGEST_ADDRESS:,} characters, not {len(query):,}; a "
             "letter that is not ASCII takes three for each of its bytes"
         )
     return f"{target}?{query}" if query else target
@@ -403,7 +401,7 @@ def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
 
 def _segment(value: object) -> str:
     text = quote(check_id(value, "an id"), safe="")
-    # A lone dot is a step in a path to everybody on the way.
+    # Proxies resolve dot segments.
     return text.replace(".", "%2E") if text in (".", "..") else text
 
 
@@ -435,10 +433,7 @@ _ENDED = ("done", "failed")
 
 
 def finished(connection: Connection, job: Job, progress: Progress | None = None) -> Job:
-    """The job once it is done; ``progress`` is called with how far it is each time that changes.
-
-    Raises what the work raised, as the problem of the job tells it.
-    """
+    """Wait for a job; ``progress`` is called after each change. Raises the error of a job that failed."""
     wait, seen = _FIRST_S, (0, cast("int | None", None))
     while job.status not in _ENDED:
         connection.pause(wait)
@@ -453,7 +448,7 @@ def finished(connection: Connection, job: Job, progress: Progress | None = None)
 
 
 def result_of(job: Job, gives: type[T]) -> T:
-    """What came of a job. Raises ``BackendError`` when it is of another shape."""
+    """The result of a job. Raises ``BackendError`` when it is of another type."""
     try:
         return decode(encode(job.result), gives)
     except InvalidInput as error:
@@ -461,7 +456,7 @@ def result_of(job: Job, gives: type[T]) -> T:
 
 
 def number_of(job: Job, name: str) -> int:
-    """A number in a job's result, by its name; 0 when it is not there."""
+    """A number in a job's result; 0 when it is missing."""
     return int((job.result or {}).get(name, 0))
 
 
@@ -472,15 +467,14 @@ def _problem(job: Job) -> Problem:
         return Problem(type="", title=f"the job {job.action!r} failed", status=500, code="internal")
 
 
-# Methods of a memory behind a service, derived from the table of operations, and names that it refuses.
-
+# Methods derived from the table of operations, and names that are refused
 
 P = ParamSpec("P")
 C = TypeVar("C", bound=type)
 
 
 class Remote:
-    """A memory behind a service, or a room of it. ``fixed`` are the segments and fields that all its requests have."""
+    """The base of remote classes. ``fixed`` are the segments and fields of all its requests."""
 
     def __init__(self, connection: Connection, **fixed: Any) -> None:
         self._connection = connection
@@ -494,10 +488,10 @@ def called(
     reads: Callable[[Any], Any] | None = None,
     nothing: Mapping[str, Callable[[], Any]] | None = None,
 ) -> tuple[Callable[Concatenate[Any, P], T], Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]]:
-    """The method that asks the service for an operation, and its async twin, as the engine's method declares itself.
+    """The method that calls an operation, and its async twin, with the signature of the engine's method.
 
-    ``reads`` makes the method's result of the answer. ``nothing`` says which argument, when it is empty, needs no request,
-    and what is returned then.
+    ``reads`` converts the answer. ``nothing`` names arguments that need no request when they are empty, and the results
+    for that.
     """
     operation = OPERATIONS[name]
     signature = inspect.signature(operation.does)
@@ -522,8 +516,8 @@ def called(
     return call, asyncify(call)
 
 
-class Refused:
-    """A name that cannot be had over the wire. Reading it raises ``Unsupported``, which says why."""
+class RefusedName:
+    """A name that a remote memory does not have. Reading it raises ``Unsupported`` with the reason."""
 
     def __init__(self, name: str, why: str) -> None:
         self._name, self._why = name, why
@@ -531,16 +525,16 @@ class Refused:
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        raise Unsupported(f"{self._name!r} is not to be had of a memory behind a service: {self._why}")
+        raise Unsupported(f"{self._name!r} is not available for a memory behind a service: {self._why}")
 
 
 def refuses(why: str, *names: str) -> Callable[[C], C]:
-    """Let a class refuse some names of the engine's, and their async twins, for a reason."""
+    """A class decorator: refuse some names of the local class, and their async twins, for a reason."""
 
     def refusing(class_: C) -> C:
         for name in names:
-            setattr(class_, name, Refused(name, why))
-            setattr(class_, f"a{name}", Refused(f"a{name}", why))
+            setattr(class_, name, RefusedName(name, why))
+            setattr(class_, f"a{name}", RefusedName(f"a{name}", why))
         return class_
 
     return refusing

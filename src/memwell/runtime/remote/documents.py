@@ -1,7 +1,7 @@
-"""Documents and media behind a service: sent there, recalled with exact citations or by what they show, and asked.
+"""``RemoteKnowledge`` and ``RemoteMedia``: the documents and media behind a service.
 
-A file is known there by its name alone, and one in a folder by the names on the way to it, the folder's own first. Nothing
-is removed because a folder no longer has it: another machine may have a folder of the same name. The report tells of it.
+The service knows a file by its name, and one in a folder by its path from the folder's name on. A file that is gone from a
+folder is not removed there, since another machine may have a folder of the same name; the report warns of it.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
 
-_OWED = "a service counts the pending work of all of the memory: memory.pending(); flush() waits until it is done"
+_PENDING = "a service counts the pending work of the whole memory: memory.pending(); flush() waits for it"
 _MOST_MEDIA = 1000
 """How many media a service lists at most."""
 
 
-@refuses("it is the service's own; say so where the service is set up", "embedder", "chat")
-@refuses("the service drops what is removed from its caches itself", "uncache")
-@refuses("how documents are cut is chosen for all at the service; do it over the store itself", "chunking", "rechunk")
-@refuses("a service keeps the structure of a document to itself; text() gives its text", "parsed")
-@refuses(_OWED, "pending", "owed")
+@refuses("the service has its own; configure it there", "embedder", "chat")
+@refuses("the service clears its own caches", "uncache")
+@refuses("the service cuts all documents alike; call it where the store is", "chunking", "rechunk")
+@refuses("a service does not send the structure of a document; text() has its text", "parsed")
+@refuses(_PENDING, "pending", "owed")
 class RemoteKnowledge(Remote):
-    """The documents of the key's space. Every method has an async twin with an ``a`` in front."""
+    """The documents of the key's space, with the methods of ``Knowledge``."""
 
     def __init__(self, connection: Connection, space: Space) -> None:
         super().__init__(connection)
@@ -77,12 +77,12 @@ class RemoteKnowledge(Remote):
         allow_private: bool = False,
         progress: IngestProgress | None = None,
     ) -> Ingested:
-        """Send files and folders of this machine, have http(s) addresses fetched, and say what became of each.
+        """Upload files and folders of this machine, let the service fetch http(s) addresses, and report on each.
 
-        What is unchanged stays as it is, what has changed is replaced. A source that cannot be read is named in the report,
-        and the rest goes on. ``progress`` is called with how many are done and of how many. Nothing is removed, whatever
-        ``remove_missing`` says: the report tells of documents that a folder of the same name no longer has. Raises
-        ``InvalidInput`` for an argument that breaks a rule, ``Unsupported`` for ``allow_private`` with an address.
+        Changed documents are replaced. A source that cannot be read is in the report, and the rest goes on. ``progress`` is
+        called with the numbers of done and of all sources. Nothing is removed, whatever ``remove_missing`` says: the report
+        warns of documents that a folder no longer has. Raises ``InvalidInput``, and ``Unsupported`` for ``allow_private``
+        with an address.
         """
         if allow_private and any(is_url(source) for source in sources):
             raise Unsupported("a service fetches no page of a private network; save it and ingest the file")
@@ -97,7 +97,7 @@ class RemoteKnowledge(Remote):
         return run.run(sources)
 
     def remove(self, *ids: str) -> int:
-        """Remove documents for good, from the store's files too; how many there were. An id that is not there is fine."""
+        """Remove documents for good, from the store's files too; how many there were. Unknown ids are no error."""
         named = [check_id(id_, "a document's id") for id_ in ids]
         return sum(self._connection.call("remove_document", id=id_).done for id_ in named)
 
@@ -106,7 +106,7 @@ class RemoteKnowledge(Remote):
         return self.remove(*[document.id for document in self.documents()])
 
     def flush(self, progress: IngestProgress | None = None) -> None:
-        """Have the service make all pending vectors, those of memories too, and wait for it."""
+        """Wait until the service has made all pending vectors, those of memories too."""
         finished(self._connection, self._connection.call("settle"), progress)
 
     aingest = asyncify(ingest)
@@ -118,9 +118,9 @@ class RemoteKnowledge(Remote):
 
 
 class RemoteMedia(Remote):
-    """The media of the key's space. Every method has an async twin with an ``a`` in front.
+    """The media of the key's space, with the methods of ``MediaMemory``.
 
-    ``limits`` are those that are looked at here, before anything is sent; the service has its own.
+    ``limits`` are checked here before anything is sent; the service has its own.
     """
 
     def __init__(self, connection: Connection, memory: RemoteMemory, *, limits: MediaLimits | None = None) -> None:
@@ -143,12 +143,11 @@ class RemoteMedia(Remote):
         metadata: Mapping[str, Any] | None = None,
         time: datetime | None = None,
     ) -> MediaItem:
-        """Remember a picture, sound or film, and return when the service has it on disk with its thumbnail.
+        """Store an image, a recording or a video, and return when the service has it on disk with its thumbnail.
 
-        What is known of it stands in the address of the request, which holds 60,000 characters: some 6,000 vector numbers,
-        or as many letters of Chinese. Raises ``InvalidInput`` for more, for bytes that are not what their kind or name says
-        or are over the limits, and for other values that break a rule; ``FileError`` for a file that cannot be read;
-        nothing is stored then.
+        Its description goes into the address of the request, which holds 60,000 characters: some 6,000 numbers of a vector,
+        or as many Chinese characters. Raises ``InvalidInput`` for more, for bytes that do not match their kind or name or
+        are over the limits, and ``FileError`` for a file that cannot be read; nothing is stored then.
         """
         words, vector = check_features(features)
         feeling = None if sentiment is None else check_sentiment(sentiment, "")
@@ -194,8 +193,7 @@ class RemoteMedia(Remote):
     ) -> list[MediaItem]:
         """The media of the memory or of one session, oldest first.
 
-        Raises ``InvalidInput`` for a kind that is none, ``Unsupported`` when there are a thousand or more and no ``limit``
-        says how many are wanted.
+        Raises ``InvalidInput`` for an unknown kind, ``Unsupported`` without a ``limit`` when there are a thousand or more.
         """
         wanted, chosen = _MOST_MEDIA if limit is None else check_count(limit, "limit"), check_kinds(kinds)
         if not wanted or not chosen:
@@ -207,11 +205,11 @@ class RemoteMedia(Remote):
         return found
 
     def data(self, id_: str, /) -> bytes:
-        """The bytes of a medium as they were given. Raises ``NotFound`` as ``get``, and for one that is only described."""
+        """The bytes of a medium. Raises ``NotFound`` as ``get``, and for one that is only described."""
         return self._connection.fetch("medium_data", id=id_)
 
     def thumbnail(self, id_: str, /) -> bytes | None:
-        """A small picture of a medium as JPEG, or None when there is none. Raises ``NotFound`` as ``get``."""
+        """The thumbnail of a medium as JPEG, or None. Raises ``NotFound`` as ``get``."""
         try:
             return self._connection.fetch("medium_thumbnail", id=id_)
         except NotFound:
@@ -219,7 +217,7 @@ class RemoteMedia(Remote):
             return None
 
     def remove(self, *ids: str) -> int:
-        """Remove media for good as ``erase`` does, given one by one: nothing brings them back. Returns how many went."""
+        """Erase media, given one by one; how many there were."""
         return self.erase(ids).memories if ids else 0
 
     aadd = asyncify(add)
@@ -230,21 +228,21 @@ class RemoteMedia(Remote):
 
 
 def _numbers(vector: Iterable[float]) -> str:
-    # A store keeps half precision, so that no more digits count.
+    # A store keeps half precision.
     return f"[{','.join(f'{number:.6g}' for number in vector)}]"
 
 
-# Files, folders and pages
+# Uploads
 
 STEP = " › "
-"""What stands between the names on the way to a file: a service takes what is behind the last slash for the name."""
+"""The separator in the name of a file in a folder: a service takes the part after the last slash as the name."""
 
 _UNDER_WAY = 4
-"""How many files are read at the service while the next ones are sent."""
+"""How many uploads the service processes while the next are sent."""
 
 
-class Item(NamedTuple):
-    """Something to take in: what it is called here, what it is called there, and where its bytes lie."""
+class UploadItem(NamedTuple):
+    """A source to ingest: its name here, its name at the service, and its path."""
 
     source: str
     name: str
@@ -252,12 +250,12 @@ class Item(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    item: Item
+    item: UploadItem
     job: Job
 
 
 class Upload:
-    """One run over some sources."""
+    """One ingestion of several sources."""
 
     def __init__(
         self,
@@ -282,13 +280,13 @@ class Upload:
         self._chunks = 0
 
     def run(self, sources: Iterable[str | Path]) -> Ingested:
-        """Send the sources, and wait until each was taken in or refused."""
+        """Send the sources, and wait until each was ingested or refused."""
         began = time.monotonic()
         items = self._distinct(sources)
         waiting: deque[_Begun] = deque()
         done = 0
         for item in items:
-            self._tell(done, len(items))
+            self._report_progress(done, len(items))
             begun = self._tried(item, lambda item=item: _Begun(item, self._send(item)))
             if begun is None:
                 done += 1
@@ -300,11 +298,11 @@ class Upload:
         while waiting:
             self._finish(waiting.popleft())
             done += 1
-            self._tell(done, len(items))
-        self._tell(len(items), len(items))
+            self._report_progress(done, len(items))
+        self._report_progress(len(items), len(items))
         return self._report(time.monotonic() - began)
 
-    def _tell(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(done, total)
 
@@ -313,10 +311,10 @@ class Upload:
         refused, warnings = tuple(self._refused), tuple(self._warnings)
         return Ingested(**outcomes, refused=refused, warnings=warnings, chunks=self._chunks, seconds=seconds)
 
-    # What there is
+    # Finding the sources
 
-    def _distinct(self, sources: Iterable[str | Path]) -> list[Item]:
-        found: dict[str, Item] = {}
+    def _distinct(self, sources: Iterable[str | Path]) -> list[UploadItem]:
+        found: dict[str, UploadItem] = {}
         for item in self._listed(sources):
             before = found.setdefault(item.name, item)
             if before.source != item.source:
@@ -324,24 +322,24 @@ class Upload:
                 self._refused.append(RefusedSource(item.source, "broken", detail))
         return list(found.values())
 
-    def _listed(self, sources: Iterable[str | Path]) -> Iterator[Item]:
+    def _listed(self, sources: Iterable[str | Path]) -> Iterator[UploadItem]:
         for source in sources:
             if is_url(source):
                 address = str(source).partition("#")[0]
-                yield Item(address, address)
+                yield UploadItem(address, address)
                 continue
             path = Path(source).expanduser().resolve()
             if path.is_dir():
                 yield from self._folder(path)
             else:
-                yield Item(str(path), path.name, path)
+                yield UploadItem(str(path), path.name, path)
 
-    def _folder(self, folder: Path) -> Iterator[Item]:
+    def _folder(self, folder: Path) -> Iterator[UploadItem]:
         files = list(files_under(folder, patterns=self._patterns, on_error=self._unlisted))
         if not files:
             self._refused.append(RefusedSource(str(folder), "empty", f"no file to read in {folder}"))
         names = {STEP.join((folder.name, *file.relative_to(folder).parts)): file for file in files}
-        yield from (Item(str(file), name, file) for name, file in names.items())
+        yield from (UploadItem(str(file), name, file) for name, file in names.items())
         gone = [one for one in self._sources if one.startswith(folder.name + STEP) and one not in names]
         if gone and not self._patterns:
             self._warnings.append(
@@ -353,7 +351,7 @@ class Upload:
 
     # One source
 
-    def _send(self, item: Item) -> Job:
+    def _send(self, item: UploadItem) -> Job:
         if item.path is None:
             asked = FetchDocument(url=item.source, metadata=self._metadata)
             return self._connection.call("fetch_document", asked)
@@ -388,7 +386,7 @@ class Upload:
         self._warnings += done.warnings
         self._chunks += done.chunks
 
-    def _note_file(self, item: Item, document: Document) -> None:
+    def _note_file(self, item: UploadItem, document: Document) -> None:
         before = self._known.get(document.id)
         outcome = "added" if before is None else "unchanged" if before == document else "changed"
         self._outcomes[outcome].append(item.source)
@@ -396,8 +394,8 @@ class Upload:
             self._chunks += document.chunks
             self._warnings += [f"{item.source}: {warning}" for warning in document.warnings]
 
-    def _tried(self, item: Item, step: Callable[[], Any]) -> Any:
-        """What a step gives, or None when the source was refused: the rest goes on."""
+    def _tried(self, item: UploadItem, step: Callable[[], Any]) -> Any:
+        """The result of a step, or None when the source was refused."""
         try:
             return step()
         except UnreadableDocument as error:

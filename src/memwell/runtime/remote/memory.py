@@ -1,4 +1,4 @@
-"""A memory behind a service, with the methods of one in a file."""
+"""``RemoteMemory``: a memory behind a service, with the methods of an ``Engine``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from memwell._asyncify import Closing, asyncify, renamed
 from memwell.errors import AccessDenied, InvalidInput, NotGranted, Unsupported
-from memwell.filters import FilterLike, as_filter, as_mapping
+from memwell.filters import FilterLike
 from memwell.longterm.audit import Action, AuditReport, Rules
 from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
@@ -22,8 +22,8 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Connection,
-    Patience,
     Remote,
+    RetryPolicy,
     called,
     finished,
     number_of,
@@ -34,17 +34,19 @@ from memwell.runtime.remote.history import RemoteHistory
 from memwell.runtime.transfer import Imported, Progress
 from memwell.runtime.transfer.files import named, written
 from memwell.runtime.wire import running, table
+from memwell.runtime.wire.operations import filter_data
 from memwell.runtime.wire.running import Me
+from memwell.settings import load_settings
 from memwell.values import check_count, check_id, shown
 
 if TYPE_CHECKING:
     from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
 
-_OWN = "it is the service's own; say so where the service is set up"
-_STORE = "the store is the service's own; call the methods of the memory"
+_OWN = "the service has its own; configure it there"
+_STORE = "the store belongs to the service; call the methods of the memory"
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
-"""What is written to a file by the ending of its name."""
+"""The format of an export by the ending of its file."""
 
 _BLOCK = 500
 _MOST_RECEIPTS = 1000
@@ -54,21 +56,17 @@ _STEPS = 500
 _SECONDS_A_DAY = 86_400
 
 
-@refuses(_STORE, "backend", "indexer", "attend")
-@refuses(_OWN, "embedder", "chat", "reranker")
-@refuses("the weights are the service's own; recall takes others for one question", "weights")
-@refuses("the service goes by its own clock; recall takes a now for one question", "clock")
-@refuses("the service drops what it erases from its caches itself", "uncache")
-@refuses("another handle of the same memory is another memwell.open of the same address and key", "sharing")
+@refuses(_STORE, "backend", "attend")
+@refuses(_OWN, "embedder", "chat")
+@refuses("the service has its own clock; recall takes a now for one question", "clock")
 @refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
 @refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
-@refuses("the service does so before it erases; flush() does all pending work", "settle_journal")
 class RemoteMemory(Closing, Remote):
-    """The memory of a key's space behind a service. It is made by ``memwell.open("http://…", key="mw_…")``.
+    """The memory of a key's space behind a service. ``memwell.open("http://…", key="mw_…")`` returns one.
 
-    It has the methods of an ``Engine``, with the same parameters, results and errors, and an async twin of each with an
-    ``a`` in front. What cannot be had over the wire raises ``Unsupported``. Safe to use from several threads. Use it in a
-    ``with`` or ``async with`` block, or call ``close``.
+    It has the methods of an ``Engine``, with the same parameters, results and errors, and their async twins. Names that a
+    service does not offer raise ``Unsupported``. Safe to use from several threads. Use it in a ``with`` or ``async with``
+    block, or call ``close``.
     """
 
     def __init__(self, connection: Connection, *, space: SpaceLike | None = None) -> None:
@@ -78,14 +76,16 @@ class RemoteMemory(Closing, Remote):
             self.at(space)
 
     @classmethod
-    def connect(cls, url: str, *, key: str, space: SpaceLike | None = None, patience: Patience | None = None) -> Self:
-        """The memory of the key's space at the service at ``url``, which is asked at once whether it knows the key.
+    def connect(
+        cls, url: str, *, key: str | None = None, space: SpaceLike | None = None, patience: RetryPolicy | None = None
+    ) -> Self:
+        """Connect to the service at ``url`` and check the key, by default that of the settings.
 
-        Raises ``ConfigurationError`` for an address or a key that is none, ``MissingDependency`` without httpx,
-        ``BackendUnavailable`` when no service answers, ``AccessDenied`` when it does not know the key, ``Unsupported`` for
-        a ``space`` that is not the key's.
+        Raises ``ConfigurationError`` for an invalid address or key, ``MissingDependency`` without httpx,
+        ``BackendUnavailable`` when no service answers, ``AccessDenied`` for an unknown key, ``Unsupported`` for a ``space``
+        that is not the key's.
         """
-        connection = Connection(url, key=key, patience=patience)
+        connection = Connection(url, key=load_settings().key if key is None else key, patience=patience)
         try:
             return cls(connection, space=space)
         except BaseException:
@@ -97,13 +97,13 @@ class RemoteMemory(Closing, Remote):
             return self._connection.call("me")
         except AccessDenied as error:
             if error.code == "missing-scope":
-                # A key that may only write is a key all the same; it cannot be asked which space it opens.
+                # The key is valid, but may not read which space it opens.
                 return None
             raise
 
     @property
     def space(self) -> Space:
-        """The space of the key. Raises ``AccessDenied`` for a key that may not read, which cannot be asked."""
+        """The space of the key. Raises ``AccessDenied`` for a key that may not read."""
         me: Me = self._me or self._connection.call("me")
         return me.key.space
 
@@ -117,7 +117,7 @@ class RemoteMemory(Closing, Remote):
     # Rooms
 
     def thread(self, id_: str, /) -> RemoteHistory:
-        """A conversation of this space, made when the first message is added."""
+        """A conversation of this space; its first message creates it."""
         return RemoteHistory(self._connection, self.space, id_)
 
     @property
@@ -132,15 +132,15 @@ class RemoteMemory(Closing, Remote):
 
     @property
     def knowledge(self) -> RemoteKnowledge:
-        """The documents of this space: taken in, found with exact citations, and asked."""
-        # Who keeps no documents does not wait for what reads them.
+        """The documents of this space."""
+        # Slow to load, and only needed for documents.
         from memwell.runtime.remote.documents import RemoteKnowledge  # noqa: PLC0415
 
         return RemoteKnowledge(self._connection, self.space)
 
     @property
     def media(self) -> RemoteMedia:
-        """The images, recordings and videos of this space, kept safely and recalled by what they show or say."""
+        """The images, recordings and videos of this space."""
         from memwell.runtime.remote.documents import RemoteMedia  # noqa: PLC0415 - as for knowledge
 
         return RemoteMedia(self._connection, self)
@@ -148,7 +148,7 @@ class RemoteMemory(Closing, Remote):
     def shared(self, owner: SpaceLike) -> RemoteShared:
         """The memory of a space that was granted to this one. Raises ``NotGranted`` when it was not.
 
-        The service asks for the grant at every call, so that it is of no more use the moment the grant ends.
+        The service checks the grant at every call.
         """
         return RemoteShared(self._connection, as_space(owner), self.space)
 
@@ -178,7 +178,7 @@ class RemoteMemory(Closing, Remote):
         return _all_of(self.page, where, limit)
 
     def catch_up(self) -> None:
-        """Does nothing: the service makes all findable by its words before it answers any question."""
+        """Does nothing: the service indexes the words of all memories before it answers."""
 
     # Changing
 
@@ -201,7 +201,7 @@ class RemoteMemory(Closing, Remote):
             older_than_days=None if older is None else older.total_seconds() / _SECONDS_A_DAY,
             unused=policy.unused,
             kinds=policy.kinds,
-            where=_data(policy.where),
+            where=filter_data(policy.where),
             most=policy.most,
             dry_run=dry_run,
         )
@@ -218,26 +218,26 @@ class RemoteMemory(Closing, Remote):
         """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for a filter that says nothing."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
-        return self._connection.call("erase", table.Erase(where=_data(where)))
+        return self._connection.call("erase", table.Erase(where=filter_data(where)))
 
     def erase_all(self) -> Erased:
         """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
         return self._connection.call("erase", table.Erase(everything=True))
 
-    # Jobs, which are waited for
+    # Jobs: these methods wait for them
 
     def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Have the service do all pending work, and wait for it: words, facts and vectors, those of documents too.
+        """Wait until the service has done all pending work: words, facts and vectors, those of documents too.
 
         ``progress`` is called with how many memories or chunks are done, and of how many.
         """
         finished(self._connection, self._connection.call("settle"), progress)
 
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
-        """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to repair it.
+        """Audit the whole memory: junk, duplicates, contradictions, secrets and more, with a plan to repair it.
 
-        A service tells of a thousand problems at most, and without the texts of memories. Raises ``Unsupported`` for
-        ``rules``: it has its own.
+        A service lists a thousand problems at most, without the texts of memories. Raises ``Unsupported`` for ``rules``:
+        it has its own.
         """
         if rules is not None:
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
@@ -251,9 +251,9 @@ class RemoteMemory(Closing, Remote):
         return sum(self._connection.call("mend", operation.request({"actions": part})).done for part in parts)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
-        """Write the memory and the conversations of the key's space to a file here: ``.md`` or ``.jsonl``, by its ending.
+        """Write the memory and the conversations to a local file: ``.md`` or ``.jsonl``, by its ending.
 
-        Returns how many things were written. The file appears whole or not at all, in the place of one that is there.
+        Returns how many things were written. The file is written whole or not at all, and replaces an existing one.
         Raises ``FileError`` when it cannot be written, ``InvalidInput`` for an ending of another format.
         """
         _check_path(path)
@@ -276,10 +276,10 @@ class RemoteMemory(Closing, Remote):
         user: str | None = None,
         progress: Progress | None = None,
     ) -> Imported:
-        """Send a file to the service to be taken in: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's.
+        """Import a local file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's.
 
-        It is known by its content unless named. ``user`` takes what belongs to one user of mem0's. Doing it again changes
-        nothing. Raises ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
+        The format is detected unless given. ``user`` selects one user of mem0's. A second import changes nothing. Raises
+        ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
         """
         _check_path(path)
         source = Path(path)
@@ -296,15 +296,15 @@ class RemoteMemory(Closing, Remote):
     revoke, arevoke = called("revoke_grant", Engine.revoke, reads=bool)
 
     def grants(self) -> list[Grant]:
-        """Who may see this memory now, and who may add to it."""
+        """The grants of this memory."""
         return self._connection.call("grants").given
 
     def shared_with_me(self) -> list[Grant]:
-        """Whose memories this space may see now."""
+        """The grants of other memories to this space."""
         return self._connection.call("grants").received
 
     def close(self) -> None:
-        """Let go of the line to the service, which goes on by itself."""
+        """Close the connection. The service goes on."""
         self._connection.close()
 
     def __repr__(self) -> str:
@@ -333,18 +333,22 @@ class RemoteMemory(Closing, Remote):
     ashared = asyncify(shared)
 
 
+class _Inner(Remote):
+    """The base of what is stored in memwell's own space within the key's."""
+
+    def __init__(self, connection: Connection, space: Space) -> None:
+        super().__init__(connection)
+        self.space = inner_space(space)
+
+
 @refuses(
     "facts are read from what is remembered, and go when it is forgotten; call remember, forget or undo",
     "learn",
     "retract",
     "restore",
 )
-class RemoteFacts(Remote):
-    """The facts of the key's space. Every method has an async twin with an ``a`` in front."""
-
-    def __init__(self, connection: Connection, space: Space) -> None:
-        super().__init__(connection)
-        self.space = inner_space(space)
+class RemoteFacts(_Inner):
+    """The facts of the key's space."""
 
     about, aabout = called("facts_about", Facts.about)
     history, ahistory = called("facts_history", Facts.history)
@@ -355,12 +359,8 @@ class RemoteFacts(Remote):
 
 @refuses("context() writes the receipt of the prompt that it makes", "put")
 @refuses("erase() takes what it removes out of the receipts", "forget")
-class RemoteReceipts(Remote):
-    """The receipts of the key's space, the newest thousand of them."""
-
-    def __init__(self, connection: Connection, space: Space) -> None:
-        super().__init__(connection)
-        self.space = inner_space(space)
+class RemoteReceipts(_Inner):
+    """The newest thousand receipts of the key's space."""
 
     get, aget = called("receipt", Receipts.get)
 
@@ -377,10 +377,7 @@ class RemoteReceipts(Remote):
 
 
 class RemoteShared(Remote):
-    """The memory of another space. Made by ``RemoteMemory.shared``.
-
-    The service asks for the grant at every call and raises ``NotGranted`` when it is not there, or no longer.
-    """
+    """The memory of another space, from ``RemoteMemory.shared``. Every call raises ``NotGranted`` without a grant."""
 
     def __init__(self, connection: Connection, owner: Space, reader: Space) -> None:
         if owner == reader:
@@ -415,18 +412,13 @@ class RemoteShared(Remote):
 
 
 def _all_of(page: Callable[..., Page[Recalled]], where: FilterLike | None, limit: int | None) -> list[Recalled]:
-    """What the pages hold, oldest first, up to a limit."""
+    """The memories of all pages, oldest first, up to a limit."""
     wanted = None if limit is None else check_count(limit, "limit")
     if wanted == 0:
         return []
     block = _BLOCK if wanted is None else min(wanted, _BLOCK)
     pages = paged(lambda cursor: page(where=where, limit=block, cursor=cursor, newest_first=False))
     return list(islice(pages, wanted))
-
-
-def _data(where: FilterLike | None) -> dict[str, object] | None:
-    found = as_filter(where)
-    return None if found is None else as_mapping(found)
 
 
 def _of_one(progress: Callable[[int], None]) -> Callable[[int, int | None], None]:

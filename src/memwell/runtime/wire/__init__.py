@@ -1,4 +1,4 @@
-"""What goes over HTTP between the service and its clients: the table of operations, JSON, and errors.
+"""The protocol between the service and its clients: the table of operations, JSON, and errors.
 
-Both sides derive from ``table.OPERATIONS``, so that they cannot drift apart.
+Both sides derive from ``table.OPERATIONS``.
 """

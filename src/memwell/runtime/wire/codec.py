@@ -25,15 +25,15 @@ _NO_TIME = "Invalid RFC3339 encoded datetime"
 
 
 class NotJson(InvalidInput):
-    """What was sent is not JSON at all, not UTF-8, or nested too deeply to be read."""
+    """The data is not JSON, not UTF-8, or nested too deeply."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a request says. A field that is not known is refused: it is a mistake more often than not."""
+    """The base of requests. Unknown fields are refused."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer says. A client ignores fields it does not know, so that a newer service may say more."""
+class AnswerBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of answers. A client ignores unknown fields, so that a newer service may add some."""
 
 
 def encode(value: Any) -> bytes:
@@ -42,7 +42,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes, type_: type[T] | Any) -> T:
-    """The value that JSON says; a request may say a date where a time is expected, which is its midnight in UTC.
+    """Decode JSON. In a request a date may stand for a time: its midnight in UTC.
 
     Raises ``NotJson`` when it is not JSON or too deep, and ``InvalidInput`` when it is of another shape.
     """
@@ -60,7 +60,7 @@ def _decoded_as(data: bytes, type_: Any) -> Any:
     try:
         return _decoder(type_).decode(data)
     except msgspec.ValidationError as error:
-        # Read a second time only where that may help: times are rare, and dates among them rarer.
+        # Decode a second time only where a date may be the reason.
         if _NO_TIME not in str(error) or not times_of(type_):
             raise
         values = msgspec.json.decode(data)
@@ -68,7 +68,7 @@ def _decoded_as(data: bytes, type_: Any) -> Any:
 
 
 def convert(values: Mapping[str, Any], type_: type[T] | Any) -> T:
-    """The value that texts say, as in the query of an address, with dates as in ``decode``. Raises ``InvalidInput``."""
+    """Decode the texts of a query, with dates as in ``decode``. Raises ``InvalidInput``."""
     try:
         said = _with_midnights(dict(values), type_)
         _check_times(said, type_)
@@ -78,7 +78,7 @@ def convert(values: Mapping[str, Any], type_: type[T] | Any) -> T:
 
 
 def _with_midnights(values: dict[str, Any], type_: Any) -> dict[str, Any]:
-    """The values of a request with a time in the place of each date that stands for one."""
+    """The values of a request with dates replaced by times."""
     dates = {name for name in times_of(type_) if isinstance(said := values.get(name), str) and _DATE.fullmatch(said)}
     return {name: f"{said}T00:00:00Z" if name in dates else said for name, said in values.items()}
 
@@ -92,7 +92,7 @@ def _check_times(values: dict[str, Any], type_: Any) -> None:
 
 @cache
 def times_of(type_: Any) -> frozenset[str]:
-    """The fields of a request that are times; none of anything else."""
+    """The fields of a request that are times."""
     if not (isinstance(type_, type) and issubclass(type_, Request)):
         return frozenset()
     shape = shapes.type_info(type_)
@@ -112,7 +112,7 @@ def _in_words(error: Exception) -> str:
 
 
 def schema_of(type_: Any) -> dict[str, Any]:
-    """The JSON schema of the values that msgspec does not know by itself."""
+    """The JSON schema of types that msgspec does not know."""
     if type_ is Space:
         return {
             "type": "array",
@@ -135,7 +135,7 @@ def _decoded(type_: Any, value: Any) -> Any:
 
 
 def _encoded(value: Any) -> Any:
-    # Vectors are arrays of numbers of one kind or another.
+    # Numpy arrays.
     if hasattr(value, "tolist"):
         return cast("Vector", value.tolist())
     if isinstance(value, Mapping):
@@ -143,8 +143,7 @@ def _encoded(value: Any) -> Any:
     raise NotImplementedError(f"no JSON for {type(value).__name__}")
 
 
-# Errors over HTTP, in one table: the service writes problems by it, and the client reads them by it.
-
+# Errors over HTTP: one table for the service, which writes problems, and the client, which reads them
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -153,14 +152,14 @@ _SEGMENT = r"""(?:'[^'\\]*'|"[^"\\]*")"""
 _SPACE = re.compile(rf"Space\(({_SEGMENT}(?:, {_SEGMENT})*)\)")
 _UNSURE = re.compile(r"may (?:or may not|yet) be stored")
 _CALLS = {"erase_all()": "'everything'", "undo()": "undo"}
-"""How the library names a way out, and how the service has it."""
+"""Calls that messages of the library mention, and what they are in the service."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong with a request (RFC 9457). ``code`` is for programs, ``detail`` for people.
+    """An error answer (RFC 9457). ``code`` is for programs, ``detail`` for people.
 
-    ``request`` is the number under which the service's log has it; ``retry_after`` says after how many seconds to try
-    again; ``reason`` is why a document could not be read.
+    ``request`` is the request's id in the log of the service; ``retry_after`` is in seconds; ``reason`` is why a document
+    could not be read.
     """
 
     type: str
@@ -173,8 +172,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """One line of the table: the code, the status, a short title, and the error that it stands for."""
+class ProblemKind(msgspec.Struct, frozen=True):
+    """One row of the table: a code, its status, its title, and its error class."""
 
     code: str
     status: int
@@ -183,36 +182,36 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 KINDS = (
-    # The first line of the error's class or its nearest parent counts.
-    Kind("unreadable-document", 422, "The document cannot be read", errors.UnreadableDocument),
-    Kind("invalid-input", 422, "A value breaks a rule", errors.InvalidInput),
-    Kind("not-found", 404, "There is no such thing", errors.NotFound),
-    Kind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
-    Kind("bad-key", 401, "No valid key", errors.AccessDenied),
-    Kind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
-    Kind("foreign-origin", 403, "The request comes from elsewhere", errors.AccessDenied),
-    Kind("rate-limited", 429, "Too many requests", errors.Busy),
-    Kind("overloaded", 503, "Too much to do", errors.Busy),
-    Kind("stopping", 503, "The service is stopping", errors.Busy),
-    Kind("interrupted", 503, "The service ended before the work was done", errors.Busy),
-    Kind("loading", 503, "The models are being loaded", errors.Busy),
-    Kind("in-progress", 409, "The same request is still under way", errors.Busy),
-    Kind("conflict", 409, "Somebody got there first", errors.Conflict),
-    Kind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
-    Kind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
-    Kind("cancelled", 409, "Somebody cancelled it", errors.Conflict),
-    Kind("unsupported", 422, "This cannot be done here", errors.Unsupported),
-    Kind("file", 422, "The file cannot be used", errors.FileError),
-    Kind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
-    Kind("unavailable", 503, "The store cannot be reached", errors.BackendUnavailable),
-    Kind("store", 500, "The store failed", errors.BackendError),
-    Kind("model", 502, "The model failed", errors.ModelError),
-    Kind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
-    Kind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
-    Kind("internal", 500, "Something went wrong in the service", errors.MemwellError),
+    # For an error, the first row of its class or of its nearest parent applies.
+    ProblemKind("unreadable-document", 422, "The document cannot be read", errors.UnreadableDocument),
+    ProblemKind("invalid-input", 422, "A value breaks a rule", errors.InvalidInput),
+    ProblemKind("not-found", 404, "There is no such thing", errors.NotFound),
+    ProblemKind("not-granted", 403, "That memory is not shared with this key", errors.NotGranted),
+    ProblemKind("bad-key", 401, "No valid key", errors.AccessDenied),
+    ProblemKind("missing-scope", 403, "The key may not do this", errors.AccessDenied),
+    ProblemKind("foreign-origin", 403, "The request comes from another site", errors.AccessDenied),
+    ProblemKind("rate-limited", 429, "Too many requests", errors.Busy),
+    ProblemKind("overloaded", 503, "Too much to do", errors.Busy),
+    ProblemKind("stopping", 503, "The service is stopping", errors.Busy),
+    ProblemKind("interrupted", 503, "The service ended before the work was done", errors.Busy),
+    ProblemKind("loading", 503, "The models are being loaded", errors.Busy),
+    ProblemKind("in-progress", 409, "The same request is still under way", errors.Busy),
+    ProblemKind("conflict", 409, "Another change came first", errors.Conflict),
+    ProblemKind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
+    ProblemKind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
+    ProblemKind("cancelled", 409, "It was cancelled", errors.Conflict),
+    ProblemKind("unsupported", 422, "This cannot be done here", errors.Unsupported),
+    ProblemKind("file", 422, "The file cannot be used", errors.FileError),
+    ProblemKind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
+    ProblemKind("unavailable", 503, "The store cannot be reached", errors.BackendUnavailable),
+    ProblemKind("store", 500, "The store failed", errors.BackendError),
+    ProblemKind("model", 502, "The model failed", errors.ModelError),
+    ProblemKind("missing-dependency", 501, "A package is not installed", errors.MissingDependency),
+    ProblemKind("configuration", 500, "The service is not set up for this", errors.ConfigurationError),
+    ProblemKind("internal", 500, "Something went wrong in the service", errors.MemwellError),
 )
 
-# What has no error of its own: HTTP's.
+# Problems of HTTP, which have no error class
 HTTP_KINDS = {
     "no-such-address": (404, "There is no such address"),
     "method": (405, "This address is not asked that way"),
@@ -227,8 +226,8 @@ HTTP_KINDS = {
 _BY_CODE = {kind.code: kind for kind in KINDS}
 
 
-def kind_of(error: MemwellError) -> Kind:
-    """The line of the table for an error."""
+def kind_of(error: MemwellError) -> ProblemKind:
+    """The row of the table for an error."""
     code = getattr(error, "code", None)
     if isinstance(code, str) and code in _BY_CODE:
         return _BY_CODE[code]
@@ -240,7 +239,7 @@ def kind_of(error: MemwellError) -> Kind:
 
 
 def problem_of(error: MemwellError, *, request: str = "") -> Problem:
-    """The problem of an error. What the store or the set-up says of itself stays in the service's log."""
+    """The problem of an error. Details of the store and the configuration stay in the log of the service."""
     kind = kind_of(error)
     return Problem(
         type=_TYPES + kind.code,
@@ -254,8 +253,8 @@ def problem_of(error: MemwellError, *, request: str = "") -> Problem:
     )
 
 
-def _detail(error: MemwellError, kind: Kind, request: str) -> str:
-    """The sentence for the caller. It does not name the store."""
+def _detail(error: MemwellError, kind: ProblemKind, request: str) -> str:
+    """The detail for the caller. It does not name the store."""
     if kind.code == "unavailable":
         stored = "; what was written may or may not be stored" if _UNSURE.search(str(error)) else ""
         return f"the store cannot be reached or stays busy{stored}; try again"
@@ -267,7 +266,7 @@ def _detail(error: MemwellError, kind: Kind, request: str) -> str:
 
 
 def _plainly(text: str) -> str:
-    """A message of the library for those who do not speak Python."""
+    """A message of the library without Python notation."""
     for call, words in _CALLS.items():
         text = text.replace(call, words)
     return _SPACE.sub(lambda found: " / ".join(ast.literal_eval(f"({found[1]},)")), text)
@@ -288,7 +287,7 @@ def http_problem(code: str, detail: str = "", *, request: str = "", retry_after:
 
 
 def error_of(problem: Problem) -> MemwellError:
-    """The error that a problem tells of, for a client to raise."""
+    """The error that a client raises for a problem."""
     kind = _BY_CODE.get(problem.code)
     message = problem.detail or problem.title
     if kind is None:

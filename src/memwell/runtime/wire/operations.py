@@ -1,4 +1,4 @@
-"""What an operation of the service is, and how its request and its call are derived from a method of the engine.
+"""``Operation``: one operation of the service, derived from a method of the engine.
 
 A row of the table names a method such as ``Engine.recall``. Its parameters become the fields of the request, by ``SHAPES``:
 for each type of parameter the type on the wire, how a client writes a value and how the service reads it.
@@ -26,21 +26,22 @@ from memwell.messages import Message, Role, check_message, decode_message
 from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
 from memwell.runtime.context.assembly import Shares
 from memwell.runtime.context.choosing import Passage
-from memwell.runtime.wire.codec import Answer, Request, decode, encode
+from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai
 from memwell.values import as_utc, check_metadata, check_text, shown
 
 READ, WRITE, ERASE, ADMIN = "read", "write", "erase", "admin"
 ANY_KEY, ANYONE = "any", ""
-"""The scopes of what every key may do, and of what needs no key."""
+"""The scopes of operations for every key, and of those without a key."""
 
 JSON, BYTES, EVENTS, TEXT = "application/json", "application/octet-stream", "text/event-stream", "text/plain"
 
+_ACCEPTED = 202
 _ROLES = tuple(role.value for role in Role)
 _OWN_FIELDS = frozenset(Message.__struct_fields__)
 
 
-# Values that JSON has in another form
+# Conversions between parameters and JSON
 
 
 class WeightsGiven(Request, frozen=True):
@@ -52,17 +53,17 @@ class WeightsGiven(Request, frozen=True):
 
 
 def json_text(data: object) -> str:
-    """JSON as it stands in a query."""
+    """JSON as text, for a query."""
     return msgspec.json.encode(data).decode()
 
 
 def data_of(text: str) -> dict[str, Any]:
-    """The JSON object in a query. Raises ``InvalidInput`` when it is none."""
+    """A JSON object from a query. Raises ``InvalidInput`` when it is none."""
     return decode(text.encode(errors="surrogatepass"), dict[str, Any])
 
 
 def message_data(message: Message) -> dict[str, Any]:
-    """A message in memwell's own shape. Raises ``InvalidInput`` when it is none, or breaks a rule."""
+    """A message as plain data. Raises ``InvalidInput`` for an invalid one."""
     return msgspec.to_builtins(check_message(message))
 
 
@@ -71,7 +72,7 @@ def _messages_data(given: Iterable[Message]) -> tuple[dict[str, Any], ...]:
 
 
 def messages_of(given: Sequence[Mapping[str, Any]]) -> list[Message]:
-    """Messages in the shape of Chat Completions, or with ``parts`` in memwell's own. Raises ``InvalidInput``."""
+    """Messages from the shape of Chat Completions, or from memwell's own with ``parts``. Raises ``InvalidInput``."""
     if not any("parts" in one for one in given):
         return from_openai(given)
     return [_own(one) if "parts" in one else from_openai([one])[0] for one in given]
@@ -114,7 +115,8 @@ def _content_of(given: str | dict[str, Any] | list[str | dict[str, Any]]) -> Rem
     return [one if isinstance(one, str) else next(read) for one in given]
 
 
-def _filter_data(where: FilterLike) -> dict[str, Any] | None:
+def filter_data(where: FilterLike | None) -> dict[str, Any] | None:
+    """A filter as plain data."""
     found = as_filter(where)
     return None if found is None else as_mapping(found)
 
@@ -151,7 +153,7 @@ def _vector_data(vector: Vector) -> list[float]:
 
 def _number(value: float, name: str) -> float:
     if not is_number(value) or not math.isfinite(value):
-        # JSON has no word for it: it would arrive as nothing at all.
+        # JSON has no infinity and no NaN.
         raise InvalidInput(f"{name} must be a number, not {shown(value)}")
     return value
 
@@ -187,10 +189,9 @@ def _by(change: Callable[[Any], Any]) -> Sent:
 
 
 class Shape(NamedTuple):
-    """How one type of parameter goes over the wire. ``text`` says that it stands in a query as JSON.
+    """How a type of parameter is sent: its type in JSON, and the conversions of the client (``sent``) and the service.
 
-    ``sent`` writes what a caller gave, by the name of the parameter, and raises ``InvalidInput`` for what JSON could not
-    say; ``read`` reads it.
+    ``sent`` gets the value and the parameter's name, and raises ``InvalidInput``. With ``text`` a query has it as JSON.
     """
 
     wire: Any
@@ -208,7 +209,7 @@ SHAPES: dict[Any, Shape] = {
     float: Shape(float, _number),
     datetime: Shape(datetime, as_utc),
     Shares: Shape(Shares),
-    FilterLike: Shape(_Data, _by(_filter_data), text=True),
+    FilterLike: Shape(_Data, _by(filter_data), text=True),
     Mapping[str, Any]: Shape(_Data, check_metadata, text=True),
     str | Iterable[str]: Shape(list[str], _listed),
     Iterable[str]: Shape(list[str], _by(as_ids)),
@@ -223,13 +224,13 @@ SHAPES: dict[Any, Shape] = {
     list[Action]: Shape(list[Action]),
     str | Parsed: Shape(str, _by(_plain_text)),
 }
-"""By the type of a parameter; what may also be None is sent as null."""
+"""By the type of a parameter. None is sent as null."""
 
 
 # An operation
 
 
-class Argument(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of the engine's method that is a field of the request."""
 
     name: str
@@ -237,25 +238,25 @@ class Argument(NamedTuple):
     read: Read
 
 
-class Note(NamedTuple):
-    """What the audit log has of an operation: the ids of what it was done to, and numbers."""
+class AuditNote(NamedTuple):
+    """What the audit log has of an operation: the ids of its targets, and numbers."""
 
     targets: Sequence[str]
     detail: Mapping[str, str | int] = {}
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing the service can be asked: REST, its description, the client and MCP's tools are derived from it.
+    """One operation of the service. REST, OpenAPI, the client and the MCP tools are derived from it.
 
-    ``takes`` is the body of a POST, PUT or PATCH, and the query of a GET, a DELETE, and of an ``upload``, whose body is a
-    file. ``gives`` is the answer, and ``field`` the name of what the method returns in it; empty is the whole answer.
-    ``kind`` is what the figures count it as; ``logged`` whether the audit log notes it. ``atomic`` is whether it is quick
-    and changes the store alone, so that it can be one transaction with its receipt.
+    ``takes`` is the request: the body of a POST, PUT or PATCH, otherwise the query; an ``upload`` has a file as its body.
+    ``gives`` is the answer, and ``field`` its field with the method's result; empty when that is the whole answer. ``kind``
+    is its kind in the metrics, ``logged`` whether the audit log has it. ``atomic`` says that it is quick and changes only
+    the store, so that it can share a transaction with its stored answer.
 
-    ``does`` is the method of the engine, or of its room: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``. The
-    open segments of the path are its first arguments; the first one names the conversation where ``thread`` is the room.
-    ``notes`` says what the audit log is to have of a result: ids and numbers, or None when nothing was done. ``unsent`` are
-    parameters that a client refuses, with the reason.
+    ``does`` is the method of the engine, or of its ``room``: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``.
+    The open segments of the path are its first arguments; the first one is the conversation in the room ``thread``.
+    ``notes`` makes the note for the audit log, or None when nothing was done. ``unsent`` are parameters that a client
+    refuses, with the reason.
     """
 
     name: str
@@ -275,13 +276,13 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     atomic: bool = False
     does: Any = None
     room: str = ""
-    arguments: tuple[Argument, ...] = ()
-    notes: Callable[[Any, Any, Mapping[str, str]], Note | None] | None = None
+    arguments: tuple[Parameter, ...] = ()
+    notes: Callable[[Any, Any, Mapping[str, str]], AuditNote | None] | None = None
     unsent: dict[str, str] = {}
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The segments of the path; one in braces stands for any text."""
+        """The segments of the path; one in braces is open."""
         return tuple(self.path.strip("/").split("/"))
 
     @property
@@ -291,17 +292,23 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def takes_query(self) -> bool:
-        """Whether what it takes stands in the address."""
+        """Whether the request is in the query."""
         return self.upload or self.method in ("GET", "DELETE")
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether it changes something or starts a job, so that a repeated request needs an idempotency key."""
+        changes = self.scope != READ or self.status == _ACCEPTED
+        return self.method != "GET" and changes and self.media_type == JSON
+
     def run(self, memory: Any, path: Mapping[str, str], asked: Any, **instead: Any) -> Any:
-        """What the engine's method returns for a request; ``instead`` are arguments in the place of the request's."""
+        """Call the engine's method for a request; ``instead`` replaces arguments."""
         places = [place_of(value) if name == "index" else value for name, value in path.items()]
         named = {one.name: one.read(getattr(asked, one.name)) for one in self.arguments}
         return self.call(memory, *places, **{**named, **instead})
 
     def call(self, memory: Any, *places: Any, **arguments: Any) -> Any:
-        """What the engine's method returns for arguments; ``places`` are what stands in the open segments of the path."""
+        """Call the engine's method with arguments; ``places`` are the values of the open segments."""
         if self.room == "thread":
             memory, places = memory.thread(places[0]), places[1:]
         elif self.room:
@@ -309,14 +316,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(memory, self.does.__name__)(*places, **arguments)
 
     def answer(self, result: Any) -> Any:
-        """What the method returned, as the answer has it. A method that returns nothing has done one thing."""
+        """The answer for a result. ``done`` is 1 for a method that returns None."""
         if not self.field:
             return result
         made = (1 if result is None else int(result)) if self.field == "done" else result
         return self.gives(**{self.field: made})
 
     def request(self, given: Mapping[str, Any]) -> Any:
-        """The request for some arguments of the method. Raises ``InvalidInput`` for one that breaks its shape."""
+        """The request for arguments of the method. Raises ``InvalidInput`` for one of the wrong type."""
         for name, why in self.unsent.items():
             if given.get(name) is not None:
                 raise Unsupported(f"{name} cannot be sent to a service: {why}")
@@ -331,7 +338,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_of(given: str) -> int:
-    """A place of a message in an address. Raises ``InvalidInput`` for anything but a number in plain digits."""
+    """The index of a message in an address. Raises ``InvalidInput`` for anything but plain digits."""
     if not (given.isascii() and given.isdigit() and len(given) < 19):
         raise InvalidInput(f"a place is a whole number, not {shown(given)}")
     return int(given)
@@ -339,15 +346,15 @@ def place_of(given: str) -> int:
 
 def derived(
     does: Callable[..., Any], takes: tuple[str, str], *, skip: int, query: bool, fields: Mapping[str, Any]
-) -> tuple[Any, tuple[Argument, ...]]:
-    """The request for a method, by its name and a sentence about it, and the arguments in it.
+) -> tuple[Any, tuple[Parameter, ...]]:
+    """The request of a method, by its name and description, and its parameters.
 
-    The first ``skip`` parameters stand in the path. ``fields`` are further fields, or other types and defaults for those of
-    the method, as pairs; None leaves a parameter out.
+    The first ``skip`` parameters are in the path. ``fields`` are further fields, or other types and defaults, as pairs;
+    None leaves a parameter out.
     """
     hints = hints_of(does)
     found: dict[str, Any] = {}
-    arguments: list[Argument] = []
+    arguments: list[Parameter] = []
     for parameter in list(inspect.signature(does).parameters.values())[skip + 1 :]:
         name = parameter.name
         if fields.get(name, ...) is None:
@@ -360,12 +367,12 @@ def derived(
         )
         found[name] = fields.get(name, own)
         if query and shape.text:
-            arguments.append(Argument(name, _as_text(shape.sent), _unless_none(data_of)))
+            arguments.append(Parameter(name, _as_text(shape.sent), _unless_none(data_of)))
         else:
-            arguments.append(Argument(name, shape.sent, _unless_none(shape.read)))
+            arguments.append(Parameter(name, shape.sent, _unless_none(shape.read)))
     found |= {name: field for name, field in fields.items() if field is not None}
     listed = [(name, *field) for name, field in found.items()]
-    # A field that must be there may stand behind one that need not: all are named.
+    # Keyword-only, as a required field may follow an optional one.
     made = msgspec.defstruct(
         takes[0], listed, bases=(Request,), namespace={"__doc__": takes[1]}, module=__name__, frozen=True, kw_only=True
     )
@@ -373,7 +380,7 @@ def derived(
 
 
 def hints_of(method: Callable[..., Any]) -> dict[str, Any]:
-    """The types of a method. A name that its module imports for type checkers alone is one of those imported here."""
+    """The type hints of a method. Names imported under TYPE_CHECKING there are imported here."""
     return get_type_hints(method, {**globals(), **inspect.unwrap(method).__globals__})
 
 
@@ -386,7 +393,7 @@ def _shape_of(hint: Any, what: str) -> tuple[Shape, bool]:
     raise TypeError(f"no form on the wire is known for {what}: {hint}")
 
 
-def _sent(argument: Argument, value: Any) -> Any:
+def _sent(argument: Parameter, value: Any) -> Any:
     return None if value is None else argument.sent(value, argument.name)
 
 
@@ -399,16 +406,22 @@ def _unless_none(read: Read) -> Read:
 
 
 class Wrapped(NamedTuple):
-    """An answer with one field, which holds what the method returns."""
+    """An answer type, and its field with the method's result."""
 
     gives: Any
     field: str
 
 
 def wrapped(name: str, about: str, **field: Any) -> Wrapped:
-    """An answer of one field, given as its name and type."""
+    """An answer type with one field, given by its name and type."""
     ((key, type_),) = field.items()
     made = msgspec.defstruct(
-        name, [(key, type_)], bases=(Answer,), namespace={"__doc__": about}, module=__name__, frozen=True, kw_only=True
+        name,
+        [(key, type_)],
+        bases=(AnswerBody,),
+        namespace={"__doc__": about},
+        module=__name__,
+        frozen=True,
+        kw_only=True,
     )
     return Wrapped(made, key)

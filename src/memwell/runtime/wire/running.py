@@ -10,13 +10,13 @@ import msgspec
 from memwell.records import Space
 from memwell.runtime.grants import Grant
 from memwell.runtime.jobs import Job
-from memwell.runtime.wire.codec import Answer, Request
+from memwell.runtime.wire.codec import AnswerBody, Request
 
 Outcome = Literal["done", "refused"]
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key is for. It holds neither the secret nor its digest, so it may be shown and logged.
+    """An API key. It holds neither the secret nor its digest, so it may be shown and logged.
 
     ``rate`` is how many requests a minute it may make: None the default of the service, 0 any number. ``rotated`` is when
     it last got another secret. ``last_used`` is exact to a minute; ``check`` does not read it.
@@ -56,21 +56,21 @@ class ListKeys(Request, frozen=True):
     space: list[str] | None = None
 
 
-class KeyList(Answer, frozen=True):
+class KeyList(AnswerBody, frozen=True):
     """Keys."""
 
     keys: list[Key]
 
 
-class NewKey(Answer, frozen=True):
+class NewKey(AnswerBody, frozen=True):
     """A key with its token, which is shown this once."""
 
     key: Key
     token: str
 
 
-class Me(Answer, frozen=True):
-    """Who asks: the key, and what the service is."""
+class Me(AnswerBody, frozen=True):
+    """The caller's key, and the service."""
 
     key: Key
     version: str
@@ -80,7 +80,7 @@ class Me(Answer, frozen=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was done, or refused. ``key`` and ``space`` are None when no key was known.
+    """An entry of the audit log. ``key`` and ``space`` are None when the key is unknown.
 
     ``digest`` is the SHA-256 of the other fields as JSON in UTF-8: keys sorted, no blanks, and nothing escaped that need
     not be.
@@ -118,20 +118,20 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     head: str
 
 
-class GrantList(Answer, frozen=True):
+class GrantList(AnswerBody, frozen=True):
     """Who may see this memory, and whose memories this key may see."""
 
     given: list[Grant]
     received: list[Grant]
 
 
-class Done(Answer, frozen=True):
+class Done(AnswerBody, frozen=True):
     """Whether, or how often, something was done."""
 
     done: int
 
 
-class Jobs(Answer, frozen=True):
+class JobList(AnswerBody, frozen=True):
     """Jobs, newest first."""
 
     jobs: list[Job]
@@ -159,7 +159,7 @@ class AskFigures(Request, frozen=True):
     whole: bool = False
 
 
-class Health(Answer, frozen=True):
+class Health(AnswerBody, frozen=True):
     """Whether the service is up, and can do its work."""
 
     status: str
@@ -167,7 +167,7 @@ class Health(Answer, frozen=True):
     checks: dict[str, str] | None = None
 
 
-# The figures of a service as its overview shows them: of one space, or of the whole for who runs it.
+# Metrics for the overview: of one space, or of the whole service
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +187,7 @@ class OperationFigures(msgspec.Struct, frozen=True, kw_only=True):
     errors: int
     """Answers of 500 and above."""
     bytes: int
-    """What was received and sent, as far as it was told."""
+    """Bytes received and sent, as far as they are known."""
     latency: Latency
     recent: Latency
 
@@ -203,12 +203,12 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None
     """The share of requests that did not end in an error of the service; None when there was none."""
     uptime_s: float
-    """How long the process that tells this has been running."""
+    """How long this process has been running."""
     in_flight: int
-    """The requests this process is at now; 0 where the figures are those of one space."""
+    """The requests under way in this process; 0 in the metrics of a space."""
 
 
-class Stored(msgspec.Struct, frozen=True, kw_only=True):
+class StoredCounts(msgspec.Struct, frozen=True, kw_only=True):
     """What is stored. None is a count that the store cannot tell without reading everything."""
 
     conversations: int | None = None
@@ -219,7 +219,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int | None = None
     media: int | None = None
     counted: datetime
-    """When this was counted: some of it takes time, and is not counted anew for every question."""
+    """When this was counted: it takes time, and is not repeated for every request."""
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,12 +230,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     vectors: int = 0
     """Memories and chunks that cannot be found by their meaning yet."""
     spaces: int = 0
-    """How many spaces are owed something."""
+    """How many spaces have pending work."""
     jobs: int = 0
     """Exports, imports and the like that wait or are under way."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class FailedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that the service failed to answer. It holds nothing of what was asked."""
 
     time: datetime
@@ -244,8 +244,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     code: str
 
 
-class Active(msgspec.Struct, frozen=True, kw_only=True):
-    """Who was there. Up to 256 it is exact; of more it is an estimate with a standard error of 6 %."""
+class ActiveUsers(msgspec.Struct, frozen=True, kw_only=True):
+    """Active spaces and speakers. Exact up to 256; above that an estimate with a standard error of 6 %."""
 
     spaces_day: int = 0
     spaces_week: int = 0
@@ -255,7 +255,7 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quality(msgspec.Struct, frozen=True, kw_only=True):
-    """How well recall did when it was last measured with ``memwell bench recall --note-in``."""
+    """The quality of recall, as last measured with ``memwell bench recall --note-in``."""
 
     data: str
     ndcg10: float
@@ -275,7 +275,7 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
     """None when its price is not known."""
 
 
-class Costs(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCosts(msgspec.Struct, frozen=True, kw_only=True):
     """What models took in the calendar month, in UTC, of all processes together."""
 
     month: str
@@ -299,14 +299,14 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     recall_p50: float | None = None
     recall_p95: float | None = None
     memories: int | None = None
-    """How many there were, as last counted in the step or before; None before anybody counted."""
+    """How many there were, as last counted in the step or before; None before the first count."""
     conversations: int | None = None
     active: int = 0
     """Spaces, in figures of the whole; in those of a space its speakers, and at least 1 when it was used."""
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the overview shows. What is said of a span holds for all processes of the service together."""
+class ServiceFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The overview. Numbers of the span are those of all processes of the service."""
 
     now: datetime
     span: str
@@ -316,20 +316,20 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     step_s: int
     """How long a step of the trends is."""
     whole: bool
-    """Whether these are the figures of the whole service; otherwise they are of one space, and of no other."""
+    """Whether these are the metrics of the whole service; otherwise of one space."""
     complete: bool
-    """False when so many spaces were busy at once that requests of this one were counted in the whole only."""
+    """False when too many spaces were active at once, and requests of this one are only in the totals of the service."""
     availability: Availability
-    totals: Stored
+    totals: StoredCounts
     write: Latency
     recall: Latency
     queue: Queue
-    errors: list[Failure]
+    errors: list[FailedRequest]
     """The last ones, newest first, at most 20."""
-    active: Active
+    active: ActiveUsers
     quality: Quality | None
-    costs: Costs | None
-    """None where nobody keeps account, and in the figures of a space."""
+    costs: ModelCosts | None
+    """None where costs are not recorded, and in the metrics of a space."""
     operations: list[OperationFigures]
     """Of this process alone; empty in the figures of a space."""
     trends: list[Point]

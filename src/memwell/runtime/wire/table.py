@@ -1,8 +1,7 @@
-"""The one table of operations: what the service can be asked. REST, OpenAPI, the client and MCP's tools come from it.
+"""The table of operations, from which REST, OpenAPI, the client and the MCP tools are derived.
 
-A row has the operation's name, its method and address, the engine's method that does it, a sentence about it, and what
-cannot be seen from the method: the name of the request, further fields, and how the answer is called. A row without a
-method of the engine is done by a function of the service, ``memwell.service.rest``.
+A row has the operation's name, its address, the engine's method, a description, and what the method does not show: the name
+of the request, further fields, and the answer. A row without a method has a handler in ``memwell.service.rest``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from memwell.runtime.context.choosing import Receipt, Receipts
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant
 from memwell.runtime.wire import running
-from memwell.runtime.wire.codec import Answer, Request
+from memwell.runtime.wire.codec import AnswerBody, Request
 from memwell.runtime.wire.operations import (
     ADMIN,
     ANY_KEY,
@@ -41,7 +40,7 @@ from memwell.runtime.wire.operations import (
     READ,
     TEXT,
     WRITE,
-    Note,
+    AuditNote,
     Operation,
     Wrapped,
     derived,
@@ -49,12 +48,12 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
-from memwell.runtime.wire.running import Figures
+from memwell.runtime.wire.running import ServiceFigures
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round
 
-# Requests that are no method's arguments
+# Requests that are not derived from a method
 
 
 class AddMessages(Request, frozen=True):
@@ -67,21 +66,21 @@ class AddMessages(Request, frozen=True):
 
 
 class EditMessage(Request, frozen=True):
-    """What to put in a message's place: other words, or a whole message."""
+    """The replacement of a message: another text, or a whole message."""
 
     content: str | None = None
     message: dict[str, Any] | None = None
 
 
 class AnnotateThread(Request, frozen=True):
-    """What to note of a conversation; metadata replaces what was noted before."""
+    """Metadata of a conversation, which replaces the earlier metadata, and whether to end the round."""
 
     metadata: dict[str, Any] | None = None
     end_round: bool = False
 
 
 class ForgetBy(Request, frozen=True):
-    """A policy: memories that satisfy all that is given are forgotten; with ``dry_run`` it is only told which."""
+    """A policy: memories that satisfy all that is given are forgotten; with ``dry_run`` they are only listed."""
 
     importance_below: float | None = None
     older_than_days: float | None = None
@@ -108,7 +107,7 @@ class ListReceipts(Request, frozen=True):
 
 
 class UploadDocument(Request, frozen=True):
-    """What is known of a file whose bytes are the body. ``metadata`` is JSON. The same ``name`` again replaces it."""
+    """The description of a file whose bytes are the body. ``metadata`` is JSON. A file of the same ``name`` is replaced."""
 
     name: str
     title: str = ""
@@ -116,14 +115,14 @@ class UploadDocument(Request, frozen=True):
 
 
 class FetchDocument(Request, frozen=True):
-    """A page on the web to take in. Addresses of private networks are refused."""
+    """A web page to ingest. Addresses of private networks are refused."""
 
     url: str
     metadata: dict[str, Any] | None = None
 
 
 class AddMedium(Request, frozen=True):
-    """What is known of a picture, sound or film whose bytes are the body; without a body it is only described.
+    """The description of an image, recording or video whose bytes are the body; without a body it is only described.
 
     ``features`` are words; ``vector`` a list of numbers as JSON; ``metadata`` is JSON.
     """
@@ -144,31 +143,29 @@ class AddMedium(Request, frozen=True):
 # Answers
 
 
-class Added(Answer, frozen=True):
-    """The messages as they were stored, with their places."""
+class AddedMessages(AnswerBody, frozen=True):
+    """The stored messages, with their indexes."""
 
     messages: list[Message]
     remembered: Remembered | None = None
 
 
-class FoundMessage(Answer, frozen=True):
-    """A message that was found, and how well it fits."""
+class FoundMessage(AnswerBody, frozen=True):
+    """A message that was found, and its score."""
 
     message: Message
     score: float
 
 
-class Recollection(Answer, frozen=True):
+class Recollection(AnswerBody, frozen=True):
     """The memories that answer, best first, and for each the reasons in words."""
 
     hits: list[Recalled]
     why: list[str]
 
 
-class Prompt(Answer, frozen=True):
-    """A prompt: its messages, what it takes, and the receipt of what went in; ``openai`` has the messages as Chat
-    Completions takes them.
-    """
+class BuiltPrompt(AnswerBody, frozen=True):
+    """A prompt: its messages, its tokens, and its receipt; ``openai`` has the messages for Chat Completions."""
 
     messages: list[Message]
     tokens: int
@@ -177,14 +174,14 @@ class Prompt(Answer, frozen=True):
     openai: list[dict[str, Any]]
 
 
-class Subject(Answer, frozen=True):
+class KnownSubject(AnswerBody, frozen=True):
     """A name, and how many facts there are of it."""
 
     name: str
     facts: int
 
 
-class Passages(Answer, frozen=True):
+class FoundPassages(AnswerBody, frozen=True):
     """The passages that answer, best first, with the reasons and their places in words."""
 
     passages: list[Found]
@@ -192,7 +189,7 @@ class Passages(Answer, frozen=True):
     places: list[str]
 
 
-class Media(Answer, frozen=True):
+class MediaList(AnswerBody, frozen=True):
     """Media; those that were found best first, with the reasons in words."""
 
     media: list[MediaItem]
@@ -207,16 +204,16 @@ EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edg
 FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
 FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
 IDS = wrapped("Ids", "The ids of memories.", ids=list[str])
-MEDIA = Wrapped(Media, "media")
+MEDIA = Wrapped(MediaList, "media")
 MEMORIES = wrapped("Memories", "Memories.", memories=list[Recalled])
 MESSAGES = wrapped("Messages", "Messages in order.", messages=list[Message])
-NEARNESS = wrapped(
-    "Nearness", "How near memories are to a query in meaning, by their ids.", similarities=dict[str, float]
-)
+NEARNESS = wrapped("Nearness", "The similarity of memories to a query, by their ids.", similarities=dict[str, float])
 RECEIPTS = wrapped("ReceiptList", "Receipts, newest first.", receipts=list[Receipt])
 ROUNDS = wrapped("Rounds", "Rounds, oldest first.", rounds=list[Round])
 SUBJECTS = wrapped(
-    "Subjects", "Whom something is known of: names with how many facts, the most known first.", subjects=list[Subject]
+    "Subjects",
+    "Whom something is known of: names with how many facts, the most known first.",
+    subjects=list[KnownSubject],
 )
 TEXT_OF = wrapped("DocumentText", "The text of a document as it was read.", text=str)
 MESSAGE_VERSIONS = wrapped("MessageVersions", "What a message was before, oldest first.", versions=list[MessageVersion])
@@ -229,7 +226,7 @@ WORTH = wrapped("Worth", "What a memory has shown to be worth, from 0 to 1.", wo
 _ROOMS = {History: "thread", Facts: "facts", Receipts: "receipts", Knowledge: "knowledge", MediaMemory: "media"}
 _SHARED_REQUESTS: dict[str, Any] = {}
 OWNER: dict[str, Any] = {"owner": (list[str] | None, None)}
-"""For what may be asked of a memory that another space has shared."""
+"""For operations on a memory that another space has shared."""
 
 LANGUAGE: dict[str, Any] = {"language": (str, "en")}
 
@@ -247,7 +244,7 @@ def _row(
     of: type = Engine,
     **more: Any,
 ) -> Operation:
-    """A row. ``takes`` is the name of the request and a sentence about it, or the request itself."""
+    """A row. ``takes`` is the name and description of the request, or the request itself."""
     method, _, path = address.partition(" ")
     room = _ROOMS.get(of, "")
     if gives is ...:
@@ -261,7 +258,7 @@ def _row(
         request, arguments = derived(
             does, takes, skip=path.count("{") - (room == "thread"), query=query, fields=fields or {}
         )
-        # Two operations that take the same have one request.
+        # Operations may share a request.
         more |= {"takes": _SHARED_REQUESTS.setdefault(takes[0], request), "arguments": arguments}
     else:
         more["takes"] = takes
@@ -273,71 +270,71 @@ def _row(
 
 
 _ASKS: dict[str, Any] = {"scope": READ, "kind": "read"}
-"""A question that is too long for an address. It changes nothing."""
+"""A read with a body, as the question is too long for an address."""
 
 _RECALLS: dict[str, Any] = {"scope": READ, "kind": "recall"}
 _CHANGES: dict[str, Any] = {"atomic": True}
 _ERASES: dict[str, Any] = {"scope": ERASE}
 _JOB: dict[str, Any] = {"gives": running.Job, "status": 202}
-"""Work that takes a while: answered at once with a job, which says how far it is."""
+"""Long work: answered at once with a job."""
 
-# What the audit log has of a result
+# Notes for the audit log
 
-_LOGGED = 100
-"""How many ids one entry of the log names; of more it has the number."""
+MOST_LOGGED = 100
+"""How many ids one entry of the audit log names; of more it has the number."""
 
 
-def noted_ids(ids: Sequence[str]) -> Note | None:
+def noted_ids(ids: Sequence[str]) -> AuditNote | None:
     """A note about memories by their ids, if there are any."""
-    return Note(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
+    return AuditNote(ids[:MOST_LOGGED], {"memories": len(ids)}) if ids else None
 
 
-def _one(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([done.id])
+def _one(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([done.id])
 
 
-def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> Note | None:
+def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids(done)
 
 
-def _place(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([path["thread"]], {"place": place_of(path["index"])})
+def _place(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([path["thread"]], {"place": place_of(path["index"])})
 
 
-def _named(done: Any, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note(list(path.values())) if done else None
+def _named(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote(list(path.values())) if done else None
 
 
-def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note([path["thread"]], {"messages": count}) if count else None
+def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote([path["thread"]], {"messages": count}) if count else None
 
 
-def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> Note | None:
+def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return None if done.dry_run else noted_ids([merge.kept for merge in done.merges])
 
 
-def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> Note | None:
+def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids([kept.id, *asked.others])
 
 
-def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> Note | None:
+def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return noted_ids([one.id for one in made])
 
 
-def _document(added: Document, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([added.id], {"chunks": added.chunks})
+def _document(added: Document, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([added.id], {"chunks": added.chunks})
 
 
-def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
+def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
 
 
-def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> Note:
-    return Note([given.to.encoded()], {"write": int(given.write)})
+def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([given.to.encoded()], {"write": int(given.write)})
 
 
-def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> Note | None:
-    return Note([Space(*asked.to).encoded()]) if done else None
+def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
+    return AuditNote([Space(*asked.to).encoded()]) if done else None
 
 
 _CONVERSATIONS = (
@@ -350,35 +347,35 @@ _CONVERSATIONS = (
          of=History, takes=("ListMessages", "Which page of the messages.")),
     _row("add_messages", "POST /v1/threads/{thread}/messages", None,
          "Add messages, all or none; what of them is for memory is remembered after that, if it is asked for.",
-         takes=AddMessages, gives=Added, status=201, atomic=True),
+         takes=AddMessages, gives=AddedMessages, status=201, atomic=True),
     _row("message", "GET /v1/threads/{thread}/messages/{message}", History.get,
          "One message by its id. Raises ``NotFound``.", of=History),
     _row("message_at", "GET /v1/threads/{thread}/places/{index}", History.get,
-         "One message by its place. Raises ``NotFound``.", of=History),
+         "One message by its index. Raises ``NotFound``.", of=History),
     _row("edit_message", "PUT /v1/threads/{thread}/places/{index}", None,
-         "Put other words or another message in a place; what was there stays among its versions.",
+         "Replace a message or its text; the earlier version is kept.",
          takes=EditMessage, gives=Message, logged=True, **_CHANGES),
     _row("remove_message", "DELETE /v1/threads/{thread}/places/{index}", History.remove,
-         "Take a message out; it stays among its versions.", of=History, gives=DONE, notes=_place, **_CHANGES),
+         "Remove a message; the earlier version is kept.", of=History, gives=DONE, notes=_place, **_CHANGES),
     _row("restore_message", "POST /v1/threads/{thread}/places/{index}/restore", History.restore,
-         "Put back what a place held before its last change.", of=History, notes=_place, **_CHANGES),
+         "Take back the last change of a message.", of=History, notes=_place, **_CHANGES),
     _row("message_versions", "GET /v1/threads/{thread}/places/{index}/versions", History.versions,
-         "What a place held before.", of=History, gives=MESSAGE_VERSIONS),
+         "The earlier versions of a message.", of=History, gives=MESSAGE_VERSIONS),
     _row("search_thread", "POST /v1/threads/{thread}/search", History.search,
          "The messages that share a word with the query.", of=History,
          takes=("SearchThread", "What to look for in a conversation."), gives=FOUND_MESSAGES, **_RECALLS),
     _row("window", "POST /v1/threads/{thread}/window", History.window, "The last rounds that fit, for a model.",
-         of=History, takes=("Window", "What a model is to be given: at most so many tokens or rounds."),
+         of=History, takes=("Window", "The part of a conversation for a model: at most this many tokens or rounds."),
          gives=MESSAGES, **_ASKS),
     _row("rounds", "GET /v1/threads/{thread}/rounds", History.rounds, "The last rounds, oldest first.", of=History,
          takes=("ListRounds", "How many of the last rounds; all without a number."), gives=ROUNDS),
     _row("annotate_thread", "PATCH /v1/threads/{thread}", None,
-         "Note metadata in the place of what was noted, or close the round. A conversation that has not begun, begins.",
+         "Replace the metadata, or end the round. A conversation that does not exist is created.",
          takes=AnnotateThread, gives=ThreadInfo, logged=True, **_CHANGES),
-    _row("trim_thread", "POST /v1/threads/{thread}/trim", History.trim, "Drop the oldest rounds for good.", of=History,
-         takes=("TrimThread", "What to keep of a conversation: so many rounds, or what fits so many tokens."),
+    _row("trim_thread", "POST /v1/threads/{thread}/trim", History.trim, "Delete the oldest rounds for good.", of=History,
+         takes=("TrimThread", "What to keep of a conversation: a number of rounds, or what fits a number of tokens."),
          gives=COUNTED, notes=_trimmed, **_ERASES),
-    _row("delete_thread", "DELETE /v1/threads/{thread}", History.delete, "Drop a conversation for good.", of=History,
+    _row("delete_thread", "DELETE /v1/threads/{thread}", History.delete, "Delete a conversation for good.", of=History,
          gives=DONE, notes=_named, **_ERASES),
     _row("remember_thread", "POST /v1/threads/{thread}/remember", Engine.remember_thread,
          "Remember every message of a conversation that is not remembered yet.", gives=COUNTED, atomic=True),
@@ -391,7 +388,7 @@ _MEMORIES = (
                 "that was shared for writing.\n\n``time`` is when it was said, ``ttl`` after how many seconds it is to "
                 "vanish."), status=201, atomic=True),
     _row("memories", "GET /v1/memories", Engine.page,
-         "One page of the memories. What the owner of a shared one has forgotten is not told.", fields=OWNER,
+         "One page of the memories. Of a shared memory, forgotten ones are not listed.", fields=OWNER,
          takes=("ListMemories", "Which page of the memories; ``where`` is a filter as JSON, ``owner`` the space of a "
                 "memory that was shared.")),
     _row("memory", "GET /v1/memories/{id}", Engine.get, "One memory. Raises ``NotFound``.", fields=OWNER,
@@ -434,11 +431,12 @@ _MEMORIES = (
     _row("reflect", "POST /v1/reflect", Engine.reflect,
          "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
          takes=("Reflect", "How many insights to make, and of what."), notes=_made),
-    _row("owed", "GET /v1/owed", Engine.pending, "What is stored and still lacks its words or vectors, documents too."),
+    _row("owed", "GET /v1/owed", Engine.pending,
+         "Pending work: memories and documents that are not indexed yet, or without a vector."),
     _row("failures", "GET /v1/failures", Engine.failures,
          "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
-    _row("settle", "POST /v1/settle", None, "Do the work that is owed, as a job.", **_JOB),
-    _row("audit", "POST /v1/audit", None, "Look the whole memory over, as a job.", **_JOB, **_ASKS),
+    _row("settle", "POST /v1/settle", None, "Do all pending work, as a job.", **_JOB),
+    _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("mend", "POST /v1/mend", Engine.repair,
          "Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space.",
          takes=("Mend", "Steps of an audit's plan to carry out."), gives=DONE, logged=True),
@@ -448,9 +446,9 @@ _PROMPTS = (
     # It leaves a receipt, but changes nothing of what is known.
     _row("context", "POST /v1/context", Engine.context,
          "A prompt that asks a question, within a budget; with ``look_up`` the documents are searched for it too.",
-         fields={"look_up": (int, 0)}, gives=Prompt,
+         fields={"look_up": (int, 0)}, gives=BuiltPrompt,
          takes=("AskContext", "A question to put into a prompt of at most ``budget`` tokens.\n\n``documents`` are "
-                "passages to offer; with ``look_up`` so many are looked up in the documents as well."), **_RECALLS),
+                "passages to offer; ``look_up`` is how many to look up in the documents as well."), **_RECALLS),
     _row("receipts", "GET /v1/receipts", None,
          "The newest receipts, or those of the prompts that a memory went into.", takes=ListReceipts, gives=RECEIPTS),
     _row("receipt", "GET /v1/receipts/{id}", Receipts.get, "What went into one prompt. Raises ``NotFound``.",
@@ -473,24 +471,24 @@ _FACTS = (
          fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."), gives=EDGES),
     _row("profiles", "GET /v1/profiles", None,
          "Whom something is known of, the most known first.\n\nAt most 10,000 facts are read, in the order of their "
-         "subjects, and at most 1,000 subjects told.", gives=SUBJECTS),
+         "subjects, and at most 1,000 subjects listed.", gives=SUBJECTS),
     _row("profile", "GET /v1/profiles/{subject}", Engine.profile,
          "What is known of someone; nothing is known of a stranger. It reads all memories.",
-         takes=("ProfileOf", "In which language a profile is told: ``en`` or ``zh``.")),
+         takes=("ProfileOf", "The language of a profile: ``en`` or ``zh``.")),
 )  # fmt: skip
 
 _DOCUMENTS = (
     _row("documents", "GET /v1/documents", Knowledge.documents, "The documents, by their ids.", of=Knowledge,
          takes=("ListDocuments", "Which documents; ``where`` is a filter as JSON."), gives=DOCUMENTS),
     _row("add_document", "POST /v1/documents", Knowledge.add,
-         "Take a text in as a document, and return when its words can be found.", of=Knowledge,
-         takes=("AddDocument", "A text to take in as a document. One with the same ``id`` is replaced as a whole."),
+         "Add a text as a document, and return when it is found by its words.", of=Knowledge,
+         takes=("AddDocument", "A text to add as a document. One with the same ``id`` is replaced."),
          status=201, notes=_document),
     _row("upload_document", "POST /v1/documents/upload", None,
-         "Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is "
-         "one.", takes=UploadDocument, upload=True, logged=True, **_JOB),
+         "Read a file as a document, as a job. A file whose first bytes show that it is none is refused at once.",
+         takes=UploadDocument, upload=True, logged=True, **_JOB),
     _row("fetch_document", "POST /v1/documents/fetch", None,
-         "Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one.",
+         "Fetch a web page as a document, as a job. A private address is refused at once.",
          takes=FetchDocument, logged=True, **_JOB),
     _row("document_count", "GET /v1/documents/count", Knowledge.count, "How many documents and chunks there are.",
          of=Knowledge),
@@ -498,12 +496,12 @@ _DOCUMENTS = (
     _row("document_text", "GET /v1/documents/{id}/text", Knowledge.text,
          "The text of a document as it was read. Raises ``NotFound``.", of=Knowledge, gives=TEXT_OF),
     _row("remove_document", "DELETE /v1/documents/{id}", Knowledge.remove,
-         "Remove a document for good. One that is not there is fine.", of=Knowledge, gives=DONE, notes=_named, **_ERASES),
+         "Remove a document for good; an unknown one is no error.", of=Knowledge, gives=DONE, notes=_named, **_ERASES),
     _row("look_up", "POST /v1/documents/recall", Knowledge.recall,
          "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
          fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},
          takes=("LookUp", "A question to the documents. ``language`` is that of the reasons."),
-         gives=Wrapped(Passages, "passages"), **_RECALLS),
+         gives=Wrapped(FoundPassages, "passages"), **_RECALLS),
     _row("ask", "POST /v1/ask", Knowledge.answer,
          "What the documents say to a question, with the passages it rests on.", of=Knowledge,
          takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
@@ -533,11 +531,11 @@ _MEDIA = (
 )  # fmt: skip
 
 _SERVICE = (
-    _row("me", "GET /v1/me", None, "Who asks, and what the service is.", gives=running.Me, scope=ANY_KEY),
+    _row("me", "GET /v1/me", None, "The caller's key, and the service.", gives=running.Me, scope=ANY_KEY),
     _row("figures", "GET /v1/figures", None,
-         "The figures of the key's space; those of the whole service are for its operator.",
-         takes=running.AskFigures, gives=Figures),
-    _row("metrics", "GET /metrics", None, "The figures of the whole for Prometheus.", gives=None, scope=ADMIN,
+         "The metrics of the key's space; those of the whole service are for its operator.",
+         takes=running.AskFigures, gives=ServiceFigures),
+    _row("metrics", "GET /metrics", None, "The metrics of the whole service for Prometheus.", gives=None, scope=ADMIN,
          media_type=TEXT),
 )  # fmt: skip
 
@@ -546,19 +544,19 @@ _JOBS = (
          "Write the whole space to a file, as a job. Raises ``InvalidInput`` for an unknown format.",
          takes=running.Export, logged=True, **_JOB, **_ASKS),
     _row("import", "POST /v1/imports", None,
-         "Take in a file, as a job. Raises ``InvalidInput`` for a file of no known format, before there is a job.",
+         "Import a file, as a job. Raises ``InvalidInput`` at once for an unknown format.",
          takes=running.Import, upload=True, logged=True, **_JOB),
-    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.Jobs),
+    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.JobList),
     _row("job", "GET /v1/jobs/{id}", None, "One job. Raises ``NotFound``, for one of another space too.",
          gives=running.Job),
     _row("cancel_job", "DELETE /v1/jobs/{id}", None,
-         "End a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
+         "Cancel a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
          "``NotFound``.", gives=running.Job, logged=True),
     _row("job_events", "GET /v1/jobs/{id}/events", None,
-         "A job whenever it has changed, until it has ended. Raises ``NotFound``.", gives=running.Job,
+         "A job after each change, until it has ended. Raises ``NotFound``.", gives=running.Job,
          media_type=EVENTS),
     _row("job_file", "GET /v1/jobs/{id}/file", None,
-         "The file that a job has made. Raises ``NotFound`` when there is none, or no longer.", gives=None,
+         "The file that a job has made. Raises ``NotFound`` when there is none, or it expired.", gives=None,
          media_type=BYTES),
 )  # fmt: skip
 
@@ -576,20 +574,20 @@ _KEYS = (
     _row("keys", "GET /v1/keys", None, "All keys, or those of one space.", takes=running.ListKeys,
          gives=running.KeyList, scope=ADMIN),
     _row("create_key", "POST /v1/keys", None,
-         "Make a key for any space but memwell's own. Its token is told this once.", takes=running.CreateKey,
+         "Make a key for any space but memwell's own. Its token is shown this once.", takes=running.CreateKey,
          gives=running.NewKey, status=201, **_OPERATOR),
     _row("rotate_key", "POST /v1/keys/{id}/rotate", None,
-         "Give a key another secret, also the one that asks. Raises ``NotFound``.", takes=running.RotateKey,
+         "Rotate the secret of a key, also of the caller's. Raises ``NotFound``.", takes=running.RotateKey,
          gives=running.NewKey, **_OPERATOR),
     _row("revoke_key", "DELETE /v1/keys/{id}", None,
-         "End a key at once and for good, also the one that asks. Raises ``NotFound``.", gives=running.Key,
+         "Revoke a key at once and for good, also the caller's. Raises ``NotFound``.", gives=running.Key,
          **_OPERATOR),
 )  # fmt: skip
 
 _LOG = (
     _row("log", "GET /v1/log", None, "One page of the audit log, newest first.", takes=running.ListLog,
          gives=Page[running.LogEntry], scope=ADMIN),
-    _row("verify_log", "GET /v1/log/verify", None, "Whether the log is as it was written. It reads all of it.",
+    _row("verify_log", "GET /v1/log/verify", None, "Whether the log is unchanged. It reads all of it.",
          gives=running.Verified, scope=ADMIN),
 )  # fmt: skip
 

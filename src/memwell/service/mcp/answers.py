@@ -1,6 +1,6 @@
-"""What the tools answer with: data, and the same as a text for models.
+"""The results of the MCP tools: as data, and as text for models.
 
-A model is shown a memory as data between two sealed lines, never as anything it could take for an order.
+A model is shown a memory as data between two sealed lines, so that it cannot take it for an instruction.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from memwell.knowledge.documents import Found as FoundPassage
+from memwell.knowledge.documents import Found
 from memwell.language.quoting import clean, quoted
 from memwell.language.words import language_of
 from memwell.longterm.facts import Fact
@@ -19,7 +19,7 @@ from memwell.runtime.context import Receipt
 from memwell.runtime.context.choosing import framed
 
 MOST_CHARACTERS = 8_000
-"""Of one text in an answer; the resource of the memory has the whole."""
+"""The longest text in a result. The resource of the memory has all of it."""
 
 _HEADS: Final = {
     "en": (
@@ -34,34 +34,32 @@ _NOTHING: Final = {"en": "Nothing was found.", "zh": "什么也没有找到。"}
 
 
 def language_for(text: str, wanted: str | None = None) -> str:
-    """The language to speak in: the wanted one, else Chinese for a Chinese text, else English."""
+    """The language of a result: the wanted one, otherwise Chinese for a Chinese text and English for others."""
     return wanted or ("zh" if language_of(text) == "zh" else "en")
 
 
 def fenced(entries: Iterable[str], language: str) -> str:
-    """Entries between two sealed lines, or a word for there being none. Each is made by ``entry``, or has its bars."""
+    """Entries between two sealed lines, or a sentence when there are none."""
     body = "\n\n".join(entries)
     return framed(_HEADS[language], body) if body else _NOTHING[language]
 
 
 def entry(number: int, heading: Iterable[str], text: str, below: Iterable[str] = ()) -> str:
-    """One text behind bars, under a numbered line of what is known of it. No part of the lines can begin another."""
-    lines = [f"[{number}] {joined(heading)}", quoted(clean(text)), joined(below)]
+    """One quoted text under a numbered heading. No part of it can begin another entry."""
+    lines = [f"[{number}] {_joined(heading)}", quoted(clean(text)), _joined(below)]
     return "\n".join(line for line in lines if line)
 
 
-def joined(parts: Iterable[str]) -> str:
-    """Facts in one line."""
+def _joined(parts: Iterable[str]) -> str:
     return " · ".join(one_line(part) for part in parts if part)
 
 
 def one_line(text: str) -> str:
-    """A text in one line, with nothing unseen in it."""
+    """A text on one line, without invisible characters."""
     return " ".join(clean(text).split())
 
 
-def shortened(text: str) -> tuple[str, bool]:
-    """A text as it may be shown, and whether that is not all of it."""
+def _shortened(text: str) -> tuple[str, bool]:
     return clean(text[:MOST_CHARACTERS]), len(text) > MOST_CHARACTERS
 
 
@@ -76,13 +74,12 @@ class Proof(msgspec.Struct, frozen=True, omit_defaults=True):
     record: str = ""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory."""
+class MemoryItem(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory. ``cut`` says that the text is only the beginning; the resource of the memory has all of it."""
 
     id: str
     text: str
     cut: bool
-    """Whether the text is only the beginning; the resource of the memory has the whole."""
     time: str
     kind: str
     trust: str
@@ -93,63 +90,23 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[Proof]
 
 
-class Hit(Item, frozen=True, kw_only=True):
-    """A memory that was recalled. The shares of its signals add up to its score."""
+class RecalledItem(MemoryItem, frozen=True, kw_only=True):
+    """A recalled memory. The shares of its signals add up to its score."""
 
     score: float
     why: str
     signals: dict[str, float]
 
 
-class Stored(msgspec.Struct, frozen=True):
-    """What was stored."""
-
-    ids: list[str]
-
-
-class Found(msgspec.Struct, frozen=True):
-    """What was recalled, best first."""
-
-    hits: list[Hit]
-
-
-class Listed(msgspec.Struct, frozen=True):
-    """One page of memories."""
-
-    memories: list[Item]
-    next: str | None
-
-
-class Turn(msgspec.Struct, frozen=True):
+class PromptTurn(msgspec.Struct, frozen=True):
     """One message of a prompt."""
 
     role: str
     content: str
 
 
-class Prompt(msgspec.Struct, frozen=True):
-    """A prompt, and the receipt of what went into it."""
-
-    messages: list[Turn]
-    tokens: int
-    budget: int
-    receipt: Receipt
-
-
-class Hidden(msgspec.Struct, frozen=True):
-    """The memories that were forgotten by this call."""
-
-    forgotten: list[str]
-
-
-class Restored(msgspec.Struct, frozen=True):
-    """A memory after its last change was taken back."""
-
-    memory: Item
-
-
 class Statement(msgspec.Struct, frozen=True):
-    """A fact. Without ``valid_from`` or ``valid_to`` that end is open."""
+    """A fact. An end without a time is open; ``evidence`` holds the ids of the memories that say so."""
 
     subject: str
     relation: str
@@ -159,26 +116,10 @@ class Statement(msgspec.Struct, frozen=True):
     learned_at: str
     confidence: float
     evidence: list[str]
-    """The ids of the memories that say so."""
 
 
-class Statements(msgspec.Struct, frozen=True):
-    """Facts about one subject."""
-
-    facts: list[Statement]
-
-
-class Portrait(msgspec.Struct, frozen=True):
-    """What is known of someone, in words."""
-
-    subject: str
-    text: str
-    facts: int
-    memories: int
-
-
-class Passage(msgspec.Struct, frozen=True):
-    """A passage of a document. The document's text has it from ``start`` to ``end``."""
+class PassageItem(msgspec.Struct, frozen=True):
+    """A passage of a document, with its span in the document's text."""
 
     id: str
     text: str
@@ -192,24 +133,25 @@ class Passage(msgspec.Struct, frozen=True):
     page: int | None
 
 
-class Passages(msgspec.Struct, frozen=True):
-    """Passages that were found, best first."""
-
-    passages: list[Passage]
-
-
-class Reply(msgspec.Struct, frozen=True):
-    """An answer from documents. ``supported`` is false when they do not answer the question."""
-
-    answer: str
-    supported: bool
-    note: str
-    sources: list[Passage]
+def shape(name: str, **fields: Any) -> Any:
+    """The shape of a result, by its fields and their types."""
+    return msgspec.defstruct(name, list(fields.items()), frozen=True)
 
 
-def item(memory: Recalled) -> dict[str, Any]:
-    """The fields of an ``Item``."""
-    text, cut = shortened(memory.text)
+StoredIds = shape("StoredIds", ids=list[str])
+RecalledItems = shape("RecalledItems", hits=list[RecalledItem])
+MemoryPage = shape("MemoryPage", memories=list[MemoryItem], next=str | None)
+PromptWithReceipt = shape("PromptWithReceipt", messages=list[PromptTurn], tokens=int, budget=int, receipt=Receipt)
+ForgottenIds = shape("ForgottenIds", forgotten=list[str])
+UndoneMemory = shape("UndoneMemory", memory=MemoryItem)
+Statements = shape("Statements", facts=list[Statement])
+Portrait = shape("Portrait", subject=str, text=str, facts=int, memories=int)
+PassageItems = shape("PassageItems", passages=list[PassageItem])
+DocumentReply = shape("DocumentReply", answer=str, supported=bool, note=str, sources=list[PassageItem])
+
+
+def _item_fields(memory: Recalled) -> dict[str, Any]:
+    text, cut = _shortened(memory.text)
     return {
         "id": memory.id,
         "text": text,
@@ -225,15 +167,20 @@ def item(memory: Recalled) -> dict[str, Any]:
     }
 
 
-def hit(memory: Recalled, query: str, language: str) -> Hit:
-    """A recalled memory with its reasons."""
+def memory_item(memory: Recalled) -> MemoryItem:
+    """A memory as data."""
+    return MemoryItem(**_item_fields(memory))
+
+
+def recalled_item(memory: Recalled, query: str, language: str) -> RecalledItem:
+    """A recalled memory as data, with its reasons."""
     shares = {name: round(signal.share, 4) for name, signal in memory.signals.items() if round(signal.share, 4)}
     why = one_line(memory.why(query=query, language=language))
-    return Hit(**item(memory), score=round(memory.score, 4), why=why, signals=shares)
+    return RecalledItem(**_item_fields(memory), score=round(memory.score, 4), why=why, signals=shares)
 
 
 def statement(fact: Fact) -> Statement:
-    """A fact with the ids of what it rests on."""
+    """A fact as data."""
     return Statement(
         one_line(fact.subject),
         one_line(fact.relation),
@@ -246,27 +193,32 @@ def statement(fact: Fact) -> Statement:
     )
 
 
-def entries(memories: list[Item] | list[Hit], why: str = "") -> Iterator[str]:
-    """Memories as a model reads them, numbered; ``why`` is the word before the reasons of a hit."""
+def passage_item(found: Found, language: str) -> PassageItem:
+    """A passage as data, with its place in words."""
+    text, cut = _shortened(found.text)
+    place = found.citation
+    why, words = one_line(found.why(language=language)), one_line(place.in_words(language))
+    score = round(found.score, 4)
+    return PassageItem(found.id, text, cut, score, why, place.document, words, place.start, place.end, place.page)
+
+
+def memory_entries(memories: Iterable[MemoryItem], why: str = "") -> Iterator[str]:
+    """Memories as numbered entries; ``why`` is the word before the reasons of a recalled one."""
     for number, one in enumerate(memories, start=1):
         heading = (one.time[:10], one.speaker, one.trust, *(("UNTRUSTED",) if "injection" in one.flags else ()))
-        reasons = (f"{one.score:.2f}", f"{why}: {one.why}") if isinstance(one, Hit) else ()
+        reasons = (f"{one.score:.2f}", f"{why}: {one.why}") if isinstance(one, RecalledItem) else ()
         yield entry(number, heading, one.text, (f"id {one.id}", *reasons, "…" if one.cut else ""))
 
 
-def passage(found: FoundPassage, language: str) -> Passage:
-    """A passage with its place in its document."""
-    text, cut = shortened(found.text)
-    place = found.citation
-    why, words = one_line(found.why(language=language)), one_line(place.in_words(language))
-    return Passage(
-        found.id, text, cut, round(found.score, 4), why, place.document, words, place.start, place.end, place.page
-    )
+def statement_entries(facts: Iterable[Statement]) -> Iterator[str]:
+    """Facts as numbered entries."""
+    for number, one in enumerate(facts, start=1):
+        held = f"{(one.valid_from or '')[:10]}–{(one.valid_to or '')[:10]}"
+        known = (held if held != "–" else "", f"{one.confidence:.0%}", *(f"from {id_}" for id_ in one.evidence))
+        yield entry(number, known, f"{one.subject} {one.relation} {one.object}")
 
 
-def passage_entries(passages: list[Passage]) -> list[str]:
-    """Passages as a model reads them, numbered."""
-    return [
-        entry(number, (one.place,), one.text, (f"document {one.document}", f"{one.start}–{one.end}"))
-        for number, one in enumerate(passages, start=1)
-    ]
+def passage_entries(passages: Iterable[PassageItem]) -> Iterator[str]:
+    """Passages as numbered entries."""
+    for number, one in enumerate(passages, start=1):
+        yield entry(number, (one.place,), one.text, (f"document {one.document}", f"{one.start}–{one.end}"))

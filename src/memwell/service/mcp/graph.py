@@ -1,13 +1,12 @@
 """The knowledge graph of the MCP reference memory server, kept as memories, and its nine tools.
 
-Each observation and each relation is one memory, in the shape in which the server's own file is taken in, so that it is
-recalled, exported and undone. Deleting is forgetting. Reading asks the store for the memories of the graph alone, and by
-name for those of the named entities alone.
+Each observation and each relation is one memory, in the form that an import of the server's file makes, so it is recalled,
+exported and undone. Deleting is forgetting. Only the memories of the graph, or of the named entities, are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from threading import Lock
@@ -22,13 +21,15 @@ from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
 from memwell.runtime.transfer.products import KEY, Entity, Graph, Observed, Related, observed, part_of, related
-from memwell.service.mcp.tools import WRITE, Answer, Tool, argument, arguments, json_of
+from memwell.runtime.wire.operations import READ, WRITE
+from memwell.service.mcp.answers import shape
+from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of
 from memwell.values import shown
 
 _T = TypeVar("_T")
 
 MOST_PARTS = 20_000
-"""A larger graph is not read at once."""
+"""The largest graph that is read at once."""
 
 _NAMES_AT_ONCE = 100
 _RELATIONS_AT_ONCE = 30
@@ -45,7 +46,7 @@ class _Held(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What a deletion did: how much of the graph went, which names were not there, and which memories were forgotten."""
+    """The result of a deletion: how many parts were deleted, the names that were missing, and the forgotten ids."""
 
     number: int
     missing: list[str]
@@ -53,7 +54,7 @@ class Removed(NamedTuple):
 
 
 class KnowledgeGraph:
-    """The graph of one memory. Changes made in one process do not mix, and no part is kept twice."""
+    """The graph of one memory. Changes of one process run one by one, and no part is stored twice."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
@@ -84,7 +85,7 @@ class KnowledgeGraph:
     # Writing
 
     def create(self, entities: Sequence[Entity]) -> list[Entity]:
-        """Add entities and return those that were new, as they are kept. One whose name is taken is passed over."""
+        """Add entities and return those that were new, as stored. One whose name exists is skipped."""
         made: dict[str, Entity] = {}
         with self._alone():
             taken = self.open([one.name for one in entities]).entities
@@ -136,7 +137,7 @@ class KnowledgeGraph:
         return Removed(sum(name in there for name in names), [name for name in names if name not in there], ids)
 
     def retract(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> Removed:
-        """Forget observations. Their entities stay, though nothing more be known of them."""
+        """Forget observations. Their entities stay."""
         number, missing, ids = 0, list[str](), list[str]()
         with self._alone():
             for name, contents in deletions:
@@ -145,7 +146,7 @@ class KnowledgeGraph:
                     missing.append(name)
                     continue
                 kind = _graph(one.part for one in held).entities[name].kind
-                # Secrets were taken out when it was stored, so they are taken out of what it is compared with.
+                # Stored without secrets, so compared without them.
                 gone = _matching(held, [_said(observed(name, kind, clean(one))) for one in contents])
                 number += len({one.part for one in gone})
                 if len(gone) == len(held):
@@ -208,7 +209,7 @@ class KnowledgeGraph:
             raise
 
     def _put_one(self, arrival: Arrival) -> str | None:
-        """Remember one part, or bring it back when it was forgotten; None when it is there already."""
+        """Remember one part, or restore it when it was forgotten; its id, or None when it exists."""
         for number in count():
             id_ = arrival.id if number == 0 else derived_id("mcp", arrival.id, number)
             try:
@@ -216,7 +217,7 @@ class KnowledgeGraph:
             except Conflict:
                 is_active, text = self._state(id_)
                 if text != arrival.text:
-                    # It says something else since it was updated, and that must not be lost.
+                    # It was updated since, and must not be lost.
                     continue
                 return None if is_active else self._memory.undo(id_).id
             if done.rejected:
@@ -225,7 +226,7 @@ class KnowledgeGraph:
         raise AssertionError("unreachable")
 
     def _state(self, id_: str) -> tuple[bool, str]:
-        """Whether a memory may be recalled, and its text; that which ``undo`` would bring back when it may not."""
+        """Whether a memory is active, and its text; of a forgotten one, the text that ``undo`` would restore."""
         try:
             return True, self._memory.get(id_).text
         except NotFound:
@@ -238,7 +239,7 @@ class KnowledgeGraph:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Keeps other threads of this process from changing the graph: it is read first, and written by what was read."""
+        """A lock against other threads of this process, held from reading to writing."""
         with _LOCKS[id(self._memory) // 64 % len(_LOCKS)]:
             yield
 
@@ -276,14 +277,14 @@ def _said(arrival: Arrival) -> str:
 
 
 def _cleaned(part: Observed | Related) -> Observed | Related:
-    """A part as a model may read it. What was taken in from a file may hold what cannot be seen."""
+    """A part without invisible characters, which an import may bring."""
     if isinstance(part, Related) or part.observation is None:
         return part
     return Observed(part.name, part.kind, clean(part.observation))
 
 
 def _matching(held: Iterable[_Held], contents: Iterable[str]) -> list[_Held]:
-    """Those that say any of these."""
+    """The observations with one of these contents."""
     wanted = set(contents)
     return [one for one in held if isinstance(one.part, Observed) and one.part.observation in wanted]
 
@@ -358,22 +359,18 @@ class Deletion(msgspec.Struct, frozen=True, rename="camel"):
     observations: _Observations
 
 
-class Added(msgspec.Struct, frozen=True, rename="camel"):
+class AddedObservations(msgspec.Struct, frozen=True, rename="camel"):
     """The observations of one entity that were new."""
 
     entity_name: str
     added_observations: list[str]
 
 
-def _answer(name: str, **fields: Any) -> Any:
-    return msgspec.defstruct(name, list(fields.items()), frozen=True)
-
-
-Entities = _answer("Entities", entities=list[GraphEntity])
-Relations = _answer("Relations", relations=list[GraphRelation])
-Results = _answer("Results", results=list[Added])
-Outcome = _answer("Outcome", success=bool, message=str)
-Nodes = _answer("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
+Entities = shape("Entities", entities=list[GraphEntity])
+Relations = shape("Relations", relations=list[GraphRelation])
+Results = shape("Results", results=list[AddedObservations])
+Outcome = shape("Outcome", success=bool, message=str)
+Nodes = shape("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
 
 
 def _many(type_: Any, **more: Any) -> tuple[Any]:
@@ -381,66 +378,54 @@ def _many(type_: Any, **more: Any) -> tuple[Any]:
 
 
 _NAMES = _many(_Name, description="The names of the entities.")
-_RELATIONS = arguments(relations=_many(GraphRelation))
+_RELATIONS = _many(GraphRelation)
 
 
-def _create_entities(memory: Engine, given: Any) -> Answer:
+def _create_entities(memory: Engine, given: Any) -> ToolAnswer:
     wanted = [Entity(one.name, one.entity_type, dict.fromkeys(one.observations)) for one in given.entities]
     made = [_entity(one) for one in KnowledgeGraph(memory).create(wanted)]
-    return Answer(json_of(made), Entities(made))
+    return ToolAnswer(json_of(made), Entities(made))
 
 
-def _create_relations(memory: Engine, given: Any) -> Answer:
+def _create_relations(memory: Engine, given: Any) -> ToolAnswer:
     made = [_relation(one) for one in KnowledgeGraph(memory).relate(_related(given))]
-    return Answer(json_of(made), Relations(made))
+    return ToolAnswer(json_of(made), Relations(made))
 
 
-def _add_observations(memory: Engine, given: Any) -> Answer:
+def _add_observations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).observe([(one.entity_name, one.contents) for one in given.observations])
-    added = [Added(name, contents) for name, contents in done]
-    return Answer(json_of(added), Results(added))
+    added = [AddedObservations(name, contents) for name, contents in done]
+    return ToolAnswer(json_of(added), Results(added))
 
 
-def _delete_entities(memory: Engine, given: Any) -> Answer:
+def _delete_entities(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).delete(given.entityNames)
     missing = f" Not found: {', '.join(done.missing)}"
     return _outcome(done, "Entities", len(given.entityNames), missing)
 
 
-def _delete_observations(memory: Engine, given: Any) -> Answer:
+def _delete_observations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).retract([(one.entity_name, one.observations) for one in given.deletions])
     missing = f" Entities not found: {', '.join(done.missing)}" if done.missing else ""
     return _outcome(done, "Observations", sum(len(one.observations) for one in given.deletions), missing)
 
 
-def _delete_relations(memory: Engine, given: Any) -> Answer:
+def _delete_relations(memory: Engine, given: Any) -> ToolAnswer:
     done = KnowledgeGraph(memory).part(_related(given))
     return _outcome(done, "Relations", len(given.relations), " The rest matched nothing.")
 
 
-def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> Answer:
+def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> ToolAnswer:
     whole = f"{what} deleted successfully"
     message = whole if done.number == wanted else f"Deleted {done.number} of {wanted} {what.lower()}.{otherwise}"
     # The results are the reference server's; the ids that undo takes are notes.
     notes = {"memwell/forgotten": done.ids} if done.ids else {}
-    return Answer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
+    return ToolAnswer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
 
 
-def _read_graph(memory: Engine, given: Any) -> Answer:
-    return _nodes(KnowledgeGraph(memory).read())
-
-
-def _search_nodes(memory: Engine, given: Any) -> Answer:
-    return _nodes(KnowledgeGraph(memory).search(given.query))
-
-
-def _open_nodes(memory: Engine, given: Any) -> Answer:
-    return _nodes(KnowledgeGraph(memory).open(given.names))
-
-
-def _nodes(graph: Graph) -> Answer:
+def _nodes(graph: Graph) -> ToolAnswer:
     nodes = Nodes([_entity(one) for one in graph.entities.values()], [_relation(one) for one in graph.relations])
-    return Answer(json_of(nodes), nodes)
+    return ToolAnswer(json_of(nodes), nodes)
 
 
 def _entity(one: Entity) -> GraphEntity:
@@ -455,110 +440,87 @@ def _related(given: Any) -> list[Related]:
     return [Related(one.from_, one.to, one.relation_type) for one in given.relations]
 
 
+def _tool(
+    name: str, does: Callable[[Engine, Any], ToolAnswer], gives: Any, about: str, **takes: tuple[Any, ...]
+) -> McpTool:
+    return McpTool(
+        name=name,
+        description=about,
+        takes=arguments(**takes),
+        gives=gives,
+        does=does,
+        scope=READ if gives is Nodes else WRITE,
+        group="graph",
+        destructive=gives is Outcome,
+    )
+
+
 GRAPH_TOOLS = (
-    Tool(
-        name="create_entities",
-        title="Create entities",
-        description=(
-            "Add entities with observations to the knowledge graph. One whose name exists is passed over: use "
-            f"add_observations for it. At most {MOST_ITEMS:,} each call."
-        ),
-        takes=arguments(entities=_many(GraphEntity)),
-        gives=Entities,
-        does=_create_entities,
-        scope=WRITE,
-        group="graph",
+    _tool(
+        "create_entities",
+        _create_entities,
+        Entities,
+        "Add entities with observations to the knowledge graph. One whose name exists is passed over: use "
+        f"add_observations for it. At most {MOST_ITEMS:,} each call.",
+        entities=_many(GraphEntity),
     ),
-    Tool(
-        name="create_relations",
-        title="Create relations",
-        description=(
-            "Add relations between entities that exist, in the active voice, such as works_at. One that exists is passed "
-            "over; an unknown entity is an error."
-        ),
-        takes=_RELATIONS,
-        gives=Relations,
-        does=_create_relations,
-        scope=WRITE,
-        group="graph",
+    _tool(
+        "create_relations",
+        _create_relations,
+        Relations,
+        "Add relations between entities that exist, in the active voice, such as works_at. One that exists is passed over; "
+        "an unknown entity is an error.",
+        relations=_RELATIONS,
     ),
-    Tool(
-        name="add_observations",
-        title="Add observations",
-        description="Add facts to entities that exist; only new ones are added. An unknown entity is an error.",
-        takes=arguments(observations=_many(Contents)),
-        gives=Results,
-        does=_add_observations,
-        scope=WRITE,
-        group="graph",
+    _tool(
+        "add_observations",
+        _add_observations,
+        Results,
+        "Add facts to entities that exist; only new ones are added. An unknown entity is an error.",
+        observations=_many(Contents),
     ),
-    Tool(
-        name="delete_entities",
-        title="Delete entities",
-        description=(
-            "Remove entities with their observations and relations. They are forgotten, not erased: list_memories with "
-            "`forgotten` shows them, undo brings each back."
-        ),
-        takes=arguments(entityNames=_NAMES),
-        gives=Outcome,
-        does=_delete_entities,
-        scope=WRITE,
-        group="graph",
-        destructive=True,
+    _tool(
+        "delete_entities",
+        _delete_entities,
+        Outcome,
+        "Remove entities with their observations and relations. They are forgotten, not erased: list_memories with "
+        "`forgotten` shows them, undo brings each back.",
+        entityNames=_NAMES,
     ),
-    Tool(
-        name="delete_observations",
-        title="Delete observations",
-        description="Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
-        takes=arguments(deletions=_many(Deletion)),
-        gives=Outcome,
-        does=_delete_observations,
-        scope=WRITE,
-        group="graph",
-        destructive=True,
+    _tool(
+        "delete_observations",
+        _delete_observations,
+        Outcome,
+        "Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
+        deletions=_many(Deletion),
     ),
-    Tool(
-        name="delete_relations",
-        title="Delete relations",
-        description="Remove relations. Each is forgotten, and undo brings it back.",
-        takes=_RELATIONS,
-        gives=Outcome,
-        does=_delete_relations,
-        scope=WRITE,
-        group="graph",
-        destructive=True,
+    _tool(
+        "delete_relations",
+        _delete_relations,
+        Outcome,
+        "Remove relations. Each is forgotten, and undo brings it back.",
+        relations=_RELATIONS,
     ),
-    Tool(
-        name="read_graph",
-        title="Read graph",
-        description=(
-            "Read the whole knowledge graph. Use search_nodes or open_nodes when it may be large: above "
-            f"{MOST_PARTS:,} observations and relations it is refused."
-        ),
-        takes=arguments(),
-        gives=Nodes,
-        does=_read_graph,
-        group="graph",
+    _tool(
+        "read_graph",
+        lambda memory, given: _nodes(KnowledgeGraph(memory).read()),
+        Nodes,
+        "Read the whole knowledge graph. Use search_nodes or open_nodes when it may be large: above "
+        f"{MOST_PARTS:,} observations and relations it is refused.",
     ),
-    Tool(
-        name="search_nodes",
-        title="Search nodes",
-        description=(
-            "Find entities by a part of their name, type or observations, in capitals or not, with the relations that "
-            "touch them. It compares letters; to find by meaning, use recall."
-        ),
-        takes=arguments(query=argument("Part of a name, a type or an observation.", str, max_length=MOST_QUERY)),
-        gives=Nodes,
-        does=_search_nodes,
-        group="graph",
+    _tool(
+        "search_nodes",
+        lambda memory, given: _nodes(KnowledgeGraph(memory).search(given.query)),
+        Nodes,
+        "Find entities by a part of their name, type or observations, in capitals or not, with the relations that touch "
+        "them. It compares letters; to find by meaning, use recall.",
+        query=argument("Part of a name, a type or an observation.", str, max_length=MOST_QUERY),
     ),
-    Tool(
-        name="open_nodes",
-        title="Open nodes",
-        description="Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",
-        takes=arguments(names=_NAMES),
-        gives=Nodes,
-        does=_open_nodes,
-        group="graph",
+    _tool(
+        "open_nodes",
+        lambda memory, given: _nodes(KnowledgeGraph(memory).open(given.names)),
+        Nodes,
+        "Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",
+        names=_NAMES,
     ),
 )

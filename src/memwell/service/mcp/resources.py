@@ -1,23 +1,25 @@
-"""MCP's resources and prompts over a memory."""
+"""The MCP resources and prompts of a memory."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import mcp_types as types
 
 from memwell.errors import InvalidInput, NotFound
 from memwell.messages import Role
 from memwell.runtime.engine import Engine
-from memwell.service.mcp.answers import Item, entry, fenced, item, language_for
+from memwell.runtime.wire.operations import READ, WRITE
+from memwell.service.mcp.answers import entry, fenced, language_for, memory_item
 from memwell.service.mcp.graph import KnowledgeGraph
-from memwell.service.mcp.tools import READ, WRITE, json_of
+from memwell.service.mcp.tools import json_of
 from memwell.values import shown
 
-# Prompts that a user picks in a client: answer from memory, and remember this conversation. In English and Chinese.
-
+# Prompts that a user picks in a client, in English and Chinese.
 
 MOST_CHARACTERS = 10_000
 _BUDGET = 4_000
@@ -48,42 +50,25 @@ _ANSWER: Final = {
 }
 
 
-class Turn(NamedTuple):
-    """A message of a prompt; its role is ``user`` or ``assistant``."""
+class PromptTemplate(NamedTuple):
+    """One prompt: what clients see of it, the scope that it needs, and what makes its messages."""
 
-    role: str
-    text: str
-
-
-class Argument(NamedTuple):
-    """What a prompt asks its user for."""
-
-    name: str
-    description: str
-    required: bool = False
-
-
-class Prompt(NamedTuple):
-    """One prompt."""
-
-    name: str
-    title: str
-    description: str
+    offered: types.Prompt
     scope: str
-    arguments: tuple[Argument, ...]
-    makes: Callable[[Engine, Mapping[str, str]], list[Turn]]
+    makes: Callable[[Engine, Mapping[str, str]], list[types.PromptMessage]]
 
-    def turns(self, memory: Engine, given: Mapping[str, str]) -> list[Turn]:
+    def messages(self, memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
         """The messages. Raises ``InvalidInput`` for an argument that is missing, unknown or too long."""
-        known = {one.name for one in self.arguments}
-        for name, value in given.items():
-            if name not in known:
-                raise InvalidInput(f"the prompt {self.name} takes {', '.join(sorted(known))}, not {shown(name)}")
+        name, arguments = self.offered.name, self.offered.arguments or []
+        known = {one.name for one in arguments}
+        for argument, value in given.items():
+            if argument not in known:
+                raise InvalidInput(f"the prompt {name} takes {', '.join(sorted(known))}, not {shown(argument)}")
             if len(value) > MOST_CHARACTERS:
-                raise InvalidInput(f"{name} has {len(value):,} characters, over {MOST_CHARACTERS:,}")
-        for one in self.arguments:
+                raise InvalidInput(f"{argument} has {len(value):,} characters, over {MOST_CHARACTERS:,}")
+        for one in arguments:
             if one.required and not given.get(one.name, "").strip():
-                raise InvalidInput(f"the prompt {self.name} needs {one.name}")
+                raise InvalidInput(f"the prompt {name} needs {one.name}")
         return self.makes(memory, given)
 
 
@@ -94,93 +79,87 @@ def _language(given: Mapping[str, str], text: str) -> str:
     return language_for(text, wanted)
 
 
-def _remember(memory: Engine, given: Mapping[str, str]) -> list[Turn]:
+def _message(text: str, role: Literal["user", "assistant"] = "user") -> types.PromptMessage:
+    return types.PromptMessage(role=role, content=types.TextContent(text=text))
+
+
+def _remember(memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
     topic = " ".join(given.get("topic", "").split())
     language = _language(given, topic)
-    return [Turn("user", _REMEMBER[language] + (_TOPIC[language].format(topic=topic) if topic else ""))]
+    return [_message(_REMEMBER[language] + (_TOPIC[language].format(topic=topic) if topic else ""))]
 
 
-def _answer(memory: Engine, given: Mapping[str, str]) -> list[Turn]:
+def _answer(memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
     question = given["question"]
     language = _language(given, question)
     made = memory.context(question, budget=_BUDGET + len(question), language=language)
-    turns = [Turn("assistant" if one.role is Role.AI else "user", one.text) for one in made.messages]
-    return [Turn("user", _ANSWER[language]), *turns]
+    turns = [_message(one.text, "assistant" if one.role is Role.AI else "user") for one in made.messages]
+    return [_message(_ANSWER[language]), *turns]
 
 
-_LANGUAGE = Argument("language", "en or zh; that of what is asked by default. 语言：en 或 zh。")
+def _argument(name: str, description: str, *, required: bool = False) -> types.PromptArgument:
+    return types.PromptArgument(name=name, description=description, required=required)
+
+
+_LANGUAGE = _argument("language", "en or zh; that of what is asked by default. 语言：en 或 zh。")
 
 PROMPTS = (
-    Prompt(
-        "remember-this-conversation",
-        "Remember this conversation · 记住这次对话",
-        "Has the assistant pick what will matter later, and remember it. 让助手挑出以后有用的内容并记住。",
+    PromptTemplate(
+        types.Prompt(
+            name="remember-this-conversation",
+            title="Remember this conversation · 记住这次对话",
+            description="Has the assistant pick what will matter later, and remember it. 让助手挑出以后有用的内容并记住。",
+            arguments=[_argument("topic", "What to attend to above all. 特别留意什么。"), _LANGUAGE],
+        ),
         WRITE,
-        (Argument("topic", "What to attend to above all. 特别留意什么。"), _LANGUAGE),
         _remember,
     ),
-    Prompt(
-        "answer-from-memory",
-        "Answer from memory · 根据记忆回答",
-        "Asks a question together with what is known about it. 连同已知的内容一起提问。",
+    PromptTemplate(
+        types.Prompt(
+            name="answer-from-memory",
+            title="Answer from memory · 根据记忆回答",
+            description="Asks a question together with what is known about it. 连同已知的内容一起提问。",
+            arguments=[_argument("question", "The question. 问题。", required=True), _LANGUAGE],
+        ),
         READ,
-        (Argument("question", "The question. 问题。", required=True), _LANGUAGE),
         _answer,
     ),
 )
 
+
+# Resources
 
 SCHEME = "memwell"
 GRAPH = f"{SCHEME}://graph"
 PAGE = 50
 MESSAGES = 100
 CHARACTERS = 50_000
-"""Of a document at once."""
+"""How much of a document is read at once."""
 
 _SHORT = 8
 _MADE_ID = re.compile("[0-9a-f]{32,64}")
 _PLAIN_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._:@-]{0,31}")
 
 
-class Listing(NamedTuple):
-    """A resource in a list."""
-
-    uri: str
-    name: str
-    description: str
-
-
-class Template(NamedTuple):
-    """How the addresses of one kind of resource are made."""
-
-    pattern: str
-    name: str
-    title: str
-    description: str
-
-
-class Content(NamedTuple):
-    """What is read at an address."""
-
-    text: str
-    media_type: str
+def _template(kind: str, query: str, name: str, title: str, description: str) -> types.ResourceTemplate:
+    pattern = f"{SCHEME}://{kind}/{{id}}{query}"
+    return types.ResourceTemplate(
+        uri_template=pattern, name=name, title=title, description=description, mime_type="text/plain"
+    )
 
 
 TEMPLATES = (
-    Template(
-        f"{SCHEME}://memories/{{id}}",
-        "memory",
-        "A memory",
-        "One memory with all that is known of it. 一条记忆及其全部信息。",
-    ),
-    Template(
-        f"{SCHEME}://conversations/{{id}}{{?cursor}}",
+    _template("memories", "", "memory", "A memory", "One memory with all that is known of it. 一条记忆及其全部信息。"),
+    _template(
+        "conversations",
+        "{?cursor}",
         "conversation",
         "A conversation",
         f"The last {MESSAGES} messages of a conversation; with the cursor it names, those before. 会话的消息，新的在后。",
     ),
-    Template(
-        f"{SCHEME}://documents/{{id}}{{?start}}",
+    _template(
+        "documents",
+        "{?start}",
         "document",
         "A document",
         f"The text of a document from a place on, {CHARACTERS:,} characters at once. 文档的正文。",
@@ -191,8 +170,8 @@ TEMPLATES = (
 # Listing: first the graph and the memories, then conversations, then documents
 
 
-def listed(memory: Engine, cursor: str | None) -> tuple[list[Listing], str | None]:
-    """One page of the resources, and the cursor of the next. Raises ``InvalidInput`` for a cursor that is none of ours."""
+def listed(memory: Engine, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+    """One page of the resources, and the cursor of the next. Raises ``InvalidInput`` for an unknown cursor."""
     kind, _, place = (cursor or "memories:").partition(":")
     lister = _LISTERS.get(kind)
     if lister is None:
@@ -205,20 +184,21 @@ def listed(memory: Engine, cursor: str | None) -> tuple[list[Listing], str | Non
     return found, f"{later[0]}:" if later else None
 
 
-def _memories(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+def _memories(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
     page = memory.page(limit=PAGE, cursor=place)
-    first = (
-        [Listing(GRAPH, "graph", "The knowledge graph: entities, observations, relations.")] if place is None else []
-    )
-    return [*first, *(_listing("memories", one.id, f"of {one.time:%Y-%m-%d}") for one in page.items)], page.next
+    found = [_listing("memories", one.id, f"of {one.time:%Y-%m-%d}") for one in page.items]
+    if place is None:
+        about = "The knowledge graph: entities, observations, relations."
+        found.insert(0, types.Resource(uri=GRAPH, name="graph", description=about, mime_type="application/json"))
+    return found, page.next
 
 
-def _conversations(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+def _conversations(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
     page = memory.threads(limit=PAGE, cursor=place)
     return [_listing("conversations", one.thread.id, f"{one.messages} messages") for one in page.items], page.next
 
 
-def _documents(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+def _documents(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
     start = _number(place or "0", "a cursor")
     found = memory.knowledge.documents()
     piece = found[start : start + PAGE]
@@ -226,22 +206,21 @@ def _documents(memory: Engine, place: str | None) -> tuple[list[Listing], str | 
     return [_listing("documents", one.id, f"added {one.time:%Y-%m-%d}") for one in piece], following
 
 
-_LISTERS: dict[str, Callable[[Engine, str | None], tuple[list[Listing], str | None]]] = {
+_LISTERS: dict[str, Callable[[Engine, str | None], tuple[list[types.Resource], str | None]]] = {
     "memories": _memories,
     "conversations": _conversations,
     "documents": _documents,
 }
 
 
-def _listing(kind: str, id_: str, about: str) -> Listing:
-    name = f"{kind.removesuffix('s') if kind != 'memories' else 'memory'} {_short(id_)}"
-    return Listing(
-        uri_of(kind, id_), f"{name}, {about}", f"A {name}, {about}. Reading it shows what it holds, as data."
-    )
+def _listing(kind: str, id_: str, about: str) -> types.Resource:
+    name = f"{kind.removesuffix('s') if kind != 'memories' else 'memory'} {_short(id_)}, {about}"
+    description = f"A {name}. Reading it shows what it holds, as data."
+    return types.Resource(uri=uri_of(kind, id_), name=name, description=description, mime_type="text/plain")
 
 
 def _short(id_: str) -> str:
-    """The beginning of an id; one that could be words becomes a number."""
+    """The beginning of an id; of one that could be words, its digest."""
     if _MADE_ID.fullmatch(id_):
         return id_[:_SHORT]
     return id_ if _PLAIN_ID.fullmatch(id_) else sha256(id_.encode(errors="surrogatepass")).hexdigest()[:_SHORT]
@@ -255,21 +234,22 @@ def uri_of(kind: str, id_: str) -> str:
 # Reading
 
 
-def read(memory: Engine, uri: str) -> Content:
-    """What is at an address. Raises ``NotFound`` when nothing is, ``InvalidInput`` for one that is none of ours."""
+def read(memory: Engine, uri: str) -> types.TextResourceContents:
+    """The resource at an address. Raises ``NotFound`` when there is none, ``InvalidInput`` for another kind of address."""
     if uri == GRAPH:
         lines = list(KnowledgeGraph(memory).read().lines())
-        return Content(json_of(lines), "application/json")
+        return types.TextResourceContents(uri=uri, mime_type="application/json", text=json_of(lines))
     kind, id_, options = _parsed(uri)
     match kind:
         case "memories":
-            return Content(_memory(memory, id_), "text/plain")
+            text = _memory(memory, id_)
         case "conversations":
-            return Content(_conversation(memory, id_, options.get("cursor")), "text/plain")
+            text = _conversation(memory, id_, options.get("cursor"))
         case "documents":
-            return Content(_document(memory, id_, _number(options.get("start", "0"), "start")), "text/plain")
+            text = _document(memory, id_, _number(options.get("start", "0"), "start"))
         case _:
             raise NotFound(f"there is no resource {shown(uri)}")
+    return types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
 
 
 def _parsed(uri: str) -> tuple[str, str, dict[str, str]]:
@@ -292,7 +272,7 @@ def _number(text: str, what: str) -> int:
 
 def _memory(memory: Engine, id_: str) -> str:
     found = memory.get(id_)
-    known = Item(**item(found))
+    known = memory_item(found)
     heading = (known.time, known.speaker, known.trust, known.kind, *known.flags)
     return fenced([entry(1, heading, found.text, (f"id {found.id}",))], language_for(found.text))
 

@@ -1,7 +1,7 @@
 """The MCP server: tools, resources and prompts over the memory of the caller.
 
-It keeps nothing between two requests. Each is answered for its own caller, with that caller's memory and scopes, in a
-thread of its own, so that the loop never waits for a store.
+It is stateless. Each request is answered for its own caller, with that caller's memory and scopes, in a thread, so that the
+event loop never waits for a store.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -23,20 +23,21 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
+from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp import resources
 from memwell.service.mcp.answers import one_line
 from memwell.service.mcp.graph import GRAPH_TOOLS
-from memwell.service.mcp.resources import PROMPTS, Prompt
-from memwell.service.mcp.tools import MEMORY_TOOLS, READ, WRITE, Answer, Caller, LocalCaller, Tool, schema_of
+from memwell.service.mcp.resources import PROMPTS
+from memwell.service.mcp.tools import MEMORY_TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, schema_of
 from memwell.values import shown
 
 TOOLS = (*MEMORY_TOOLS, *GRAPH_TOOLS)
@@ -58,13 +59,13 @@ _INSTRUCTIONS = (
 )
 
 
-def chosen(choice: Choice) -> tuple[Tool, ...]:
+def chosen(choice: Choice) -> tuple[McpTool, ...]:
     """The tools of a choice: all, those over the memory, or those of the knowledge graph."""
     return tuple(tool for tool in TOOLS if choice in ("all", tool.group))
 
 
 def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int = _MOST_AT_ONCE) -> Server[Any]:
-    """An MCP server that asks ``find_caller`` who each request is from. At most ``at_once`` are worked on together."""
+    """An MCP server; ``find_caller`` gives the caller of each request. At most ``at_once`` requests run together."""
     answering = _Answering(find_caller, chosen(tools), at_once)
     return Server(
         "memwell",
@@ -86,11 +87,11 @@ def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int
 class _Answering:
     """The handlers of a server's requests."""
 
-    def __init__(self, find_caller: FindCaller, tools: tuple[Tool, ...], at_once: int) -> None:
+    def __init__(self, find_caller: FindCaller, tools: tuple[McpTool, ...], at_once: int) -> None:
         self._find_caller = find_caller
         self._tools = {tool.name: tool for tool in tools}
         self._declared = {tool.name: _declared(tool) for tool in tools}
-        self._prompts = {prompt.name: prompt for prompt in PROMPTS}
+        self._prompts = {prompt.offered.name: prompt for prompt in PROMPTS}
         self._at_once = at_once
         self._limiter: anyio.CapacityLimiter | None = None
 
@@ -102,13 +103,13 @@ class _Answering:
         return None if tool is None else tool.input_schema
 
     async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
-        """The tools that the caller may use: others would only be refused."""
+        """The tools that the caller may use."""
         scopes = self._find_caller(context).scopes
         allowed = [self._declared[tool.name] for tool in self._tools.values() if tool.scope in scopes]
         return types.ListToolsResult(tools=allowed)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """What a tool says. What memwell refuses is a result that tells the model why, not an error of the protocol."""
+        """The result of a tool. A refusal is a result too, so that the model reads the reason."""
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {shown(params.name)}")
@@ -128,45 +129,30 @@ class _Answering:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """One page of what can be read."""
+        """One page of the resources."""
         caller = self._find_caller(context)
         cursor = None if params is None else params.cursor
-        found, following = await self._told(lambda: resources.listed(_readable(caller, "list_resources"), cursor))
-        listed = [
-            types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=_media_type(one.uri))
-            for one in found
-        ]
-        return types.ListResourcesResult(resources=listed, next_cursor=following)
+        found, following = await self._or_error(lambda: resources.listed(_readable(caller, "list_resources"), cursor))
+        return types.ListResourcesResult(resources=found, next_cursor=following)
 
     async def list_templates(self, context: Context, params: object) -> types.ListResourceTemplatesResult:
-        """How addresses are made."""
-        made = [
-            types.ResourceTemplate(
-                uri_template=one.pattern,
-                name=one.name,
-                title=one.title,
-                description=one.description,
-                mime_type="text/plain",
-            )
-            for one in resources.TEMPLATES
-        ]
-        return types.ListResourceTemplatesResult(resource_templates=made)
+        """The templates of the addresses."""
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """What is at an address."""
+        """The resource at an address."""
         caller, uri = self._find_caller(context), str(params.uri)
-        found = await self._told(lambda: resources.read(_readable(caller, "read_resource"), uri))
-        content = types.TextResourceContents(uri=uri, mime_type=found.media_type, text=found.text)
-        return types.ReadResourceResult(contents=[content])
+        found = await self._or_error(lambda: resources.read(_readable(caller, "read_resource"), uri))
+        return types.ReadResourceResult(contents=[found])
 
     # Prompts
 
     async def list_prompts(self, context: Context, params: object) -> types.ListPromptsResult:
         """The prompts that the caller may use."""
         scopes = self._find_caller(context).scopes
-        return types.ListPromptsResult(prompts=[_offered(one) for one in PROMPTS if one.scope in scopes])
+        return types.ListPromptsResult(prompts=[one.offered for one in PROMPTS if one.scope in scopes])
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         """The messages of a prompt."""
@@ -176,17 +162,16 @@ class _Answering:
         caller = self._find_caller(context)
 
         def made() -> types.GetPromptResult:
-            _allow(caller, prompt.scope, prompt.name)
-            turns = prompt.turns(caller.memory, params.arguments or {})
-            messages = [_message(turn.role, turn.text) for turn in turns]
-            return types.GetPromptResult(description=prompt.description, messages=messages)
+            _allow(caller, prompt.scope, params.name)
+            messages = prompt.messages(caller.memory, params.arguments or {})
+            return types.GetPromptResult(description=prompt.offered.description, messages=messages)
 
-        return await self._told(made)
+        return await self._or_error(made)
 
     # Working
 
-    async def _told(self, work: Callable[[], T]) -> T:
-        """What work gives, where the protocol has no other way to say no than an error."""
+    async def _or_error(self, work: Callable[[], T]) -> T:
+        """The result of work. A refusal becomes an error of the protocol."""
         try:
             return await self._in_thread(work)
         except AccessDenied as error:
@@ -195,7 +180,7 @@ class _Answering:
             raise MCPError(types.INVALID_PARAMS, _said(error)) from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run what may wait for a store. What goes wrong inside is logged here, and the caller learns nothing of it."""
+        """Run work in a thread. An unexpected error is logged, and its details are kept from the caller."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._at_once)
         try:
@@ -207,7 +192,7 @@ class _Answering:
             raise MCPError(types.INTERNAL_ERROR, "the server failed; its log says why") from None
 
 
-def _used(tool: Tool, caller: Caller, arguments: object) -> Answer:
+def _used(tool: McpTool, caller: Caller, arguments: object) -> ToolAnswer:
     _allow(caller, tool.scope, tool.name)
     answer = tool.used(caller.memory, tool.decoded(arguments))
     if answer.changed:
@@ -233,7 +218,7 @@ def _refusal(error: MemwellError) -> types.CallToolResult:
 
 
 def _said(error: MemwellError) -> str:
-    """The sentence for the caller. Where the store is stands in the log alone."""
+    """The sentence for the caller. The address of the store goes to the log only."""
     text = one_line(str(error)) or type(error).__name__
     if not isinstance(error, BackendError):
         return text
@@ -242,15 +227,16 @@ def _said(error: MemwellError) -> str:
     return problem_of(error).detail if away else _ADDRESS.sub("…", text)
 
 
-def _declared(tool: Tool) -> types.Tool:
+def _declared(tool: McpTool) -> types.Tool:
+    title = tool.title or tool.name.replace("_", " ").capitalize()
     return types.Tool(
         name=tool.name,
-        title=tool.title,
+        title=title,
         description=tool.description,
         input_schema=schema_of(tool.takes),
         output_schema=schema_of(tool.gives),
         annotations=types.ToolAnnotations(
-            title=tool.title,
+            title=title,
             read_only_hint=tool.scope == READ,
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent,
@@ -259,26 +245,14 @@ def _declared(tool: Tool) -> types.Tool:
     )
 
 
-def _offered(prompt: Prompt) -> types.Prompt:
-    arguments = [
-        types.PromptArgument(name=one.name, description=one.description, required=one.required)
-        for one in prompt.arguments
-    ]
-    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=arguments)
+# Over standard streams
 
-
-def _message(role: str, text: str) -> types.PromptMessage:
-    return types.PromptMessage(
-        role="assistant" if role == "assistant" else "user", content=types.TextContent(text=text)
-    )
-
-
-def _media_type(uri: str) -> str:
-    return "application/json" if uri == resources.GRAPH else "text/plain"
+_LAST_ANSWERS_S = 60.0
+"""How long requests may take after the end of the input."""
 
 
 def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = False) -> None:
-    """Answer what comes in until the input ends. Nothing but the protocol is written out; logs go to the error stream."""
+    """Answer requests on standard input until it ends, and those under way then. Logs go to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     caller = LocalCaller(memory, (READ,) if read_only else (READ, WRITE))
     anyio.run(_serve, caller, tools)
@@ -286,70 +260,75 @@ def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = Fals
 
 async def _serve(caller: LocalCaller, tools: Choice) -> None:
     server = build_server(lambda context: caller, tools)
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    # The SDK cancels the requests under way when its input ends, so its input ends after the last answer.
+    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    to_client, answers = anyio.create_memory_object_stream[SessionMessage]()
+    waiting: set[types.RequestId] = set()
+    async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+        tasks.start_soon(_forward_requests, reading, to_server, waiting)
+        tasks.start_soon(_forward_answers, answers, writing, waiting)
+        await server.run(requests, to_client, server.create_initialization_options())
 
 
-# MCP over streamable HTTP, for a service that has found out who is asking.
+async def _forward_requests(reading: Any, to_server: Any, waiting: set[types.RequestId]) -> None:
+    async with to_server:
+        async for received in reading:
+            match getattr(received, "message", None):
+                case types.JSONRPCRequest(id=id_):
+                    waiting.add(id_)
+                case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id_}):
+                    waiting.discard(id_)
+                case _:
+                    pass
+            await to_server.send(received)
+        with anyio.move_on_after(_LAST_ANSWERS_S):
+            while waiting:  # noqa: ASYNC110 - once, at the end
+                await anyio.sleep(0.01)
 
+
+async def _forward_answers(answers: Any, writing: Any, waiting: set[types.RequestId]) -> None:
+    async with writing:
+        async for sent in answers:
+            await writing.send(sent)
+            waiting.discard(getattr(sent.message, "id", None))
+
+
+# Over streamable HTTP
 
 CALL = "memwell.call"
-"""Where the caller is found in the scope of a request."""
+"""Where the caller is in the scope of a request."""
 
 MOST_BYTES = 10_000_000
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpApp:
-    """An ASGI app at one address. Run it inside ``running``, once.
+    """An ASGI app for MCP over streamable HTTP. Run it inside ``running``, once.
 
-    ``hosts`` and ``origins`` are those a request may name, in addition to the machine itself: ``"memory.example.org"`` or
-    ``"memory.example.org:*"``, and ``"https://memory.example.org"``. A request for another host is answered 421, one from a
-    page of another origin 403, before anything is read of it.
+    It trusts the app around it: that has checked the host, the origin and the key, and put the caller under ``CALL``.
     """
 
-    def __init__(
-        self,
-        *,
-        hosts: Iterable[str] = (),
-        origins: Iterable[str] = (),
-        tools: Choice = "all",
-        most_bytes: int = MOST_BYTES,
-        at_once: int = 16,
-    ) -> None:
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=True,
-            allowed_hosts=[*_with_ports(_LOCAL), *hosts],
-            allowed_origins=[*(f"http://{host}" for host in _with_ports(_LOCAL)), *origins],
-        )
-        self._check = TransportSecurityMiddleware(security).validate_request
+    def __init__(self, *, tools: Choice = "all", at_once: int = _MOST_AT_ONCE) -> None:
         self._manager = StreamableHTTPSessionManager(
             build_server(_caller, tools, at_once=at_once),
             json_response=True,
             stateless=True,
-            security_settings=security,
-            max_request_body_size=most_bytes,
+            max_request_body_size=MOST_BYTES,
         )
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[McpApp]:
-        """Accept requests until the block ends; those that are being answered then are broken off."""
+        """Accept requests until the block ends; those under way then are cancelled."""
         async with self._manager.run():
             yield self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Only a POST is one: nothing is ever sent unasked, and there is no session to end."""
-        is_post = scope["method"] == "POST"
-        refusal = await self._check(Request(scope), is_post=is_post)
-        if refusal is None and CALL not in scope:
-            refusal = Response("the request has no caller", status_code=401)
-        if refusal is None and not is_post:
-            refusal = Response("only POST is answered here", status_code=405, headers={"Allow": "POST"})
-        await (refusal or self._manager.handle_request)(scope, receive, send)
-
-
-def _with_ports(hosts: Iterable[str]) -> list[str]:
-    return [name for host in hosts for name in (host, f"{host}:*")]
+        """Answer a request. Only POST is answered: there are no notifications and no sessions."""
+        answering: ASGIApp = self._manager.handle_request
+        if CALL not in scope:
+            answering = Response("the request has no caller", status_code=401)
+        elif scope["method"] != "POST":
+            answering = Response("only POST is answered here", status_code=405, headers={"Allow": "POST"})
+        await answering(scope, receive, send)
 
 
 def _caller(context: Context) -> Caller:

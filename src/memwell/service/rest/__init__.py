@@ -1,13 +1,7 @@
-"""What the service does beyond calling methods of the engine: handlers, by what they are about."""
+"""Handlers of the operations that do more than call a method of the engine. Importing this package registers them."""
 
 from __future__ import annotations
 
-import importlib
+from memwell.service.rest import documents, memories, running
 
-ROOMS = ("memories", "documents", "running")
-
-
-def register() -> None:
-    """Load every room, so that each operation has its handler."""
-    for room in ROOMS:
-        importlib.import_module(f"{__name__}.{room}")
+__all__ = ["documents", "memories", "running"]

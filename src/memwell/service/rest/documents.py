@@ -1,16 +1,15 @@
-"""Documents and media over REST: files and pages of the web are read as jobs.
+"""Handlers for documents and media. Files and web pages are read as jobs.
 
-Pictures, sounds and films are sent as they are, with what is known of them in the address.
+The body of an upload is the file; its description is in the query.
 """
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,41 +28,35 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import data_of
 from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import AddMedium, FetchDocument, Media, Passages, UploadDocument
+from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
 from memwell.service.call import Call, File, handles
-from memwell.service.jobs import Ongoing, Report, Work, repeated
+from memwell.service.jobs import Report, Work, repeated
 from memwell.service.rest.running import label_of, taken_upload
 from memwell.values import check_text, shown
 
-T = TypeVar("T")
-
 UPLOAD = "upload"
-"""What the ids of documents begin with that were sent as files."""
-
-_STALLED_S = 30.0
-"""How long a job waits for the next vector: after that the embedder fails, or nothing works in the background."""
+"""The prefix of the ids of uploaded documents."""
 
 _LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
-_NOT_PUBLIC = "the address leads to nothing on the public internet that pages are fetched from"
+_NOT_PUBLIC = "the address is not on the public internet, and no other pages are fetched"
 
 
 @handles("upload_document")
-def upload_document(call: Call, asked: UploadDocument) -> Job:
-    """Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is one."""
+def _upload_document(call: Call, asked: UploadDocument) -> Job:
     with taken_upload(call, asked.name) as (path, label):
         title = check_text(asked.title, "a title")
         metadata = checked_metadata(None if asked.metadata is None else data_of(asked.metadata))
         knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
         _check_kind(path, label)
 
-        def work(report: Report) -> Document | Ongoing:
+        def work(report: Report) -> Document:
             report("reading")
             parsed = read_document(path.read_bytes(), name=label)
             report("storing")
             kept = knowledge.add(parsed, id=id_, source=label, title=title, metadata=metadata)
-            # Asked again: of one that was removed meanwhile nothing is kept here either.
-            return _with_vectors(knowledge, lambda: knowledge.get(kept.id))
+            _note_pending(knowledge, report)
+            return kept
 
         job = call.service.jobs.start(call.space, "upload_document", work, owned=path)
     call.log(id_, job.id)
@@ -71,8 +64,7 @@ def upload_document(call: Call, asked: UploadDocument) -> Job:
 
 
 @handles("fetch_document")
-def fetch_document(call: Call, asked: FetchDocument) -> Job:
-    """Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one."""
+def _fetch_document(call: Call, asked: FetchDocument) -> Job:
     _check_address(asked.url)
     most = min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
     fetched = _Fetched(url=asked.url, metadata=checked_metadata(asked.metadata), most_bytes=most)
@@ -82,7 +74,7 @@ def fetch_document(call: Call, asked: FetchDocument) -> Job:
 
 
 class _Fetched(msgspec.Struct, frozen=True):
-    """A page that is to be fetched, with all that was looked at before there was a job."""
+    """A page to fetch, as it was checked before the job began."""
 
     url: str
     metadata: dict[str, Any]
@@ -93,30 +85,20 @@ class _Fetched(msgspec.Struct, frozen=True):
 def _fetch(memory: Engine, asked: _Fetched) -> Work:
     knowledge = memory.knowledge
 
-    def work(report: Report) -> Ingested | Ongoing:
+    def work(report: Report) -> Ingested:
         report("fetching")
-        # The page of an address is one document, which takes the place of what was fetched before.
+        # The page of an address is one document; it replaces the one that was fetched before.
         done = knowledge.ingest(asked.url, metadata=asked.metadata, most_bytes=asked.most_bytes, allow_private=False)
         if done.refused:
             raise _as_error(done.refused[0])
-        return _with_vectors(knowledge, lambda: done)
+        _note_pending(knowledge, report)
+        return done
 
     return work
 
 
-@handles("look_up")
-def look_up(call: Call, asked: Any) -> Passages:
-    """Each passage comes with its reasons and its place in words."""
-    found = call.run(asked)
-    return Passages(
-        passages=found,
-        why=[one.why(language=asked.language) for one in found],
-        places=[one.citation.in_words(asked.language) for one in found],
-    )
-
-
 def _check_kind(path: Path, label: str) -> None:
-    """Raises ``UnreadableDocument`` for what is seen to be no document without reading it through."""
+    """Raises ``UnreadableDocument`` when the size or the first bytes show that the file is no document."""
     size = path.stat().st_size
     if size > MOST_BYTES:
         raise UnreadableDocument(f"it has {size:,} bytes; at most {MOST_BYTES:,} are read", reason="too-large")
@@ -126,29 +108,18 @@ def _check_kind(path: Path, label: str) -> None:
     kind_of(data, label, None)
 
 
-def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
-    """The result of taking a document in, once the pending vectors of the space are made. No thread waits for them.
-
-    The words of a document are found from before that. Without an embedder there is nothing to wait for.
-    """
-    owed = knowledge.pending().vectors
-    if not owed or knowledge.embedder is None:
-        return result()
-    return Ongoing(
-        stage="vectors",
-        of=owed,
-        left=lambda: knowledge.pending().vectors,
-        result=result,
-        note=lambda left: (
-            f"the document is stored and found by its words; {left} vectors of this space are still to be made, which goes "
-            "on by itself while the service runs"
-        ),
-        patience_s=_STALLED_S,
-    )
+def _note_pending(knowledge: Knowledge, report: Report) -> None:
+    """Note the pending vectors of the space: a document is found by its words before it has all of them."""
+    pending = 0 if knowledge.embedder is None else knowledge.pending().vectors
+    if pending:
+        report.note(
+            f"the document is stored and found by its words; {pending} vectors of this space are still pending, and are "
+            "made while the service runs"
+        )
 
 
 def _check_address(url: str) -> None:
-    """Raises ``UnreadableDocument`` for an address that is refused without a look-up."""
+    """Raises ``UnreadableDocument`` for an address that can be refused without a DNS query."""
     try:
         parts = urlsplit(url)
         host, _ = (parts.hostname or "").rstrip("."), parts.port
@@ -163,9 +134,9 @@ def _check_address(url: str) -> None:
 
 
 def _is_private_number(host: str) -> bool:
-    """Whether a host is an address written in numbers, of whatever form, that is not on the public internet."""
+    """Whether a host is an IP address, in any notation, that is not on the public internet."""
     try:
-        # Without the zone, as in fe80::1%eth0: it only says on which card of this machine the address lies.
+        # Without the zone, as in fe80::1%eth0.
         found = socket.getaddrinfo(host.partition("%")[0], None, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return False
@@ -173,8 +144,7 @@ def _is_private_number(host: str) -> bool:
 
 
 def _as_error(refused: Refused) -> UnreadableDocument:
-    """Why a page was not taken in. What is not on the public internet is not described, not even whether it is there:
-    neither what a name of the own network stands for, nor that it stands for nothing."""
+    """Why a page was refused. Nothing is said of addresses of the own network, not even whether a name exists there."""
     if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
         return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
     return UnreadableDocument(refused.detail, reason=refused.reason)
@@ -187,8 +157,7 @@ _BYTES = "application/octet-stream"
 
 
 @handles("add_medium")
-def add_medium(call: Call, asked: AddMedium) -> MediaItem:
-    """Remember a medium with the bytes that were sent, or one that is only described when there are none."""
+def _add_medium(call: Call, asked: AddMedium) -> MediaItem:
     return call.memory.media.add(
         None if call.upload is None else _sent(call.take_upload()),
         kind=asked.kind,
@@ -204,24 +173,15 @@ def add_medium(call: Call, asked: AddMedium) -> MediaItem:
     )
 
 
-@handles("recall_media", "like_media")
-def found_media(call: Call, asked: Any) -> Media:
-    """Each medium comes with its reasons."""
-    found, language = call.run(asked), getattr(asked, "language", "en")
-    return Media(media=found, why=tuple(item.why(language=language) for item in found))
-
-
 @handles("medium_data")
-def medium_data(call: Call) -> File:
-    """The bytes of a medium as they were given. Raises ``NotFound``."""
+def _medium_data(call: Call) -> File:
     item = call.memory.media.get(call.path["id"])
     data = call.memory.media.data(item.id)
     return File(content=data, media_type=_type_of(data, item.media_type), name=_saved_as(item))
 
 
 @handles("medium_thumbnail")
-def medium_thumbnail(call: Call) -> File:
-    """A small picture of a medium. Raises ``NotFound`` when it has none."""
+def _medium_thumbnail(call: Call) -> File:
     data = call.memory.media.thumbnail(call.path["id"])
     if data is None:
         raise NotFound(f"the medium {call.path['id']!r} has no thumbnail")
@@ -249,7 +209,7 @@ def _sentiment(given: str | None) -> str | float | None:
 
 
 def _type_of(data: bytes, said: str) -> str:
-    """What the bytes are. What is said of them may have come with an import, and could pass a page off as a picture."""
+    """The media type by the bytes: the declared one may come from an import, and could pass a page off as a picture."""
     found = types_of(data[:HEAD])
     if said in found:
         return said

@@ -1,0 +1,368 @@
+"""The commands for whole stores: ``backup``, ``restore``, ``move``, ``unseal``, ``reindex``, ``batch`` and ``reembed``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memwell.cli.doctor import of_users
+from memwell.cli.phrases import say
+from memwell.cli.stores import (
+    SpaceOption,
+    Store,
+    check_at_hand,
+    check_exists,
+    existing,
+    file_of,
+    is_served,
+    naming_file,
+    space_of,
+)
+from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, warn
+from memwell.errors import BackendError, ConfigurationError, InvalidInput
+from memwell.runtime.transfer import Moved, MoveRefused, move
+from memwell.settings import load_settings
+from memwell.storage import open_backend
+from memwell.storage.urls import composition, scheme_of, without_secrets
+
+if TYPE_CHECKING:
+    # These load drivers and numpy, which most commands do without.
+    from memwell.runtime.batch import Batch
+    from memwell.storage.composed import ComposedBackend
+
+app = typer.Typer()
+
+# Backups
+
+
+@app.command("backup")
+def backup_command(
+    to: Annotated[
+        str, typer.Argument(metavar="DEST", help="A file, or a folder, which is made if need be. 文件或文件夹。")
+    ],
+    store: Store,
+    keep: Annotated[
+        int | None, typer.Option(help="How many of this store's backups to keep in the folder. 在文件夹中保留几份。")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a store, in use or not, to one checked file. 把存储（使用中亦可）复制为一个经过检查的文件。"""
+    check_exists(store)
+    file, target = _file(store, "backup_server"), Path(to)
+    if keep is not None and (keep < 1 or target.is_file()):
+        raise InvalidInput(say("backup_keep"))
+    from memwell.storage.sqlite.backup import back_up  # noqa: PLC0415 - loads the driver
+
+    with _translated(), naming_file(target, "file_unwritable"), progress_bar(say("backing_up")) as progress:
+        if keep is not None or _is_folder(to):
+            target.mkdir(parents=True, exist_ok=True)
+        made = back_up(file, target, keep=keep, progress=progress, facts=of_users)
+    if as_json:
+        print_json({**made._asdict(), "path": str(made.path), "removed": [str(one) for one in made.removed]})
+        return
+    screen, size = console(), f"{made.size / 1e6:,.1f}"
+    screen.print(say("backup_made", store=one_line(str(file_of(store))), path=one_line(str(made.path)), size=size))
+    _print_counts(made.counts)
+    screen.print(say("backup_checked"), style="green")
+    screen.print(f"SHA-256 {made.digest}")
+    if made.removed:
+        screen.print(say("backup_removed", count=len(made.removed)))
+
+
+def _is_folder(to: str) -> bool:
+    """Whether a folder is meant: it is one, ends in a slash, or does not exist and has no ending."""
+    path = Path(to)
+    return to.endswith(("/", os.sep)) or path.is_dir() or not (path.suffix or path.exists())
+
+
+@app.command("restore")
+def restore_command(
+    source: Annotated[Path, typer.Argument(metavar="FROM", help="A file that `backup` made. 备份文件。")],
+    store: Store,
+    force: Annotated[
+        bool, typer.Option("--force", help="Move an existing store aside. 把已有的存储移到一旁。")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a store by a checked backup. 把经过检查的备份放回存储的位置。"""
+    path = _file(store, "restore_server")
+    with naming_file(source, "file_unreadable"):
+        source.open("rb").close()
+    from memwell.storage.sqlite.backup import restore  # noqa: PLC0415 - loads the driver
+
+    with _translated(), naming_file(path, "file_unwritable"), progress_bar(say("backing_up")) as progress:
+        done = restore(source, path, force=force, progress=progress, facts=of_users)
+    if as_json:
+        aside = None if done.aside is None else str(done.aside)
+        print_json({**done._asdict(), "path": str(done.path), "aside": aside})
+        return
+    screen = console()
+    screen.print(say("restored", path=one_line(str(done.path)), source=one_line(str(source))))
+    _print_counts(done.counts)
+    screen.print(say("restored_digest" if done.compared else "restored_no_digest", digest=done.digest))
+    if done.aside is not None:
+        screen.print(say("restored_aside", path=one_line(str(done.aside))))
+
+
+def _print_counts(counts: dict[str, int]) -> None:
+    console().print("  " + say("backup_holds", **{name: f"{count:,}" for name, count in counts.items()}))
+
+
+def _file(store: str, otherwise: str) -> Path:
+    """The file of the store. Raises ``ConfigurationError`` for a store on a server, with what to do."""
+    file = file_of(store)
+    if file is None:
+        can_move = not is_served(store) and scheme_of(composition(store).home)[0] != "memory"
+        raise ConfigurationError(say(otherwise if can_move else "backup_needs_file", url=repr(without_secrets(store))))
+    return file
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """Refusals of a backup in the reader's language."""
+    from memwell.storage.sqlite.backup import BackupRefused  # noqa: PLC0415 - loads the driver
+
+    try:
+        yield
+    except BackupRefused as refused:
+        raise BackendError(say(f"refused_{refused.code}", **refused.values)) from refused
+
+
+# Moving
+
+_COUNTED = {
+    "spaces": ("space", "spaces", "个空间"),
+    "threads": ("conversation", "conversations", "个会话"),
+    "messages": ("message", "messages", "条消息"),
+    "entries": ("entry", "entries", "个键值"),
+    "records": ("record", "records", "条记录"),
+    "blobs": ("blob", "blobs", "个二进制对象"),
+}
+_PARTS = re.compile(r",(?=(?:log|kv|index|blobs)=)")
+_SECRET = re.compile(r"(?i)([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*")
+_MOST_NAMED = 10
+
+
+@app.command("move")
+def move_command(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The store: a file or a URL. 来源存储。")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="An empty one, of any kind. 目标存储，须为空。")],
+    seal: Annotated[
+        bool,
+        typer.Option("--seal", help="Close FROM to writers before the last pass. 最后一遍之前封存来源，使其拒绝写入。"),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy a store to another backend while it is in use, and check it. 在使用中把存储搬到另一种后端，并核对。"""
+    check_at_hand(target)
+    if target.strip().lower() == "memory:":
+        raise ConfigurationError(say("move_to_memory", url=target))
+    with existing(source) as here, open_backend(target) as there, progress_bar(say("moving")) as progress:
+        try:
+            done = move(here, there, seal=seal, reason=f"moved to {_without_secrets(target)}", progress=progress)
+        except MoveRefused as error:
+            raise ConfigurationError(say(f"move_{error.code}")) from error
+        durable = there.durable
+    if as_json:
+        print_json(done)
+    else:
+        _report_move(done, one_line(_without_secrets(source)), one_line(_without_secrets(target)), durable=durable)
+
+
+def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
+    screen = console()
+    names = {"source": source, "target": target}
+    if done.finished_before:
+        key = "move_finished_used" if done.written_since else "move_finished"
+        screen.print(say(key, **names), style="green")
+        return
+    screen.print(say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green")
+    if done.changing:
+        named = ", ".join(one_line(" / ".join(space)) for space in done.changing[:_MOST_NAMED])
+        more = "" if len(done.changing) <= _MOST_NAMED else f", … ({len(done.changing):,})"
+        screen.print(say("move_changing", spaces=named + more), style="yellow")
+    if not durable:
+        screen.print(say("move_volatile", target=target), style="yellow")
+    screen.print(say("move_sealed" if done.sealed else "move_open", source=source))
+
+
+def _counts(done: Moved) -> str:
+    counts = {name: int(getattr(done, name)) for name in _COUNTED}
+    if load_settings().language.startswith("zh"):
+        return "，".join(f"{count:,} {_COUNTED[name][2]}" for name, count in counts.items())
+    return ", ".join(f"{count:,} {_COUNTED[name][count != 1]}" for name, count in counts.items())
+
+
+@app.command("unseal")
+def unseal_command(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="The store: a file or a URL. 存储文件或 URL。")],
+) -> None:
+    """Let a store that was sealed by a move take writes again. 解除封存，使存储可以重新写入。"""
+    with existing(store) as backend:
+        reason = backend.facts().get("sealed")
+        if reason is not None:
+            backend.seal(None)
+    named = one_line(_without_secrets(store))
+    said = say("not_sealed", store=named) if reason is None else say("unsealed", store=named, reason=one_line(reason))
+    console().print(said)
+
+
+def _without_secrets(url: str) -> str:
+    """The URL without the user, the password, and secrets in its query."""
+    return ",".join(_part_without_secrets(part) for part in _PARTS.split(url))
+
+
+def _part_without_secrets(part: str) -> str:
+    scheme, found, rest = without_secrets(part).partition("://")
+    if not found:
+        return without_secrets(part)
+    # A password may hold a slash that is not escaped, so everything up to the last @ is left out.
+    return f"{scheme}://" + _SECRET.sub(r"\1…", rest.rpartition("@")[2])
+
+
+# Followers
+
+
+@app.command("reindex")
+def reindex_command(
+    store: Store,
+    space: SpaceOption = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Empty the engine and fill it again. 清空后重新写入。")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a vector engine with the rows of its store, and repair it. 让向量引擎与存储中的数据一致。"""
+    from memwell.storage.composed import ComposedBackend  # noqa: PLC0415 - loads numpy
+
+    with existing(store) as backend:
+        if not isinstance(backend, ComposedBackend):
+            raise ConfigurationError(say("no_follower", example="memwell.db,index=milvus:vectors.db"))
+        found = _reindexed(backend, space, rebuild=rebuild)
+    if as_json:
+        print_json(found)
+        return
+    if "name" in found:
+        console().print(one_line(say("rebuilt" if "spaces" in found else "reconciled", **found)))
+    if "blobs_removed" in found:
+        console().print(say("blobs_removed", count=found["blobs_removed"]))
+
+
+def _reindexed(composed: ComposedBackend, segments: list[str] | None, *, rebuild: bool) -> dict[str, object]:
+    space = None if segments is None else space_of(segments)
+    found: dict[str, object] = {}
+    if composed.follower is not None:
+        found["name"] = composed.follower.attached.name
+        with progress_bar(say("rebuilding" if rebuild else "reconciling")) as progress:
+            if rebuild:
+                found["spaces"] = composed.rebuild(space, progress)
+            else:
+                done = composed.follower.reconcile(space, progress)
+                found |= {"missing": done.missing, "orphans": done.orphans}
+    removed = composed.remove_unreferenced(space)
+    return found if removed is None else {**found, "blobs_removed": removed}
+
+
+# Batches
+
+batch = typer.Typer(
+    cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
+)
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
+]
+Again = Annotated[
+    bool, typer.Option("--again/--kept", help="Begin again, or go on and print what was done. 重新做，或接着做。")
+]
+
+
+@batch.callback()
+def batch_root() -> None:
+    """Work over a whole store, restartable. 对整个存储的批处理，可续跑。"""
+
+
+@batch.command("audit")
+def batch_audit_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+    """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
+    _check(store)
+    from memwell.runtime.batch.upkeep import audits  # noqa: PLC0415 - loads the engine
+
+    results = _run(audits(store, workers=workers), say("auditing"), again)
+    rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
+    _print_results(results, ("records", "found"), rows, as_json=as_json)
+
+
+@batch.command("consolidate")
+def consolidate_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+    """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
+    _check(store)
+    from memwell.runtime.batch.upkeep import consolidation  # noqa: PLC0415 - loads the engine
+
+    results = _run(consolidation(store, workers=workers), say("consolidating"), again)
+    rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
+    _print_results(results, ("records", "merged", "insights"), rows, as_json=as_json)
+
+
+def _check(store: str) -> None:
+    check_at_hand(store)
+    check_exists(store)
+
+
+def _run(work: Batch, label: str, again: bool) -> list[dict[str, Any]]:
+    """The results of all spaces. When some failed, they are named and the command fails."""
+    with progress_bar(label) as progress:
+        outcome = work.run(anew=again, progress=progress)
+    for failure in outcome.failures:
+        warn(say("batch_failed", space=one_line(" / ".join(failure.piece)), error=one_line(failure.error)))
+    if outcome.failures:
+        raise typer.Exit(1)
+    return list(outcome.results)
+
+
+def _print_results(
+    results: list[dict[str, Any]], columns: Sequence[str], rows: Sequence[tuple[Any, ...]], *, as_json: bool
+) -> None:
+    if as_json:
+        print_json(results)
+        return
+    table = PlainTable()
+    table.whole(say("space"))
+    table.whole(*map(say, columns), justify="right")
+    for segments, *counts in rows:
+        table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
+    console().print(table)
+
+
+@app.command("reembed")
+def reembed_command(
+    store: Store,
+    embedder: Annotated[
+        str | None, typer.Option(help="local, minilm or use; that of the settings by default. 嵌入模型。")
+    ] = None,
+    space: SpaceOption = None,
+    workers: Workers = None,
+) -> None:
+    """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
+    _check(store)
+    from memwell.runtime.batch.upkeep import reembed  # noqa: PLC0415 - loads the models
+
+    chosen = load_settings().embedder
+    name = embedder or chosen
+    with progress_bar(say("reembedding")) as progress:
+        done = reembed(
+            store, name, spaces=None if space is None else [space_of(space)], workers=workers, progress=progress
+        )
+    console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
+    if name != chosen:
+        warn(say("reembed_setting", name=one_line(name)))
+    for left in done.left:
+        warn(say("reembed_left", space=one_line(" / ".join(left))))
+    if done.left:
+        raise typer.Exit(1)

@@ -1,0 +1,436 @@
+"""The commands for whole stores: what they do and print, in both languages, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from string import Formatter
+
+import pytest
+from typer.testing import CliRunner
+
+import memwell
+from memwell.cli import app
+from memwell.cli.phrases import _PHRASES, say
+from memwell.cli.upkeep import _without_secrets
+from memwell.errors import ReadOnlyStore
+from memwell.longterm.embedding import MARK, STAGED
+from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.messages import human
+from memwell.models.scripted import HashEmbedder
+from memwell.records import Record, Space, Thread
+from memwell.runtime.transfer import MoveRefused
+from memwell.runtime.transfer.moving import _REFUSALS as MOVE_REFUSALS
+from memwell.storage import Backend, open_backend
+from memwell.storage.composed import StoreVectors
+from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import backup as files
+from tests.commands import Run, running
+
+ACME, HOME, ANN = Space("acme"), Space("home"), Space("ann")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Runs the command in a folder with a store, ``app.db``."""
+    with open_backend(tmp_path / "app.db") as store:
+        store.kv.put(ACME, "tea", "绿茶")
+        store.log.append(Thread(ACME, "t"), [human("one"), human("two")])
+        store.index.upsert([Record(id="r", text="green tea", space=ACME, vector=[1.0, 2.0])])
+    return running(capsys, monkeypatch, tmp_path)
+
+
+def value(path: Path) -> object:
+    with open_backend(path) as store:
+        entry = store.kv.get(ACME, "tea")
+        return entry and entry.value
+
+
+# Backups
+
+
+def test_a_store_goes_out_and_comes_back(run: Run, tmp_path: Path):
+    made = run("backup", "copy.db", "--store", "app.db")
+    assert (made.code, made.err) == (0, "")
+    assert "1 key-value entries" in made.out
+    assert "Opened again and checked" in made.out
+    digest = (tmp_path / "copy.db.sha256").read_text().split()[0]
+    assert f"SHA-256 {digest}" in made.out
+    back = run("restore", "copy.db", "--store", "new.db")
+    assert back.code == 0
+    assert digest in back.out
+    assert value(tmp_path / "new.db") == "绿茶"
+
+
+def test_a_folder_keeps_the_newest(run: Run, tmp_path: Path):
+    (tmp_path / "backups").mkdir()
+    for _ in range(3):
+        told = json.loads(run("backup", "backups", "-s", "app.db", "--keep", "2", "--json").out)
+    assert len(told["removed"]) == 1
+    assert told["counts"]["entries"] == 1
+    assert len(list((tmp_path / "backups").glob("app-*.db"))) == 2
+    assert "Older backups removed: 1" in run("backup", "backups", "-s", "app.db", "--keep", "2").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        (("backups", "--keep", "14"), "backups"),
+        (("backups",), "backups"),
+        (("some.where/",), "some.where"),
+        (("old/backups/2026",), "old/backups/2026"),
+        (("back.ups", "--keep", "1"), "back.ups"),
+    ],
+)
+def test_a_folder_is_made(run: Run, tmp_path: Path, arguments: tuple[str, ...], folder: str):
+    for _ in range(2):
+        made = run("backup", *arguments, "-s", "app.db")
+        assert (made.code, made.err) == (0, "")
+    names = [one.name for one in (tmp_path / folder).glob("*.db")]
+    assert len(names) == (1 if "1" in arguments else 2)
+    assert all(re.fullmatch(r"app-\d{8}T\d{6}Z(-2)?\.db", name) for name in names)
+
+
+def test_no_folder_is_made_for_a_backup_that_is_refused(run: Run, tmp_path: Path):
+    (tmp_path / "note").write_text("mine")
+    assert "memory:" in run("backup", "copy.db", "-s", "memory:").err
+    for arguments in (
+        ("backups", "--keep", "0", "-s", "app.db"),
+        ("backups", "-s", "nothing.db"),
+        ("backups", "-s", "memory:"),
+        ("note/", "-s", "app.db"),
+    ):
+        refused = run("backup", *arguments)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1), arguments
+    assert {one.name for one in tmp_path.iterdir()} == {"app.db", "note"}
+
+
+def test_people_and_the_doctor_count_alike(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(16)) as memory:
+        memory.thread("tea").add_human("Which tea?")
+        memory.remember([f"Guest {number} drinks tea." for number in range(30)])
+        memory.at("other").remember("绿茶")
+    seen = json.loads(run("doctor", "-s", "app.db", "--json").out)["store"]
+    assert (seen["threads"], seen["messages"]) == (2, 3)
+    made = json.loads(run("backup", "copy.db", "-s", "app.db", "--json").out)
+    assert made["counts"] == {name: seen[name] for name in made["counts"]}
+    assert "3 messages in 2 conversations" in run("backup", "copy.db", "-s", "app.db").out
+    back = json.loads(run("restore", "copy.db", "-s", "new.db", "--json").out)
+    assert back["counts"] == made["counts"]
+    assert json.loads(run("doctor", "-s", "new.db", "--json").out)["store"]["messages"] == 3
+
+
+def test_force_moves_the_store_aside(run: Run, tmp_path: Path):
+    run("backup", "copy.db", "-s", "app.db")
+    with open_backend(tmp_path / "app.db") as store:
+        store.kv.put(ACME, "tea", "later")
+    told = json.loads(run("restore", "copy.db", "-s", "app.db", "--force", "--json").out)
+    assert value(tmp_path / "app.db") == "绿茶"
+    assert value(Path(told["aside"])) == "later"
+    (tmp_path / "copy.db.sha256").unlink()
+    again = run("restore", "copy.db", "-s", "app.db", "--force").out
+    assert "only its integrity was checked" in again
+    assert "kept as app.db.before-restore-" in again
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_refusal_is_one_line(run: Run, tmp_path: Path, language: str):
+    run("backup", "copy.db", "-s", "app.db")
+    (tmp_path / "note").write_text("mine")
+    (tmp_path / "torn.db").write_bytes((tmp_path / "copy.db").read_bytes()[:5000])
+    (tmp_path / "other.db").write_bytes((tmp_path / "copy.db").read_bytes())
+    (tmp_path / "other.db.sha256").write_text("0" * 64 + "  other.db\n")
+    before = (tmp_path / "app.db").read_bytes()
+    for arguments in (
+        ("backup", "app.db"),
+        ("backup", "note"),
+        ("backup", "no/where.db"),
+        ("backup", "copy.db", "--keep", "2"),
+        ("backup", ".", "--keep", "0"),
+        ("restore", "copy.db"),
+        ("restore", "note"),
+        ("restore", "nothing"),
+        ("restore", "torn.db", "--force"),
+        ("restore", "other.db", "--force"),
+    ):
+        refused = run(*arguments, "-s", "app.db", language=language)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1), arguments
+        assert bool(re.search("[\u4e00-\u9fff]", refused.err)) == (language == "zh")
+    assert (tmp_path / "app.db").read_bytes() == before
+
+
+def test_every_refusal_has_its_phrase():
+    for code, message in files._REFUSALS.items():
+        needed = {name for _, name, _, _ in Formatter().parse(message) if name}
+        for phrase in _PHRASES[f"refused_{code}"]:
+            assert {name for _, name, _, _ in Formatter().parse(phrase) if name} == needed
+
+
+# Moving
+
+
+def test_a_store_is_moved_and_stays_open(run: Run, tmp_path: Path):
+    done = run("move", "app.db", "new.db")
+    assert (done.code, done.err) == (0, "")
+    assert "1 space, 1 conversation, 2 messages, 1 entry, 1 record, 0 blobs. Written this time: 3." in done.out
+    assert "app.db is still open" in done.out
+    assert "--seal" in done.out
+    with open_backend(tmp_path / "new.db") as store:
+        assert [hit.record.id for hit in store.index.match(ACME, "tea")] == ["r"]
+
+
+def test_again_it_copies_the_difference_and_seals(run: Run, tmp_path: Path):
+    run("move", "app.db", "sqlite:new.db")
+    with open_backend(tmp_path / "app.db") as store:
+        store.kv.put(ACME, "tea", "红茶")
+    done = run("move", "app.db", "sqlite:new.db", "--seal")
+    assert done.code == 0
+    assert "Written this time: 1." in done.out
+    assert "app.db is sealed" in done.out
+    with open_backend(tmp_path / "app.db") as store, pytest.raises(ReadOnlyStore, match=r"moved to sqlite:new\.db"):
+        store.kv.put(ACME, "tea", "lost")
+    with open_backend(tmp_path / "new.db") as store:
+        found = store.kv.get(ACME, "tea")
+        assert found is not None
+        assert found.value == "红茶"
+
+
+def test_a_move_that_was_finished_can_be_run_again(run: Run, tmp_path: Path):
+    run("move", "app.db", "new.db", "--seal")
+    again = run("move", "app.db", "new.db", "--seal")
+    assert (again.code, again.err) == (0, "")
+    assert "This move was finished before" in again.out
+    with open_backend(tmp_path / "new.db") as store:
+        store.kv.put(ACME, "coffee", 1)
+    used = run("move", "app.db", "./new.db", "--seal")
+    assert (used.code, "has been written to since" in used.out) == (0, True)
+    assert "此前已经完成" in run("move", "app.db", "new.db", "--seal", language="zh").out
+    told = json.loads(run("move", "app.db", "new.db", "--seal", "--json").out)
+    assert (told["finished_before"], told["written_since"], told["copied"]) == (True, True, 0)
+
+
+def test_a_seal_is_lifted(run: Run, tmp_path: Path):
+    assert "is not sealed" in run("unseal", "app.db").out
+    run("move", "app.db", "new.db", "--seal")
+    done = run("unseal", "app.db")
+    assert (done.code, "takes writes again. It was sealed: moved to new.db." in done.out) == (0, True)
+    with open_backend(tmp_path / "app.db") as store:
+        store.kv.put(ACME, "tea", "again")
+    assert "没有封存" in run("unseal", "app.db", language="zh").out
+    run("move", "app.db", "new.db", "--seal")
+    assert "可以重新写入了" in run("unseal", "app.db", language="zh").out
+    assert run("unseal", "nowhere.db").code == 1
+
+
+def test_a_move_speaks_chinese(run: Run):
+    done = run("move", "app.db", "new.db", language="zh")
+    assert "逐部分核对" in done.out
+    assert "仍可写入" in done.out
+    refused = run("move", "new.db", "app.db", language="zh")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "目标已有别的内容" in refused.err
+
+
+def test_what_would_destroy_something_is_refused(run: Run, tmp_path: Path):
+    with open_backend(tmp_path / "other.db") as store:
+        store.kv.put(ACME, "mine", 1)
+    for target, said in (("other.db", "something else"), ("app.db", "same store"), ("memory:", "ends with this")):
+        refused = run("move", "app.db", target)
+        assert refused.code == 1
+        assert said in refused.err
+        assert refused.err.count("\n") == 1
+    assert run("move", "nowhere.db", "new.db").code == 1
+    assert not (tmp_path / "nowhere.db").exists()
+    assert "service" in run("move", "app.db", "http://memory.example").err
+
+
+def test_every_refusal_of_a_move_has_words_in_both_languages():
+    for code in MOVE_REFUSALS:
+        assert say(f"move_{code}", "en").rstrip(".").lower() == str(MoveRefused(code)).lower()
+        assert say(f"move_{code}", "zh") != say(f"move_{code}", "en")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("app.db", "app.db"),
+        ("sqlite:a@b.db", "sqlite:a@b.db"),
+        ("postgresql://ann:pw@db:5432/app?schema=m", "postgresql://db:5432/app?schema=m"),
+        ("postgresql://ann:p/w@x@db/app", "postgresql://db/app"),
+        ("postgresql://db/app?password=pw&schema=m", "postgresql://db/app?password=…&schema=m"),
+        ("postgresql://db/app?password=p@pw&schema=m", "postgresql://db/app?password=…&schema=m"),
+        ("redis://:pw@cache/0", "redis://cache/0"),
+        (
+            "postgresql://a:pw@db/app,log=redis://:pw@cache,index=milvus://u:pw@m:19530",
+            "postgresql://db/app,log=redis://cache,index=milvus://m:19530",
+        ),
+    ],
+)
+def test_a_url_is_shown_without_its_secrets(url: str, shown: str):
+    assert _without_secrets(url) == shown
+    assert "pw" not in shown
+
+
+# Followers
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    made = f"{tmp_path}/a.db,index=sqlite:{tmp_path}/v.db,blobs=files:{tmp_path}/bytes"
+    with open_backend(made) as backend:
+        backend.index.upsert([Record(id=str(n), text="", space=HOME, vector=[1, n]) for n in range(5)])
+    return made
+
+
+def test_a_follower_is_repaired(run: Run, url: str, tmp_path: Path):
+    run("reindex", "--store", url)
+    with SqliteBackend(tmp_path / "v.db") as there:
+        engine = StoreVectors(there)
+        engine.drop(HOME, ["1", "2"])
+        engine.store(HOME, [Record(id="ghost", text="", space=HOME, vector=[1, 1])])
+    done = run("reindex", "--store", url)
+    assert done.code == 0
+    for said in ("without: 2", "too many: 1", "Unreferenced blobs removed: 0"):
+        assert said in done.out
+    with SqliteBackend(tmp_path / "v.db") as there:
+        assert sorted(StoreVectors(there).ids(HOME)) == list("01234")
+
+
+def test_a_follower_is_rebuilt_from_the_rows(run: Run, url: str, tmp_path: Path):
+    (tmp_path / "v.db").unlink(missing_ok=True)
+    done = run("reindex", "--store", url, "--rebuild", "--space", "home", "--json")
+    assert (done.code, json.loads(done.out)) == (0, {"name": "sqlite", "spaces": 1, "blobs_removed": 0})
+    with SqliteBackend(tmp_path / "v.db") as there:
+        assert StoreVectors(there).count(HOME) == 5
+    assert "已根据存储中的数据重建" in run("reindex", "--store", url, "--rebuild", language="zh").out
+
+
+def test_a_store_without_a_follower_is_refused_and_none_is_made(run: Run, tmp_path: Path):
+    alone = run("reindex", "--store", "app.db")
+    assert (alone.code, "index=milvus:vectors.db" in alone.err) == (1, True)
+    missing = run("reindex", "--store", "no.db,index=memory:")
+    assert (missing.code, "no.db" in missing.err) == (1, True)
+    assert [one.name for one in tmp_path.iterdir()] == ["app.db"]
+
+
+# Batches
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    path = tmp_path / "s.db"
+    with memwell.open(path, embedder=None, space="ann", work=False) as m:
+        m.remember([f"Ann drinks tea with Cora on day {n}." for n in range(4)])
+        m.at("bob").remember("Bob reads.")
+    return str(path)
+
+
+def test_every_space_is_audited_and_the_next_run_prints_what_was_found(store: str):
+    first = CliRunner().invoke(app, ["batch", "audit", "-s", store, "--workers", "1"])
+    assert first.exit_code == 0, first.output
+    assert "ann" in first.output
+    assert "bob" in first.output
+    with memwell.open(store, embedder=None, space="bob", work=False) as m:
+        m.remember("Bob writes.")
+    for arguments, records in (([], 1), (["--again"], 2)):
+        done = CliRunner().invoke(app, ["batch", "audit", "-s", store, "-w", "1", "--json", *arguments])
+        found = {one["space"][0]: one["records"] for one in json.loads(done.stdout)}
+        assert found == {"ann": 4, "bob": records}
+
+
+def test_every_space_is_consolidated(store: str):
+    done = CliRunner().invoke(app, ["batch", "consolidate", "-s", store, "--workers", "1", "--json"])
+    assert done.exit_code == 0, done.output
+    found = {one["space"][0]: one for one in json.loads(done.stdout)}
+    assert found["ann"]["insights"]
+    shown = CliRunner().invoke(app, ["batch", "consolidate", "-s", store])
+    assert "insights" in shown.output or "归纳" in shown.output
+
+
+ROOT = Path(__file__).resolve().parents[2]
+OLD, NEW = HashEmbedder(64), HashEmbedder(48)
+
+
+def filled(store: Path, memories: int = 5) -> None:
+    with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
+        m.remember([f"Ann saw film number {n}." for n in range(memories)])
+        m.flush()
+        m.at("bob").remember("Bob likes milk.")
+        m.at("bob").flush()
+        m.knowledge.add("Cheese is made of milk.", id="cheese")
+
+
+def whose(backend: Backend, space: Space) -> str:
+    entry = backend.kv.get(inner_space(space), MARK)
+    return "" if entry is None else str(entry.value)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_whole_store_gets_other_vectors(tmp_path: Path, workers: str):
+    store = tmp_path / "app.db"
+    filled(store, 520)
+    done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "--workers", workers])
+    assert done.exit_code == 0, done.output
+    assert "522 records in 3 spaces" in done.output
+    assert f"MEMWELL_EMBEDDER={NEW.name}" in done.output
+    with open_backend(store) as backend:
+        for space in (ANN, Space("bob"), knowledge_space(ANN)):
+            info = backend.index.info(space)
+            assert (whose(backend, space), info.dimensions) == (NEW.name, 48)
+            assert info.vectors == info.records
+        assert not [
+            entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(STAGED)
+        ]
+        assert backend.kv.scan(Space("memwell", "batch", f"reembed {NEW.name}")).items == []
+    again = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name])
+    assert "0 records in 0 spaces" in again.output
+
+
+def test_one_space_alone(tmp_path: Path):
+    store = tmp_path / "app.db"
+    filled(store)
+    done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "--space", "bob"])
+    assert "1 records in 1 spaces" in done.output
+    with open_backend(store) as backend:
+        assert (whose(backend, ANN), whose(backend, Space("bob"))) == (OLD.name, NEW.name)
+
+
+def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp_path: Path):
+    store = tmp_path / "app.db"
+    filled(store, 700)
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "memwell", "reembed", "-s", str(store), "--embedder", NEW.name, "-w", "2"]
+    driver = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
+    with open_backend(store) as backend:
+        while driver.poll() is None and not any(
+            entry.key.startswith(STAGED) for entry in backend.kv.scan(inner_space(ANN), limit=5000).items
+        ):
+            time.sleep(0.02)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        assert whose(backend, ANN) == OLD.name
+        assert backend.index.info(ANN).dimensions == 64
+    with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
+        assert m.recall("which film was number 7?", limit=1)[0].signals["dense"].value > 0
+    done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "-w", "1"])
+    assert done.exit_code == 0, done.output
+    with open_backend(store) as backend:
+        info = backend.index.info(ANN)
+        assert (whose(backend, ANN), info.dimensions, info.vectors) == (NEW.name, 48, 700)
+
+
+def test_what_is_not_there_is_refused(tmp_path: Path):
+    runner = CliRunner()
+    for command in (["reembed"], ["batch", "audit"]):
+        assert "There is no store" in str(runner.invoke(app, [*command, "-s", str(tmp_path / "no.db")]).exception)
+    assert list(tmp_path.iterdir()) == []
+    filled(tmp_path / "app.db")
+    unknown = runner.invoke(app, ["reembed", "-s", str(tmp_path / "app.db"), "--embedder", "nobody's"])
+    assert "no embedder is known by the name" in str(unknown.exception)
+    assert "is a service" in str(runner.invoke(app, ["reembed", "-s", "http://memory.example"]).exception)

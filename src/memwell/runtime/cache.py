@@ -1,9 +1,8 @@
 """Caches of embeddings and completions: stored by content, bounded in number, shared between processes.
 
-A cache is itself a model: it stands in front of one and asks it only for what it has not seen. Its entries belong to one
-space and are found by a digest of the model's name and the whole question, so nothing of one space is read by another.
-They are bounded in number, the oldest going first. An entry that cannot be read is asked for again, and a process killed
-while it adds an entry leaves either the entry or nothing.
+A cache is itself a model: it wraps another one and calls it only for what is not stored. Its entries belong to one space;
+their keys are digests of the model's name and the whole input. The oldest entries are dropped first. An entry that cannot
+be read is made again. A process killed while it adds an entry leaves either the entry or nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _KEPT_ENDINGS = frozenset({"stop", "tool_calls", "function_call"})
 
 
 class _Recent(Generic[T]):
-    """The values this process used last."""
+    """The most recently used values of this process."""
 
     def __init__(self, most: int) -> None:
         self._most = check_count(most, "most_recent")
@@ -71,7 +70,7 @@ class EmbeddingCache(Embedder):
     """An embedder with a cache. Vectors have half precision, whether they come from the cache or not.
 
     ``most_entries`` bounds the store and ``most_recent`` this process's memory. With ``transaction`` (a backend's own) a
-    batch is stored by one commit. Raises ``InvalidInput`` for a bound that is none.
+    batch is stored by one commit. Raises ``InvalidInput`` for a bound below its minimum.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class EmbeddingCache(Embedder):
         rounded = halves.astype(np.float32)
         for row, (digest, places) in zip(rounded, missing.items(), strict=True):
             rows[places] = row
-            # A copy of its own, or one remembered row would hold on to the whole batch.
+            # A copy: a view of one row would keep the whole batch in memory.
             self._recent.add(digest, row.copy())
         self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
 
@@ -172,7 +171,7 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 class CompletionCache(ChatModel):
     """A chat model with a cache: the same messages with the same options get the stored answer.
 
-    A remembered answer is a new message, with an id and a time of its own. An answer that was cut off is not remembered.
+    A cached answer is a new message, with an id and a time of its own. An answer that was cut off is not cached.
     """
 
     def __init__(
@@ -224,7 +223,7 @@ class CompletionCache(ChatModel):
             kept = msgspec.convert(self._ring.read(digest), _Kept)
             message = decode_message(kept.message).changed(id=new_id(), time=now())
         except (msgspec.ValidationError, InvalidInput):
-            # Nothing there, or nothing that this version understands.
+            # No entry, or one that this version cannot read.
             return None
         return Completion(
             message=message, model=kept.model, finish=kept.finish, usage=kept.usage, cost=0.0, data=kept.data

@@ -252,7 +252,7 @@ def protected(request: pytest.FixtureRequest, tmp_path: Path, unprivileged: None
         m.flush()
         if request.param == "both":
             # Left to do by a worker that never came.
-            m._parts.worker.note(m.space)
+            m._parts.worker.announce(m.space)
     if request.param != "folder":
         (folder / "app #1.db").chmod(0o444)
     if request.param != "file":

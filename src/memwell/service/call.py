@@ -25,7 +25,7 @@ from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Note, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.runtime.worker import told_afterwards
+from memwell.runtime.worker import notified_afterwards
 from memwell.service.fields import check_bounds
 from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
 from memwell.values import shown
@@ -238,7 +238,7 @@ def _once(call: Call, asked: Asked) -> Answered:
 
     if call.route.atomic:
         # Changes take turns, so the second finds the answer of the first.
-        with told_afterwards(), call.service.backend.transaction():
+        with notified_afterwards(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)
     kept = once.begin(key, header, fingerprint)

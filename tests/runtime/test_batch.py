@@ -50,7 +50,7 @@ def check_results(store: Path, runner: Any) -> None:
     assert runner != "inline" or told == [(n, 7) for n in range(8)]
     assert batch.run() == outcome
     assert [runs(store, n) for n in range(7)] == [1] * 7, "a second run does nothing"
-    assert batch.run(anew=True) == outcome
+    assert batch.run(again=True) == outcome
     assert runs(store, 6) == 2
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.runtime.capacity import Costs, Figures, Load, Machine, Plan, as_mapping, figures, plan
+from memwell.runtime.capacity import EngineCosts, Load, Machine, MeasuredCosts, Plan, as_mapping, figures, plan
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "capacity.json"
-SMALL = Costs(
+SMALL = EngineCosts(
     records=1_000,
     record_bytes=1_000.0,
     message_bytes=100.0,
@@ -26,7 +26,7 @@ SMALL = Costs(
     append_store_ms=0.1,
 )
 LARGE = msgspec.structs.replace(SMALL, records=100_000, record_bytes=2_000.0, recall_ms=3.0)
-KNOWN = Figures("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
+KNOWN = MeasuredCosts("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
 A_DAY = 86_400.0
 
 
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 
 def test_the_costs_that_come_along_are_those_that_were_measured():
-    assert msgspec.json.decode(RESULTS.read_bytes(), type=Figures) == figures()
+    assert msgspec.json.decode(RESULTS.read_bytes(), type=MeasuredCosts) == figures()
     assert {"sqlite", "postgres"} <= set(figures().engines)
     for measured in figures().engines.values():
         assert all(one.record_bytes > 0 and one.remember_ms > 0 and one.recall_ms > 0 for one in measured)

@@ -71,7 +71,7 @@ def _check(store: str) -> None:
 def _run(batch: Batch, label: str, again: bool) -> list[dict[str, Any]]:
     """The results of the spaces that could be done; the others are named, and the command fails."""
     with progress_bar(label) as progress:
-        outcome = batch.run(anew=again, progress=progress)
+        outcome = batch.run(again=again, progress=progress)
     for failure in outcome.failures:
         where = one_line(" / ".join(failure.piece))
         message = say("batch_failed", space=where, error=one_line(failure.error))

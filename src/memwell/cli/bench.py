@@ -13,7 +13,7 @@ from memwell.cli.stores import check_exists, existing
 from memwell.cli.terminal import Commands, Listing, console, one_line, progress_bar
 
 if TYPE_CHECKING:
-    from memwell.runtime.evaluation import Run, Scores
+    from memwell.runtime.evaluation import Evaluation, Scores
 
 app = typer.Typer(cls=Commands, help="Measure memwell here. 在本机测量。", no_args_is_help=True)
 
@@ -72,7 +72,7 @@ def recall_command(
         _note(run, note_in)
 
 
-def _note(run: Run, store: str) -> None:
+def _note(run: Evaluation, store: str) -> None:
     """Keep the result in a store, where the overview of its service finds it."""
     # Loads the engine, as the measuring did.
     from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415
@@ -94,7 +94,7 @@ def _table(*columns: str) -> Listing:
     return table
 
 
-def _overview(run: Run) -> Listing:
+def _overview(run: Evaluation) -> Listing:
     table = _table("nDCG@10", "R@10", say("macro"))
     for way, found in run.summaries.items():
         scores = found.answerable
@@ -104,7 +104,7 @@ def _overview(run: Run) -> Listing:
     return table
 
 
-def _by_type(run: Run) -> Listing:
+def _by_type(run: Evaluation) -> Listing:
     kinds = list(next(iter(run.summaries.values())).by_type)
     table = _table(*kinds)
     for way, found in run.summaries.items():

@@ -9,7 +9,7 @@ import typer
 
 from memwell.cli.phrases import say
 from memwell.cli.terminal import Listing, console
-from memwell.runtime.capacity import Line, Load, Machine, Plan, as_mapping, figures, plan
+from memwell.runtime.capacity import Load, Machine, Plan, PlanLine, as_mapping, figures, plan
 from memwell.settings import load_settings
 
 app = typer.Typer()
@@ -124,7 +124,7 @@ def _measured_on(language: str) -> str:
     return machine
 
 
-def _amount(line: Line, language: str) -> str:
+def _amount(line: PlanLine, language: str) -> str:
     number = f"{line.amount:,.0f}" if line.amount >= _SMALL or line.unit == "" else f"{line.amount:,.2f}"
     unit = _UNITS_IN_CHINESE.get(line.unit, line.unit) if language.startswith("zh") else line.unit
     return f"{number} {unit}".strip()

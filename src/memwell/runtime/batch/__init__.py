@@ -1,8 +1,8 @@
-"""Work over many records in pieces: on several processes or machines, restartable, always with the same results.
+"""Batches: work over many records in pieces, on several processes or machines, that can be killed and go on.
 
 A batch is a list of pieces and a function. The pieces are jobs of a queue in the store (``memwell.runtime.jobs``): each
-process claims one, does it, and stores its result at once. So a run that was killed goes on where it stopped, and a
-finished batch costs nothing. The runner changes nothing but the time it takes.
+process claims one, does it, and stores its result at once. A run that was killed continues where it stopped; a finished
+batch only reads its results. The results do not depend on the runner.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OLD = ("pieces/", "result/", "failed/")
 """Where an earlier version kept the pieces, their results and the failures."""
 _PAGE = 500
 _LOOK_S = 0.1
-"""How often a run looks how far its processes are."""
+"""How often a run reads how far its processes are."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Batch:
-    """Work over a store in pieces, each done once, whichever process does it and however often one is killed.
+    """Work over a store in pieces, each done once, also when processes are killed.
 
     ``pieces`` are small plain values, or a function of the open store that lists them, called when the batch is begun.
     ``work`` is a function of a module, or its name as ``module:function``; it is called with an open store and a piece, and
@@ -116,28 +116,31 @@ class Batch:
         if self._url is None and runner in ("processes", "ray"):
             raise InvalidInput(f"no other process can open this store; runner={shown(runner)} needs one with a URL")
 
-    def run(self, *, anew: bool = False, progress: Progress | None = None) -> Outcome:
+    def run(self, *, again: bool = False, progress: Progress | None = None, **earlier: bool) -> Outcome:
         """Do all pieces that have no result yet, and return the results of all, in the order of the pieces.
 
         A piece that fails is tried again; one that still fails is among the ``failures``, and the next run tries it once
-        more. ``anew`` forgets what was done before. ``progress`` is called with how many pieces have ended, and of how
-        many. Raises ``Conflict`` when the batch was begun with other pieces or another function.
+        more. ``again`` drops all results and begins again. ``progress`` is called with how many pieces have ended, and of
+        how many. Raises ``Conflict`` when the batch was begun with other pieces or another function.
         """
+        # The name of the option in the version before.
+        again = earlier.pop("anew", again)
+        if earlier:
+            raise InvalidInput(f"a run has no option {', '.join(map(repr, earlier))}")
         with self._opened() as backend:
             stored = _Stored(backend, self._name)
             try:
-                if anew:
+                if again:
                     stored.clear()
-                total = self._begin(backend, stored)
-                counter = _Counter(stored, total, progress)
-                counter.tell()
-                self._do(backend, stored, counter.tell)
+                report = _reporter(stored, self._begin(backend, stored), progress)
+                report()
+                self._do(backend, stored, report)
                 return stored.outcome()
             finally:
                 stored.queue.close()
 
     def outcome(self) -> Outcome:
-        """The results until now."""
+        """The results so far."""
         with self._opened() as backend:
             return _Stored(backend, self._name).outcome()
 
@@ -157,11 +160,11 @@ class Batch:
             stored.check_same(pieces)
         return stored.reopen_failed()
 
-    def _do(self, backend: Backend, stored: _Stored, tell: Callable[[], None]) -> None:
+    def _do(self, backend: Backend, stored: _Stored, report: Callable[[], None]) -> None:
         left = stored.left()
         runner = self._chosen(left) if left else None
         if runner is None:
-            drain(backend, stored.queue, self._work, self._tries, ended=tell)
+            drain(backend, stored.queue, self._work, self._tries, ended=report)
             return
         setting = Setting(self._url or "", self._name, self._work, self._tries, list(sys.path))
         running, in_vain = set[str](), 0
@@ -179,7 +182,7 @@ class Batch:
                     raise BackendError(
                         "the processes of the batch end before they begin a piece; see what they printed"
                     )
-                tell()
+                report()
 
     def _chosen(self, pieces: int) -> Runner | None:
         """The runner; None for inline."""
@@ -192,22 +195,22 @@ class Batch:
         return None if wanted == "inline" else Processes(min(self._workers or os.cpu_count() or 1, pieces))
 
 
-class _Counter:
-    """Reports how many pieces have ended, when that has changed."""
+def _reporter(stored: _Stored, total: int, progress: Progress | None) -> Callable[[], None]:
+    """A function that calls ``progress`` when more pieces have ended."""
+    last = -1
 
-    def __init__(self, stored: _Stored, total: int, progress: Progress | None) -> None:
-        self._stored, self._total, self._progress = stored, total, progress
-        self._said = -1
+    def report() -> None:
+        nonlocal last
+        ended = last if progress is None else total - stored.left()
+        if progress is not None and ended != last:
+            last = ended
+            progress(ended, total)
 
-    def tell(self) -> None:
-        ended = self._total if self._progress is None else self._total - self._stored.left()
-        if self._progress is not None and ended != self._said:
-            self._said = ended
-            self._progress(ended, self._total)
+    return report
 
 
 class _Stored:
-    """A batch in its store: what it is, and its pieces as jobs of a queue."""
+    """A batch in its store: its function, and its pieces as jobs of a queue."""
 
     def __init__(self, backend: Backend, name: str) -> None:
         self._backend = backend
@@ -217,7 +220,7 @@ class _Stored:
         self.queue = queue_of(backend, name)
 
     def begun(self, work: str) -> bool:
-        """Whether the pieces are stored. Raises ``Conflict`` when they are another function's."""
+        """Whether the batch was begun. Raises ``Conflict`` when it was begun with another function."""
         head = self._kv.get(self._space, _HEAD)
         if head is None:
             return False
@@ -228,7 +231,7 @@ class _Stored:
         return True
 
     def begin(self, work: str, pieces: Iterable[JSONValue]) -> None:
-        """Store the pieces. They count as stored when the last of them is."""
+        """Store the pieces, and mark the batch as begun after the last one."""
         self.clear()
         jobs, count = (new_piece(work, number, piece) for number, piece in enumerate(pieces)), 0
         while page := list(islice(jobs, _PAGE)):
@@ -244,7 +247,7 @@ class _Stored:
             raise Conflict(f"the batch {shown(self._name)} was begun with other pieces; begin it again")
 
     def reopen_failed(self) -> int:
-        """Let the pieces that failed be tried again, and return how many pieces there are."""
+        """Open the pieces that failed for another try, and return how many pieces there are."""
         count = 0
         for found in list(self.queue.all()):
             count += 1
@@ -257,7 +260,7 @@ class _Stored:
         return self.queue.pending.count()
 
     def abandon(self, owner: str, tries: int) -> int:
-        """Free the pieces of a process that has ended, and return how many it had: each counts as a failed try."""
+        """Release the pieces of a process that has ended, each after a failed try, and return how many it had."""
         pending = self.queue.pending
         pending.end_lease(owner)
         claimed = [found for key in pending.owned_by(owner) if (found := self.queue.claim(key)) is not None]
@@ -266,7 +269,7 @@ class _Stored:
         return len(claimed)
 
     def outcome(self) -> Outcome:
-        """The results until now."""
+        """The results so far."""
         results, failures = list[JSONValue](), list[Failure]()
         for found in self.queue.all():
             job = self.queue.with_result(found) if found.kept.apart else found.kept.job
@@ -277,7 +280,7 @@ class _Stored:
         return Outcome(results, failures)
 
     def clear(self) -> None:
-        """Drop all of it; the head first, so that no process goes on with a part."""
+        """Drop everything; the head first, so that no process goes on with a part of it."""
         self._kv.delete(self._space, _HEAD)
         for prefix in _OLD:
             for key, _ in list(self._old(prefix)):
@@ -285,7 +288,7 @@ class _Stored:
         self.queue.clear()
 
     def _take_over_old(self, work: str) -> None:
-        """Make jobs of a batch that an earlier version has begun. What is done stays done."""
+        """Turn a batch of an earlier version into jobs, with their results."""
         pages = [value for _, value in self._old(_OLD[0])]
         if not pages:
             return
@@ -309,14 +312,14 @@ class _Stored:
 
 
 def _url(store: str | Path | Backend) -> str | None:
-    """How another process opens the store; None when none can."""
+    """The URL by which another process opens the store; None when none can."""
     if isinstance(store, Backend):
         path = getattr(store, "path", None)
         return None if path is None else f"sqlite:{Path(path).resolve()}"
     text = str(store).removeprefix("sqlite:")
     if text == "memory:":
         return None
-    # Another process may run in another folder.
+    # Absolute, as another process may run in another folder.
     is_path = ":" not in text.split("/", maxsplit=1)[0] and "," not in text
     return f"sqlite:{Path(text).expanduser().resolve()}" if is_path else str(store)
 

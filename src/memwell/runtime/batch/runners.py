@@ -1,4 +1,4 @@
-"""Where the pieces of a batch are done: in processes of this machine, or as tasks of Ray.
+"""Runners of batches: workers as processes of this machine, or as tasks of Ray.
 
 Each worker opens the store for itself and takes pieces from the batch's queue until none is free.
 """
@@ -35,21 +35,21 @@ _ENDING_S = 10.0
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What a worker needs to know."""
+    """The settings of a worker."""
 
     url: str
     batch: str
     work: str
     tries: int
     path: list[str]
-    """Where the program that runs the batch finds its modules."""
+    """The module search path of the program that runs the batch."""
     owner: str = ""
     """The worker's name in the queue."""
 
 
 def named_work(work: Work | str) -> str:
-    """A function as ``module:function``, by which any process finds it. Raises ``InvalidInput`` for one that has no such
-    name: of a script, inside another function, or a lambda.
+    """The name of a function as ``module:function``, for other processes. Raises ``InvalidInput`` for a function
+    without one: of a script, inside another function, or a lambda.
     """
     if isinstance(work, str):
         loaded(work)
@@ -88,7 +88,7 @@ def drain(
     while True:
         keys = list(queue.pending.free())
         if shuffled:
-            # Processes that go down one list in one order would meet at every piece.
+            # In random order: processes that take the same order would meet at every piece.
             random.shuffle(keys)
         claimed = 0
         for key in keys:
@@ -108,7 +108,7 @@ def _do_piece(backend: Backend, queue: JobQueue, found: FoundJob, work: str, tri
         result = loaded(work)(backend, piece_of(found))
         check_json(result, "the result of a piece")
         queue.write(found.key, replace(found.kept, job=done(found.kept.job, result)), found.version)
-    except Exception as error:  # noqa: BLE001 - a stranger's function may raise anything, and the other pieces must go on
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything, and the other pieces must go on
         queue.retry(found, failed(found.kept.job, f"{type(error).__name__}: {error}"), tries)
 
 
@@ -118,20 +118,20 @@ def queue_of(backend: Backend, name: str, owner: str | None = None) -> JobQueue:
 
 
 def new_piece(work: str, number: int, piece: JSONValue) -> Kept:
-    """A piece that is to be done."""
+    """The stored job of a new piece."""
     now = utc_now()
     job = Job(id=f"{number:012d}", action=work, status="waiting", created=now, updated=now)
     return Kept(job, again=msgspec.json.encode(piece), begun=0)
 
 
 def piece_of(found: FoundJob) -> Any:
-    """The piece of a job."""
+    """The input of a piece."""
     return msgspec.json.decode(found.kept.again or b"null")
 
 
 def done(job: Job, result: JSONValue) -> Job:
     """The job of a piece with its result."""
-    # Wrapped: a result may be any JSON value, and None is one.
+    # In an object: a result may be any JSON value, also None.
     return replace(job, status="done", updated=utc_now(), result={"result": result})
 
 
@@ -141,7 +141,7 @@ def failed(job: Job, error: str) -> Job:
 
 
 def work_through(setting: Setting, stopped: Callable[[], bool] = lambda: False) -> None:
-    """A worker: take pieces from the queue until none is free, or ``stopped``."""
+    """Run a worker: do pieces of the queue until none is free, or ``stopped``."""
     for place in setting.path:
         if place not in sys.path:
             sys.path.append(place)
@@ -154,12 +154,12 @@ def work_through(setting: Setting, stopped: Callable[[], bool] = lambda: False) 
 
 
 def main() -> None:
-    """The program of a worker process. It stops after its piece when its input ends: then its parent is gone."""
+    """The program of a worker process. When its input ends, its parent is gone, and it stops after the current piece."""
     setting = msgspec.json.decode(sys.stdin.buffer.readline(), type=Setting)
     over = threading.Event()
 
     def wait_for_the_end() -> None:
-        # Not through ``sys.stdin``: a thread that waits in there stops the interpreter from ending.
+        # Not through ``sys.stdin``: a thread that is blocked there keeps the interpreter from ending.
         while os.read(0, 1024):
             pass
         over.set()
@@ -199,11 +199,11 @@ class Processes(Runner):
         return self
 
     def start(self, setting: Setting) -> None:
-        # It finds modules where this one does, however this one was started. What the work prints goes to the error stream.
+        # With the search path of this process. What the work prints goes to the error stream.
         run = f"import sys; sys.path[:] = {setting.path!r}; from memwell.runtime.batch.runners import main; main()"
         process = subprocess.Popen([sys.executable, "-X", "utf8", "-c", run], stdin=subprocess.PIPE, stdout=2)
         self._running[setting.owner] = process
-        # The URL may hold a password, so it is no argument. One that has died already is found by ``ended``.
+        # Not as an argument: the URL may hold a password. A process that has died already is found by ``ended``.
         with suppress(OSError):
             cast("IO[bytes]", process.stdin).write(msgspec.json.encode(setting) + b"\n")
             cast("IO[bytes]", process.stdin).flush()
@@ -233,20 +233,20 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 def ray_is_running() -> bool:
-    """Whether this program is connected to Ray already. Ray is not imported for the asking."""
+    """Whether this program is connected to Ray already. It does not import Ray."""
     ray = sys.modules.get("ray")
     return ray is not None and bool(ray.is_initialized())
 
 
 class OnRay(Runner):
-    """Workers as tasks of Ray. The store must be one that every machine reaches by its URL.
+    """Workers as tasks of Ray. Every machine must reach the store by its URL.
 
     Raises ``MissingDependency`` when Ray is not installed.
     """
 
     def __init__(self, workers: int | None, address: str = "") -> None:
         try:
-            # Large, and only needed here. It comes without types.
+            # Imported when needed, as it is large. It has no types.
             self._ray: Any = importlib.import_module("ray")
         except ImportError as error:
             raise MissingDependency('batches on Ray need: pip install "memwell[ray]"') from error
@@ -262,7 +262,7 @@ class OnRay(Runner):
             if self._address:
                 self._ray.init(address=self._address, log_to_driver=False)
             else:
-                # No cluster that others can reach was asked for.
+                # A local cluster that other machines cannot reach.
                 self._ray.init(
                     num_cpus=self._wanted, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1"
                 )

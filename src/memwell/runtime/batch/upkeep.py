@@ -1,4 +1,4 @@
-"""Batches that come with memwell: audits, consolidation and re-embedding of every space."""
+"""The batches of memwell: audits, consolidation and re-embedding of every space."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def spaces_with_memories(backend: Backend) -> Iterator[Space]:
 def audits(
     store: str | Path | Backend, name: str = "audit", *, workers: int | None = None, runner: RunnerName = "auto"
 ) -> Batch:
-    """The audit of every memory of a store: what it found by kind, and its plan. It changes nothing."""
+    """An audit of every memory of a store: its findings by kind, and its plan. It changes nothing."""
     return Batch(store, name, list_spaces, audit_space, workers=workers, runner=runner)
 
 
 def consolidation(
     store: str | Path | Backend, name: str = "consolidate", *, workers: int | None = None, runner: RunnerName = "auto"
 ) -> Batch:
-    """The consolidation of every memory of a store: near duplicates are merged, insights drawn. All can be undone."""
+    """A consolidation of every memory of a store: merges near duplicates and draws insights. All can be undone."""
     return Batch(store, name, list_spaces, consolidate_space, workers=workers, runner=runner)
 
 
@@ -64,7 +64,7 @@ def audit_space(store: Backend, piece: list[str]) -> dict[str, Any]:
 
 def consolidate_space(store: Backend, piece: list[str]) -> dict[str, Any]:
     """The work of a consolidation. Done twice, it finds nothing more to merge and draws the same insights."""
-    # Not closed: the caller opened the store, and goes on with the next piece.
+    # Not closed: the caller opened the store, and uses it for the next piece.
     memory = engine.open(store, space=Space(*piece), work=False)
     merged = memory.compress()
     insights = memory.reflect()
@@ -84,11 +84,11 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 _PIECE = 512
 _AT_ONCE = 64
 _MOST_IDLE = 3
-"""How often an embedder may fail in a row: it is asked for each text by itself then, and given up when it takes none."""
+"""How often in a row re-embedding may make no progress before the space is given up."""
 
 
 class Reembedded(NamedTuple):
-    """How many spaces have other vectors now, how many records they hold, and which spaces are not done."""
+    """The numbers of re-embedded spaces and records, and the spaces that are not done."""
 
     spaces: int
     records: int
@@ -107,8 +107,8 @@ def reembed(
 ) -> Reembedded:
     """Re-embed a store, or some of its spaces. Killed and called again, it goes on.
 
-    Several processes do it where the embedder is known by its name; any other is used in this one. ``progress`` is called
-    with how many records are done, and of how many. Raises ``InvalidInput`` for a name that is not known.
+    Several processes do it if the embedder is known by its name, else this one. ``progress`` is called with how many
+    records are done, and of how many. Raises ``InvalidInput`` for an unknown name.
     """
     maker = embedder if isinstance(embedder, Embedder) else embedder_named(embedder)
     if maker is None:
@@ -124,7 +124,7 @@ def reembed(
             listed = partial(_pieces, spaces=list(wanted), model=maker.name)
             name = f"reembed {maker.name}"
             batch = Batch(store, name, listed, make_vectors, workers=workers, runner=runner, ray_address=ray_address)
-            # A piece that failed is made below, or the space is reported.
+            # A piece that failed is done below, or its space is among those left.
             batch.run(progress=counter.of_pieces)
             batch.forget()
         done = [space for space, making in wanted.items() if _finished(making, counter, records[space])]
@@ -132,7 +132,7 @@ def reembed(
 
 
 def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
-    """Every space that has vectors: those of memories and of documents."""
+    """Every space with vectors: of memories and of documents."""
     for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
         owner = Space(*inner[:-1]) if len(inner) > 1 else None
         if owner is not None and inner_space(owner) == inner and backend.kv.get(inner, MARK) is not None:
@@ -140,7 +140,7 @@ def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
 
 
 def make_vectors(store: Backend, piece: dict[str, Any]) -> int:
-    """The work of the batch: collect the vectors of some records of a space. Raises ``ModelError``."""
+    """The work of the batch: make the vectors of some records of a space. Raises ``ModelError``."""
     maker = embedder_named(piece["model"])
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(piece['model'])}")
@@ -168,16 +168,16 @@ def _making(backend: Backend, space: Space, maker: Embedder, wanted_embedder: Wa
 
 
 def _finished(making: Reembedding, counter: _Counter, records: int) -> bool:
-    """Do what is left of one space; False when the embedder fails, or another process wants another embedder."""
+    """Finish one space; False when the embedder fails, or another process wants another embedder."""
     idle = 0
     while idle < _MOST_IDLE:
-        brought_on = making.work()
+        worked = making.work()
         left = making.left()
         counter.of_records(records - min(left, records))
-        if not brought_on and not left:
+        if not worked and not left:
             counter.space_done(records)
             return True
-        idle = 0 if brought_on else idle + 1
+        idle = 0 if worked else idle + 1
     return False
 
 
@@ -195,7 +195,7 @@ class _Counter:
         self._report(self._made)
 
     def of_records(self, done: int) -> None:
-        # What was made in the batch counts already; looking it through once more is quick.
+        # Records that the batch has done are already counted.
         self._report(max(self._made, self._before + done))
 
     def space_done(self, records: int) -> None:

@@ -22,7 +22,7 @@ from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import MoveRefused, move
 from memwell.runtime.transfer import moving as steps
 from memwell.runtime.transfer.files import MOVING, spaces_of
-from memwell.runtime.transfer.moving import PARTS, Copier, Marks, total_of
+from memwell.runtime.transfer.moving import PARTS, Copier, MoveNotes, total_of
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
@@ -524,7 +524,7 @@ def test_a_source_that_never_rests_is_copied_as_of_a_moment_ago(pair: tuple[Back
 
 
 def one_pass(source: Backend, target: Backend) -> int:
-    copier = Copier(source, target, Marks(target), lambda _: None)
+    copier = Copier(source, target, MoveNotes(target), lambda _: None)
     spaces = {*spaces_of(source), *spaces_of(target)}
     changed = sum(getattr(copier, part)(space) for part in PARTS for space in spaces)
     copier.flush()

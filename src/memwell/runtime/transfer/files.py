@@ -19,8 +19,8 @@ import msgspec
 
 from memwell.errors import FileError, InvalidInput, MemwellError
 from memwell.messages import Message, encode_message
-from memwell.records import Page, Record, Space, Thread, pack_half
-from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo, Version
+from memwell.records import Page, Record, Space, Thread
+from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo
 
 # The report of an import
 
@@ -448,12 +448,12 @@ def place_pages(backend: Backend, thread: Thread, after: int, before: int) -> It
 
 def entry_weight(entry: Entry) -> int:
     """About how many bytes an entry takes."""
-    return len(entry.value if isinstance(entry.value, bytes | str) else _canonical(entry.value)) + 100
+    return len(entry.value if isinstance(entry.value, bytes | str) else canonical(entry.value)) + 100
 
 
 def record_weight(record: Record) -> int:
     """About how many bytes a record takes."""
-    return len(record.text) * 2 + 4 * len(record.vector or ()) + len(_canonical(record.metadata)) + 200
+    return len(record.text) * 2 + 4 * len(record.vector or ()) + len(canonical(record.metadata)) + 200
 
 
 def _place_weight(place: Place) -> int:
@@ -461,75 +461,6 @@ def _place_weight(place: Place) -> int:
     return 100 + sum(len(encode_message(message)) for message in held if message is not None)
 
 
-def _canonical(value: Any) -> bytes:
+def canonical(value: Any) -> bytes:
+    """A value as JSON, with sorted keys: the same on every backend."""
     return msgspec.json.encode(value, order="deterministic")
-
-
-def _packed(vector: Any) -> bytes:
-    return b"" if vector is None else pack_half(vector)
-
-
-def entry_bytes(entry: Entry) -> bytes:
-    """An entry in one form on every backend."""
-    value = entry.value
-    kind, encoded = ("bytes", value) if isinstance(value, bytes) else ("json", _canonical(value))
-    expires = None if entry.expires is None else entry.expires.isoformat()
-    return _canonical([entry.key, entry.version, expires, kind]) + encoded
-
-
-def record_bytes(record: Record) -> bytes:
-    """A record in one form on every backend, with its vector in half precision."""
-    plain = [record.id, record.kind, record.time.isoformat(), record.metadata, record.text]
-    return _canonical(plain) + _packed(record.vector)
-
-
-def info_bytes(info: ThreadInfo) -> bytes:
-    """What a listing says of a thread, in one form on every backend."""
-    return _canonical([*info_key(info), info.updated.isoformat()])
-
-
-def info_key(info: ThreadInfo) -> list[Any]:
-    """What says that a thread is as it was: all that its listing shows but what is derived from its newest message."""
-    return [
-        info.thread.id,
-        info.first,
-        info.next,
-        info.messages,
-        info.tokens,
-        info.rounds,
-        info.created.isoformat(),
-        info.metadata,
-        info.ended_round,
-        info.edits,
-    ]
-
-
-def place_bytes(place: Place) -> bytes:
-    """A place with all its versions, in one form on every backend."""
-    held = [_version_bytes(version) for version in place.versions]
-    return b"\x00".join([_canonical([place.index, place.round, place.id]), _message_bytes(place.message), *held])
-
-
-def _version_bytes(version: Version) -> bytes:
-    return _message_bytes(version.message) + version.replaced.isoformat().encode()
-
-
-def _message_bytes(message: Message | None) -> bytes:
-    return b"null" if message is None else _canonical(msgspec.json.decode(encode_message(message)))
-
-
-def merged(
-    left: Iterator[T], right: Iterator[U], key_of: Callable[[T | U], str]
-) -> Iterator[tuple[T | None, U | None]]:
-    """Two listings in the order of their keys as one: what both have comes together, what one lacks is None there."""
-    mine, theirs = next(left, None), next(right, None)
-    while mine is not None or theirs is not None:
-        if theirs is None or (mine is not None and key_of(mine) < key_of(theirs)):
-            yield mine, None
-            mine = next(left, None)
-        elif mine is None or key_of(theirs) < key_of(mine):
-            yield None, theirs
-            theirs = next(right, None)
-        else:
-            yield mine, theirs
-            mine, theirs = next(left, None), next(right, None)

@@ -57,7 +57,7 @@ def distinct(numbers: list[int], most: int) -> int:
     """How many different numbers there were, of which the smallest ``most`` were kept."""
     if len(numbers) < most:
         return len(numbers)
-    # A list that is just full is exact too, but cannot be told from one that has seen more.
+    # A list that is just full is exact too, but looks the same as one that has seen more.
     return max(most, round((most - 1) * _RANGE / max(numbers[most - 1], 1)))
 
 

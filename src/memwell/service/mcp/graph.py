@@ -21,7 +21,9 @@ from memwell.filters import AllOf, AnyOf, Filter, Where
 from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
-from memwell.runtime.transfer.products import KEY, Entity, Graph, Observed, Related, observed, part_of, related
+from memwell.runtime.transfer.products import KEY, Entity, Observed, observed, part_of, related
+from memwell.runtime.transfer.products import McpGraph as Graph
+from memwell.runtime.transfer.products import McpRelation as Related
 from memwell.service.mcp.tools import WRITE, Answer, Tool, argument, arguments, json_of
 from memwell.values import shown
 

@@ -24,7 +24,7 @@ from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
 from memwell.runtime.jobs import REGISTRY, PendingList
-from memwell.runtime.worker import Worker, listed_spaces, pending_by_space, notified_afterwards
+from memwell.runtime.worker import Worker, listed_spaces, notified_afterwards, pending_by_space
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from tests.knowledge.bench import SHELF, Failing, filled

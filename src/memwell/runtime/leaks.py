@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import BuiltinMethodType, MethodType
 from typing import Any, TypeAlias, cast
 
@@ -181,15 +181,6 @@ class Watch:
             raise InvalidInput(f"there is no mark {shown(name)}; known: {', '.join(self._marks)}") from None
 
 
-def live(*packages: str) -> dict[str, int]:
-    """How many objects of each type are alive, for the types of these packages; memwell's own when none is named.
-
-    Types derived from theirs count too. Values that hold nothing but text and numbers count when an object that the garbage
-    collector tracks references them.
-    """
-    return _Census(packages or (_OWN,)).by_name()
-
-
 class _Census:
     """The live objects of the types of some packages at a moment."""
 
@@ -340,39 +331,43 @@ def _grown(
 
 
 def _collected_rings(packages: Sequence[str]) -> Counter[tuple[str, ...]]:
-    """Run the collector; which rings it freed of those made since it last ran, and how often."""
-    rings = _rings(packages)
-    searched = {one for ids in rings for one in ids}
+    """Run the collector; which rings through objects of the packages it found, and how often."""
+    flags = gc.get_debug()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+    finally:
+        gc.set_debug(flags)
+    garbage = {id(one): one for one in cast("list[object]", gc.garbage)}
+    gc.garbage.clear()
+    rings = _rings(packages, garbage)
+    garbage.clear()
     gc.collect()
-    alive = {id(one) for one in gc.get_objects() if id(one) in searched} if rings else set[int]()
-    return Counter(path for ids, path in rings.items() if alive.isdisjoint(ids))
-
-
-def _rings(packages: Sequence[str]) -> dict[frozenset[int], tuple[str, ...]]:
-    """The rings through new objects of the packages, by the ids of their objects."""
-    # While the collector is off, new objects stay in the youngest generation.
-    new = {id(one): one for one in cast("list[object]", gc.get_objects(generation=0))}
-    kinds = _kinds_of(packages, set(map(type, new.values())))
-    ours = [one for one in new.values() if type(one) in kinds]
-    rings: dict[frozenset[int], tuple[str, ...]] = {}
-    for one in ours[:_MOST_SEARCHED]:
-        ring = _ring_through(one, new)
-        if ring:
-            rings.setdefault(frozenset(map(id, ring)), _described(ring))
     return rings
 
 
-def _ring_through(start: object, new: dict[int, object]) -> list[object]:
-    """The shortest path from an object to itself through new ones; empty when there is none."""
+def _rings(packages: Sequence[str], garbage: dict[int, object]) -> Counter[tuple[str, ...]]:
+    kinds = _kinds_of(packages, set(map(type, garbage.values())))
+    ours = (one for one in garbage.values() if type(one) in kinds)
+    rings: dict[frozenset[int], tuple[str, ...]] = {}
+    for one in islice(ours, _MOST_SEARCHED):
+        ring = _ring_through(one, garbage)
+        if ring:
+            rings.setdefault(frozenset(map(id, ring)), _described(ring))
+    return Counter(rings.values())
+
+
+def _ring_through(start: object, garbage: dict[int, object]) -> list[object]:
+    """The shortest path from an object to itself through garbage; empty when there is none."""
     came_from: dict[int, int] = {}
     waiting = deque([id(start)])
     while waiting and len(came_from) < _MOST_VISITED:
         here = waiting.popleft()
-        for held in gc.get_referents(new[here]):
+        for held in gc.get_referents(garbage[here]):
             there = id(held)
             if there == id(start):
-                return [new[one] for one in _way(here, came_from)]
-            if there in new and there not in came_from:
+                return [garbage[one] for one in _way(here, came_from)]
+            if there in garbage and there not in came_from:
                 came_from[there] = here
                 waiting.append(there)
     return []

@@ -49,11 +49,6 @@ class TraceSpan:
     def note(self, **attributes: object) -> None:
         """Add attributes. Those that are neither numbers nor allowed words are left out."""
 
-    @property
-    def traceparent(self) -> str:
-        """The W3C header that makes spans of another service children of this one; empty when nothing is traced."""
-        return ""
-
     def __enter__(self) -> Self:
         return self
 
@@ -127,13 +122,6 @@ class _SentSpan(TraceSpan):
     def note(self, **attributes: object) -> None:
         if self._span is not None:
             self._span.set_attributes(_allowed(attributes))
-
-    @property
-    def traceparent(self) -> str:
-        if self._span is None:
-            return ""
-        context = self._span.get_span_context()
-        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
     def __enter__(self) -> Self:
         # Loaded already when the tracer was made.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import BackendError, Conflict, InvalidInput
-from memwell.filters import id_begins_with
 from memwell.records import Space, paged
 from memwell.runtime.batch.runners import (
     DIED,
@@ -28,7 +27,6 @@ from memwell.runtime.batch.runners import (
     Runner,
     Setting,
     Work,
-    done,
     drain,
     failed,
     named_work,
@@ -49,8 +47,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 MOST_TRIES = 3
 
 _HEAD = "head"
-_OLD = ("pieces/", "result/", "failed/")
-"""Where an earlier version kept the pieces, their results and the failures."""
+_OLD = "pieces/00000000"
+"""Where an earlier version kept the first pieces."""
 _PAGE = 500
 _LOOK_S = 0.1
 """How often a run reads how far its processes are."""
@@ -222,12 +220,12 @@ class _Stored:
     def begun(self, work: str) -> bool:
         """Whether the batch was begun. Raises ``Conflict`` when it was begun with another function."""
         head = self._kv.get(self._space, _HEAD)
-        if head is None:
+        if head is None or self._kv.get(self._space, _OLD) is not None:
+            # A batch in the layout of an earlier version begins again.
             return False
         known = cast("dict[str, Any]", head.value)
         if known["work"] != work:
             raise Conflict(f"the batch {shown(self._name)} is one of {known['work']}, not of {work}; begin it again")
-        self._take_over_old(work)
         return True
 
     def begin(self, work: str, pieces: Iterable[JSONValue]) -> None:
@@ -282,33 +280,9 @@ class _Stored:
     def clear(self) -> None:
         """Drop everything; the head first, so that no process goes on with a part of it."""
         self._kv.delete(self._space, _HEAD)
-        for prefix in _OLD:
-            for key, _ in list(self._old(prefix)):
-                self._kv.delete(self._space, key)
+        for entry in list(paged(lambda cursor: self._kv.scan(self._space, limit=_PAGE, cursor=cursor))):
+            self._kv.delete(self._space, entry.key)
         self.queue.clear()
-
-    def _take_over_old(self, work: str) -> None:
-        """Turn a batch of an earlier version into jobs, with their results."""
-        pages = [value for _, value in self._old(_OLD[0])]
-        if not pages:
-            return
-        results = {key.removeprefix(_OLD[1]): value for key, value in self._old(_OLD[1])}
-        with self._backend.transaction():
-            self.queue.clear()
-            for number, piece in enumerate(piece for page in pages for piece in page):
-                kept = new_piece(work, number, piece)
-                version = self.queue.add(kept.job.id, kept, mine=kept.job.id in results)
-                if kept.job.id in results:
-                    job = done(kept.job, cast("list[Any]", results[kept.job.id])[0])
-                    self.queue.write(kept.job.id, replace(kept, job=job), version)
-            for prefix in _OLD:
-                for key, _ in list(self._old(prefix)):
-                    self._kv.delete(self._space, key)
-
-    def _old(self, prefix: str) -> Iterator[tuple[str, Any]]:
-        where = id_begins_with(prefix)
-        found = paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
-        return ((entry.key, entry.value) for entry in found)
 
 
 def _url(store: str | Path | Backend) -> str | None:

@@ -101,19 +101,6 @@ def test_a_reader_that_breaks_off_lets_waiting_writers_go() -> None:
     asyncio.run(run())
 
 
-def test_a_task_that_called_get_and_ended_is_no_reader_any_more() -> None:
-    async def run() -> None:
-        channel = Channel(1)
-        await channel.put(0)
-        assert await asyncio.create_task(channel.get()) == 0
-        await settled()
-        for number in range(5):
-            await asyncio.wait_for(channel.put(number), 60)
-        assert await channel.get() == 4
-
-    asyncio.run(run())
-
-
 def test_a_task_does_not_wait_for_itself() -> None:
     async def run() -> None:
         channel = Channel(1)

@@ -288,18 +288,6 @@ _ADDER = """
 """
 
 
-@pytest.mark.parametrize("how", ["work", "idle"])
-def test_documents_of_a_killed_process_get_their_vectors_from_the_next(tmp_path: Path, how: str):
-    command = [sys.executable, "-c", textwrap.dedent(_ADDER), str(tmp_path / "app.db"), how]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        # Nobody asks for anything.
-        assert _wait_until(lambda: _has_all_vectors(m))
-        assert m.knowledge.pending().vectors == 0
-        assert m.knowledge.count().chunks > 8
-        assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
-
-
 def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=Failing(), work=False) as m:
         filled(m.knowledge)

@@ -402,7 +402,7 @@ class Engine(Closing):
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
-            raise InvalidInput(f"{str(path)!r} is the store itself; name the file to take in")
+            raise InvalidInput(f"{str(path)!r} is the store itself; name the file to import")
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
         if options and (format or detect(path)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")

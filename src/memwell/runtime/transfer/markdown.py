@@ -408,7 +408,7 @@ class _Reader:
         if not self._without_bytes:
             return done
         what = "one medium" if self._without_bytes == 1 else f"{self._without_bytes:,} media"
-        hint = f"{what} came without bytes or features, which no document holds: bring the .jsonl export for those"
+        hint = f"{what} came without bytes or features, which no document holds: import the .jsonl export for those"
         return replace(done, hints=[*done.hints, hint])
 
 

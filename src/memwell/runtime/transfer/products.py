@@ -263,7 +263,9 @@ def import_mem0(
     with reading(file, progress) as source:
         done = intake.take_all(items(source, ("results", "memories")), read)
     if user_id is None and len(owners) > 1:
-        hint = f"the memories of {len(owners)} users came into one space; name one of them to take in theirs alone"
+        hint = (
+            f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
+        )
         return msgspec.structs.replace(done, hints=[f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
     return done
 

@@ -773,7 +773,7 @@ def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
             assert (one.notes, other.notes) == (["alone"], ["b"])
         assert one.msg_queue is None
         assert queue.completed
-        assert vars(one)["_instance_hooks"] == {}
+        assert vars(one)["_own_hooks"] == {}
 
     asyncio.run(main())
 

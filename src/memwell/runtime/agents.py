@@ -14,7 +14,7 @@ import sys
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -34,7 +34,8 @@ Hook: TypeAlias = Callable[..., Any]
 """``(agent, arguments)`` before, ``(agent, arguments, output)`` after; a function or a coroutine function."""
 
 _Registry: TypeAlias = dict[str, dict[str, Hook]]
-_REGISTRY = "_hooks_of_this_class"
+_REGISTRY = "_own_hooks"
+"""The attribute of an agent, or of a class, with the hooks that were registered for it."""
 
 
 class Hooked:
@@ -66,44 +67,37 @@ class Hooked:
 
         Raises ``InvalidInput`` for an unknown type, or a hook that cannot be called.
         """
-        _register(_of_instance(self), type(self), hook_type, hook_name, hook)
+        _register(self, type(self), hook_type, hook_name, hook)
 
     def remove_instance_hook(self, hook_type: str, hook_name: str) -> None:
         """Drop a hook. Raises ``InvalidInput`` (a ``ValueError``) when there is none of this name."""
-        _remove(_of_instance(self), type(self), hook_type, hook_name, "this instance")
+        _remove(self, type(self), hook_type, hook_name, "this instance")
 
     def clear_instance_hooks(self, hook_type: str | None = None) -> None:
         """Drop the hooks of one type, or of all, from this agent."""
-        _clear(_of_instance(self), type(self), hook_type)
+        _clear(self, type(self), hook_type)
 
     @classmethod
     def register_class_hook(cls, hook_type: str, hook_name: str, hook: Hook) -> None:
         """Run ``hook`` for every agent of this class and of its subclasses, those that exist already too."""
-        _register(_of_class(cls), cls, hook_type, hook_name, hook)
+        _register(cls, cls, hook_type, hook_name, hook)
 
     @classmethod
     def remove_class_hook(cls, hook_type: str, hook_name: str) -> None:
         """Drop a hook of this very class. Raises ``InvalidInput`` (a ``ValueError``) when it has none of this name."""
-        _remove(_of_class(cls), cls, hook_type, hook_name, "this class itself")
+        _remove(cls, cls, hook_type, hook_name, "this class itself")
 
     @classmethod
     def clear_class_hooks(cls, hook_type: str | None = None) -> None:
         """Drop the hooks of one type, or of all, from this class; those of other classes stay."""
-        _clear(_of_class(cls), cls, hook_type)
+        _clear(cls, cls, hook_type)
 
 
-# The registries
-
-
-def _of_instance(agent: Hooked) -> _Registry:
+def _registry(owner: Hooked | type) -> _Registry:
     # Made when first needed: an agent need not have called super().__init__() yet.
-    return vars(agent).setdefault("_instance_hooks", {})
-
-
-def _of_class(cls: type) -> _Registry:
-    if _REGISTRY not in vars(cls):
-        setattr(cls, _REGISTRY, {})
-    return vars(cls)[_REGISTRY]
+    if _REGISTRY not in vars(owner):
+        setattr(owner, _REGISTRY, {})
+    return vars(owner)[_REGISTRY]
 
 
 def _types(cls: type) -> list[str]:
@@ -123,16 +117,17 @@ def _check_type(cls: type, hook_type: object) -> str:
     return hook_type
 
 
-def _register(registry: _Registry, cls: type, hook_type: str, hook_name: str, hook: Hook) -> None:
+def _register(owner: Hooked | type, cls: type, hook_type: str, hook_name: str, hook: Hook) -> None:
     _check_type(cls, hook_type)
     check_id(hook_name, "the name of a hook")
     if not callable(hook):
         raise InvalidInput(f"hook {hook_name!r} must be a function, not {shown(hook)}")
-    registry.setdefault(hook_type, {})[hook_name] = hook
+    _registry(owner).setdefault(hook_type, {})[hook_name] = hook
 
 
-def _remove(registry: _Registry, cls: type, hook_type: str, hook_name: str, where: str) -> None:
+def _remove(owner: Hooked | type, cls: type, hook_type: str, hook_name: str, where: str) -> None:
     _check_type(cls, hook_type)
+    registry = _registry(owner)
     hooks = registry.get(hook_type, {})
     if hook_name not in hooks:
         raise InvalidInput(f"{where} ({cls.__name__}) has no {hook_type} hook {shown(hook_name)}")
@@ -142,41 +137,26 @@ def _remove(registry: _Registry, cls: type, hook_type: str, hook_name: str, wher
         del registry[hook_type]
 
 
-def _clear(registry: _Registry, cls: type, hook_type: str | None) -> None:
+def _clear(owner: Hooked | type, cls: type, hook_type: str | None) -> None:
     if hook_type is None:
-        registry.clear()
+        _registry(owner).clear()
     else:
-        registry.pop(_check_type(cls, hook_type), None)
+        _registry(owner).pop(_check_type(cls, hook_type), None)
 
 
 def _hooks(agent: Hooked, hook_type: str) -> list[Hook]:
     """The hooks of a type in the order they run; a copy, so that a hook may register or remove others."""
-    return [hook for registry in _registries(agent) for hook in registry.get(hook_type, {}).values()]
+    owners = (agent, *type(agent).__mro__)
+    return [hook for owner in owners for hook in vars(owner).get(_REGISTRY, {}).get(hook_type, {}).values()]
 
 
 def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
     # Written out, as it runs at every call: a hub delivers each message to each agent.
-    own = agent.__dict__.get("_instance_hooks")
-    if own and (pre in own or post in own):
-        return True
-    for base in type(agent).__mro__:
-        registry = base.__dict__.get(_REGISTRY)
+    for owner in (agent, *type(agent).__mro__):
+        registry = owner.__dict__.get(_REGISTRY)
         if registry and (pre in registry or post in registry):
             return True
     return False
-
-
-def _registries(agent: Hooked) -> Iterator[_Registry]:
-    own = vars(agent).get("_instance_hooks")
-    if own:
-        yield own
-    for base in type(agent).__mro__:
-        registry = vars(base).get(_REGISTRY)
-        if registry:
-            yield registry
-
-
-# Running
 
 
 class _Call:
@@ -443,18 +423,6 @@ OBSERVE_TIMEOUT_S = 30.0
 _STREAMS_REMEMBERED = 64
 
 
-class Audience(Protocol):
-    """The receivers of an agent's replies; a hub is one."""
-
-    async def hear(self, message: Any, sender: Any) -> None:
-        """Let all but the sender observe a message."""
-        ...
-
-    def leave(self, agent: Any) -> None:
-        """Remove an agent."""
-        ...
-
-
 class Output(Protocol):
     """Where an agent puts what it prints: a ``Channel``, an ``asyncio.Queue``, or an object with their ``put``."""
 
@@ -488,7 +456,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self.msg_queue: Output | None = None
         self._console_output = self.console_output
         self._replying: set[asyncio.Task[M]] = set()
-        self._audiences: dict[str, Callable[[], Audience | None]] = {}
+        self._audiences: dict[str, Callable[[], Hub[Any] | _Listeners | None]] = {}
         self._printed: dict[str, str] = {}
 
     def __repr__(self) -> str:
@@ -561,14 +529,14 @@ class Agent(Hooked, StateModule, Generic[M]):
         if message is not None and audiences:
             await asyncio.gather(*(audience.hear(message, self) for audience in audiences))
 
-    def join(self, name: str, audience: Audience) -> None:
+    def join(self, name: str, audience: Hub[Any]) -> None:
         """Let an audience, held weakly, observe the replies. Raises ``InvalidInput`` when another one has the name."""
         taken = self._audiences.get(name, lambda: None)()
         if taken is not None and taken is not audience:
             raise InvalidInput(f"{self!r} is on another hub called {name!r} already; give one of them another name")
         self._audiences[name] = weakref.ref(audience)
 
-    def part(self, name: str, audience: Audience) -> None:
+    def part(self, name: str, audience: Hub[Any]) -> None:
         """Undo ``join``."""
         if self._audiences.get(name, lambda: None)() is audience:
             del self._audiences[name]

@@ -107,46 +107,39 @@ class _SendingTracer(Tracer):
 
 
 class _SentSpan(TraceSpan):
-    __slots__ = ("_attributes", "_headers", "_name", "_span", "_token", "_tracer")
+    __slots__ = ("_span", "_started")
 
     def __init__(
         self, tracer: OtelTracer, name: str, headers: Mapping[str, str] | None, attributes: Mapping[str, object]
     ) -> None:
-        self._tracer = tracer
-        self._name = name
-        self._headers = headers
-        self._attributes = attributes
+        # The message of an error may quote user text, so only its type is recorded.
+        self._started = tracer.start_as_current_span(
+            name,
+            context=None if headers is None else _caller(headers),
+            attributes=_allowed(attributes),
+            record_exception=False,
+            set_status_on_exception=False,
+        )
         self._span: OtelSpan | None = None
-        self._token: Any = None
 
     def note(self, **attributes: object) -> None:
         if self._span is not None:
             self._span.set_attributes(_allowed(attributes))
 
     def __enter__(self) -> Self:
-        # Loaded already when the tracer was made.
-        from opentelemetry import context, trace  # noqa: PLC0415
-
-        around = None if self._headers is None else _caller(self._headers)
-        self._span = self._tracer.start_span(self._name, context=around, attributes=_allowed(self._attributes))
-        self._token = context.attach(trace.set_span_in_context(self._span))
+        self._span = self._started.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from opentelemetry import context  # noqa: PLC0415 - as above
+        # Loaded already when the tracer was made.
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
 
-        span = self._span
-        context.detach(self._token)
-        if span is None:
-            return
-        if kind is not None:
-            # The message may quote user text, so only the type of the error is recorded.
-            span.set_attribute("error.type", kind.__name__)
-            span.set_status(Status(StatusCode.ERROR))
-        span.end()
+        if kind is not None and self._span is not None:
+            self._span.set_attribute("error.type", kind.__name__)
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._started.__exit__(None, None, None)
 
 
 def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float | str]:

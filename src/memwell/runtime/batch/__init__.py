@@ -228,15 +228,16 @@ class _Stored:
         return True
 
     def begin(self, work: str, pieces: Iterable[JSONValue]) -> None:
-        """Store the pieces, and mark the batch as begun after the last one."""
-        self.clear()
-        jobs, count = (new_piece(work, number, piece) for number, piece in enumerate(pieces)), 0
-        while page := list(islice(jobs, _PAGE)):
-            with self._backend.transaction():
-                for kept in page:
-                    self.queue.add(kept.job.id, kept, mine=False)
-            count += len(page)
-        self._kv.put(self._space, _HEAD, {"work": work, "count": count})
+        """Store the pieces, all or none, unless another program does so at the same time."""
+        count = 0
+        with self._backend.transaction():
+            if self.begun(work):
+                return
+            self.clear()
+            for count, piece in enumerate(pieces, 1):
+                kept = new_piece(work, count - 1, piece)
+                self.queue.add(kept.job.id, kept, mine=False)
+            self._kv.put(self._space, _HEAD, {"work": work, "count": count})
 
     def check_same(self, pieces: Sequence[JSONValue]) -> None:
         """Raises ``Conflict`` when these are not the pieces that are stored."""

@@ -347,57 +347,38 @@ def import_csv(
     memory = as_memory(memory)
     intake = Intake(memory, "csv", strict=strict)
     with reading(file, progress) as source:
-        rows = _Rows(source)
-        said = _column(rows.names, text, TEXT_COLUMNS)
-        if said is None:
-            raise InvalidInput(f"the table has no column {shown(text or 'text')}, only {shown(rows.names)}")
-        when = _column(rows.names, time, TIME_COLUMNS)
-        if time is not None and when is None:
-            raise InvalidInput(f"the table has no column {shown(time)}, only {shown(rows.names)}")
-        return intake.take_all(rows.pieces(), lambda piece: _row(rows.take(piece), said, when))
+        rows = _rows(source)
+        first = next(rows, None)
+        names = [name.strip() for name in decoded(first.data)] if first is not None and first.data else []
+        said, when = _column(names, text, TEXT_COLUMNS), _column(names, time, TIME_COLUMNS)
+        if said is None or (time is not None and when is None):
+            missing = (text or "text") if said is None else time
+            raise InvalidInput(f"the table has no column {shown(missing)}, only {shown(names)}")
+        return intake.take_all(rows, lambda piece: _row(names, decoded(piece.data), said, when))
 
 
-class _Rows:
-    """The rows of a table. The length of a line is bounded."""
+def _rows(source: Reading) -> Iterator[Piece]:
+    """The rows of a table as JSON lists, that of the column names first. The length of a line is bounded."""
 
-    def __init__(self, source: Reading) -> None:
-        self._wrong = ""
-        self._reader = csv.reader(self._lines(source), strict=True)
-        self._rows: dict[int, list[str]] = {}
-        self.names = [name.strip() for name in self._next() or ()]
-
-    def _lines(self, source: Reading) -> Iterator[str]:
-        first = True
+    def texts() -> Iterator[str]:
+        mark = "\ufeff"
         while line := source.line(_LONGEST):
-            text = line.decode("utf-8", "surrogateescape")
-            yield text.removeprefix("\ufeff") if first else text
-            first = False
+            yield line.decode("utf-8", "surrogateescape").removeprefix(mark)
+            mark = ""
 
-    def _next(self) -> list[str] | None:
-        """The next row; an empty one when it cannot be read, None at the end."""
-        self._wrong = ""
+    reader, number = csv.reader(texts(), strict=True), -1
+    while True:
+        number += 1
         try:
-            return next(self._reader, None)
+            row = next(reader, None)
+            if row is None:
+                return
+            if row:
+                yield Piece(number, msgspec.json.encode(row))
         except csv.Error as error:
-            self._wrong = f"the row cannot be read: {error}"
-            return []
-
-    def pieces(self) -> Iterator[Piece]:
-        """The rows as pieces; ``take`` returns the values of one."""
-        number = 0
-        while (row := self._next()) is not None:
-            number += 1
-            if not row and not self._wrong:
-                continue
-            self._rows[number] = row
-            yield Piece(number, b"", self._wrong)
-
-    def take(self, piece: Piece) -> dict[str, str]:
-        """The values of a row by column. Raises ``InvalidInput`` when there are more values than columns."""
-        row = self._rows.pop(piece.number)
-        if len(row) > len(self.names):
-            raise InvalidInput(f"the row has {len(row)} values for {len(self.names)} columns")
-        return dict(zip(self.names, row, strict=False))
+            yield Piece(number, b"", f"the row cannot be read: {error}")
+        except UnicodeEncodeError:
+            yield Piece(number, b"", "the row is not UTF-8")
 
 
 def _column(names: Sequence[str], wanted: str | None, usual: Sequence[str]) -> str | None:
@@ -407,7 +388,10 @@ def _column(names: Sequence[str], wanted: str | None, usual: Sequence[str]) -> s
     return next((by_lower[name] for name in usual if name in by_lower), None)
 
 
-def _row(row: dict[str, str], said: str, when: str | None) -> Sequence[Arrival]:
+def _row(names: list[str], values: list[str], said: str, when: str | None) -> Sequence[Arrival]:
+    if len(values) > len(names):
+        raise InvalidInput(f"the row has {len(values)} values for {len(names)} columns")
+    row = dict(zip(names, values, strict=False))
     text = as_text(row.get(said, "").strip(), f"the column {said!r}")
     moment = row.get(when, "").strip() if when is not None else ""
     metadata: dict[str, Any] = {

@@ -98,20 +98,10 @@ def _written(block: Block) -> tuple[str, int, int, int, int | None]:
 
 
 def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carried: Mapping[str, Any]) -> DocumentLine:
-    known = manifest.document
+    known = msgspec.structs.asdict(manifest.document)
+    del known["chunks"]
     return DocumentLine(
-        id=known.id,
-        source=known.source,
-        title=known.title,
-        media_type=known.media_type,
-        digest=known.digest,
-        size=known.size,
-        characters=known.characters,
-        pages=known.pages,
-        time=known.time,
-        modified=known.modified,
-        metadata=known.metadata,
-        warnings=known.warnings,
+        **known,
         own_title=parsed.title,
         own_metadata=parsed.metadata,
         origin=manifest.origin,

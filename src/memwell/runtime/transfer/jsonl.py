@@ -237,24 +237,15 @@ def from_base64(text: str, what: str) -> bytes:
 
 def memory_line(record: Record, versions: list[MemoryVersion], *, vector: bool) -> MemoryLine:
     """The line of a memory."""
+
+    def fields(of: Record) -> dict[str, Any]:
+        return {"text": of.text, "kind": of.kind, "time": of.time, "metadata": of.metadata}
+
     return MemoryLine(
         id=record.id,
-        kind=record.kind,
-        text=record.text,
-        time=record.time,
-        metadata=record.metadata,
+        **fields(record),
         vector=in_base64(pack_half(record.vector)) if vector and record.vector is not None else None,
-        versions=tuple(
-            Earlier(
-                text=one.record.text,
-                kind=one.record.kind,
-                time=one.record.time,
-                metadata=one.record.metadata,
-                until=one.until,
-                reason=one.reason,
-            )
-            for one in versions
-        ),
+        versions=tuple(Earlier(**fields(one.record), until=one.until, reason=one.reason) for one in versions),
     )
 
 

@@ -173,7 +173,8 @@ class _Move:
     def _nothing_to_do(self, finished: Finished) -> Moved:
         total = total_of(self._target)
         self._report(0, last=True)
-        return self._moved(total, sealed=True, before=True, since=total.hexdigest() != finished.checksum)
+        since = total.hexdigest() != finished.checksum
+        return self._moved(total, sealed=True, changing=[], finished_before=True, written_since=since)
 
     def _report(self, count: int, *, last: bool = False) -> None:
         self._read += count
@@ -230,27 +231,10 @@ class _Move:
         self._report(0, last=True)
         return self._moved(total, sealed=sealed, changing=changing)
 
-    def _moved(
-        self,
-        total: Total,
-        *,
-        sealed: bool,
-        changing: list[Space] | None = None,
-        before: bool = False,
-        since: bool = False,
-    ) -> Moved:
+    def _moved(self, total: Total, **rest: Any) -> Moved:
         counts = {kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")}
-        return Moved(
-            **counts,
-            spaces=total.spaces,
-            copied=self._copied,
-            passes=self._passes,
-            sealed=sealed,
-            changing=changing or [],
-            checksum=total.hexdigest(),
-            finished_before=before,
-            written_since=since,
-        )
+        done = {"spaces": total.spaces, "copied": self._copied, "passes": self._passes, "checksum": total.hexdigest()}
+        return Moved(**counts, **done, **rest)
 
     def _checked(self, space: Space, part: str, sealed: bool) -> Checksum | None:
         """The checksum that both sides have; None when the source is being changed."""

@@ -2,20 +2,21 @@
 
 A cache is itself a model: it wraps another one and calls it only for what is not stored. Its entries belong to one space;
 their keys are digests of the model's name and the whole input. The oldest entries are dropped first. An entry that cannot
-be read is made again. A process killed while it adds an entry leaves either the entry or nothing.
+be read is made again. A process killed while it adds an entry leaves either the entry or nothing. In a read-only store
+nothing is added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from hashlib import blake2b
 from typing import Any, Unpack, cast
 
 import msgspec
 import numpy as np
 
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.messages import Message, decode_message, encode_message
 from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
@@ -78,7 +79,8 @@ class EmbeddingCache(Embedder):
         rounded = halves.astype(np.float32)
         for row, places in zip(rounded, missing.values(), strict=True):
             rows[places] = row
-        self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
+        with suppress(ReadOnlyStore):
+            self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
 
     def forget(self, texts: Iterable[str]) -> int:
         """Drop the vectors of these texts. Returns how many there were."""
@@ -180,7 +182,8 @@ class CompletionCache(ChatModel):
         if completion.finish in _KEPT_ENDINGS:
             message = encode_message(completion.message).decode()
             kept = _Kept(message, completion.model, completion.finish, completion.usage, completion.data)
-            self._ring.write({digest: msgspec.to_builtins(kept)})
+            with suppress(ReadOnlyStore):
+                self._ring.write({digest: msgspec.to_builtins(kept)})
 
     def _digest(self, messages: Sequence[Message], options: ChatOptions) -> str:
         # An option that is None is the same as one left out.

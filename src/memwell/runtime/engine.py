@@ -349,19 +349,14 @@ class Engine(Closing):
         ``progress`` is called with how many memories or chunks are done, and of how many.
         """
         self.memory.flush(progress)
-        if self._has_documents():
+        if chunks_in(self.backend, self.space):
             self.knowledge.flush(progress)
 
     def erase_all(self) -> Erased:
         """Erase the whole memory of the space with its documents and media. Its conversations stay."""
-        if self._has_documents():
+        if chunks_in(self.backend, self.space):
             self.knowledge.erase_all()
         return self.memory.erase_all()
-
-    def _has_documents(self) -> bool:
-        # A space may have too many segments for a space of documents below it.
-        has_room = len(self.space) <= MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE
-        return has_room and self.backend.index.info(knowledge_space(self.space)).records > 0
 
     @property
     def receipts(self) -> Receipts:
@@ -487,6 +482,14 @@ def _uncache(
     if cached is not None:
         cached.forget(texts)
     return receipts.forget(ids)
+
+
+def chunks_in(backend: Backend, space: Space) -> int:
+    """How many chunks the documents of a space have."""
+    if len(space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
+        # Too many segments for a space of documents below it.
+        return 0
+    return backend.index.info(knowledge_space(space)).records
 
 
 def _passage(found: Found) -> Passage:

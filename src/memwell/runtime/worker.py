@@ -203,7 +203,7 @@ class Worker:
 
     def _memory(self, space: Space) -> Eraser:
         """The memory of a space, or of the documents in it, which does its pending work."""
-        owner = _owner_of_documents(space)
+        owner = owner_of_documents(space)
         if owner is None:
             return self._memory_of(space)
         # Without the embedding cache of memories: a removed document must not leave its vectors there.
@@ -274,7 +274,7 @@ class Worker:
     def _work(self, space: Space) -> _Left:
         """Do one batch for a space."""
         memory = self._memory(space)
-        if memory.embedder is None and _owner_of_documents(space) is not None:
+        if memory.embedder is None and owner_of_documents(space) is not None:
             # Documents only lack vectors; they stay listed for a process with an embedder.
             self._others.add(space)
             return _Left.NOTHING
@@ -338,7 +338,7 @@ class Worker:
 
     def _purge(self, space: Space, memory: Eraser) -> None:
         """Once a day, erase what expired and what was forgotten longer ago than its retention."""
-        if _owner_of_documents(space) is not None:
+        if owner_of_documents(space) is not None:
             # Documents neither expire nor are forgotten.
             return
         inner = inner_space(space)
@@ -376,7 +376,7 @@ def listed_spaces(backend: Backend) -> Iterator[Space]:
 def _pending_in(backend: Backend, space: Space) -> PendingWork:
     lacks = Journal(backend, space).pending()
     # Documents only lack vectors: their words are indexed when they are stored.
-    return lacks if _owner_of_documents(space) is None else replace(lacks, words=0)
+    return lacks if owner_of_documents(space) is None else replace(lacks, words=0)
 
 
 def _is_pending(memory: Eraser) -> bool:
@@ -384,7 +384,7 @@ def _is_pending(memory: Eraser) -> bool:
     return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 
 
-def _owner_of_documents(space: Space) -> Space | None:
+def owner_of_documents(space: Space) -> Space | None:
     """The space whose documents this one holds; None when it holds memories."""
     owner = space[:-2]
     return Space(*owner) if owner and space == knowledge_space(Space(*owner)) else None

@@ -20,20 +20,30 @@ from memwell.models.ports import Embedder
 from memwell.records import Space, SpaceLike, as_space, paged
 from memwell.runtime import engine
 from memwell.runtime.batch import Batch, RunnerName
+from memwell.runtime.worker import owner_of_documents
 from memwell.storage import Backend, open_backend
 from memwell.values import shown
-
-_DOCUMENTS = ("memwell", "knowledge")
 
 
 def spaces_with_memories(backend: Backend) -> Iterator[Space]:
     """Every space in which something was remembered."""
+    for owner, inner in _owners(backend):
+        remembered = backend.kv.get(inner, MARKS) is not None or backend.log.threads(inner, ids=["journal"]).items
+        if remembered and owner_of_documents(owner) is None:
+            yield owner
+
+
+def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
+    """Every space with vectors: of memories and of documents."""
+    return (owner for owner, inner in _owners(backend) if backend.kv.get(inner, MARK) is not None)
+
+
+def _owners(backend: Backend) -> Iterator[tuple[Space, Space]]:
+    """Every space about which memwell keeps something, and the space where it is kept."""
     for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
         owner = Space(*inner[:-1]) if len(inner) > 1 else None
-        if owner is None or inner_space(owner) != inner or owner[-2:] == _DOCUMENTS:
-            continue
-        if backend.kv.get(inner, MARKS) is not None or backend.log.threads(inner, ids=["journal"]).items:
-            yield owner
+        if owner is not None and inner_space(owner) == inner:
+            yield owner, inner
 
 
 def audits(
@@ -129,14 +139,6 @@ def reembed(
             batch.forget()
         done = [space for space, making in wanted.items() if _finished(making, counter, records[space])]
     return Reembedded(len(done), sum(records[one] for one in done), [one for one in wanted if one not in done])
-
-
-def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
-    """Every space with vectors: of memories and of documents."""
-    for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
-        owner = Space(*inner[:-1]) if len(inner) > 1 else None
-        if owner is not None and inner_space(owner) == inner and backend.kv.get(inner, MARK) is not None:
-            yield owner
 
 
 def make_vectors(store: Backend, piece: dict[str, Any]) -> int:

@@ -27,9 +27,9 @@ from msgspec.structs import replace
 
 from memwell.errors import BackendError, ReadOnlyStore
 from memwell.filters import Where
-from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.longterm.journal import inner_space
 from memwell.records import MAX_SEGMENTS, Space, paged
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import Engine, chunks_in
 from memwell.runtime.grants import OWN_SPACES
 from memwell.runtime.metrics.trends import (
     BOUNDS,
@@ -50,7 +50,7 @@ from memwell.runtime.metrics.trends import (
     tag_of,
 )
 from memwell.runtime.wire.running import Latency, OperationFigures, Queue, Stored
-from memwell.runtime.worker import listed_spaces
+from memwell.runtime.worker import listed_spaces, owner_of_documents
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
 
@@ -62,7 +62,6 @@ _A_PAGE = 1_000
 _MOST_PENDING = 200
 """Pending work is counted in this many spaces; of further spaces only their number is."""
 _MEDIA = Where("@kind", "in", ("image", "audio", "video"))
-_SEGMENTS_OF_KNOWLEDGE = 3
 
 
 class _Count(NamedTuple):
@@ -102,7 +101,7 @@ class Stock:
     def pending(self, engine: Engine) -> Queue:
         """The pending work of an engine's space."""
         found = engine.pending()
-        vectors = found.vectors + (engine.knowledge.pending().vectors if self._chunks(engine.space) else 0)
+        vectors = found.vectors + (engine.knowledge.pending().vectors if chunks_in(self._backend, engine.space) else 0)
         return Queue(words=found.words, vectors=vectors, spaces=int(bool(found.words or vectors)))
 
     def pending_whole(self, engine: Engine) -> Queue:
@@ -142,7 +141,7 @@ class Stock:
     def _count_space(self, engine: Engine) -> Stored:
         space = engine.space
         conversations, messages = self._threads(space)
-        chunks = self._chunks(space)
+        chunks = chunks_in(self._backend, space)
         index = self._backend.index
         media = paged(lambda cursor: index.scan(space, where=_MEDIA, limit=_A_PAGE, cursor=cursor))
         return Stored(
@@ -161,18 +160,12 @@ class Stock:
         sizes = [info.messages for info in infos]
         return len(sizes), sum(sizes)
 
-    def _chunks(self, space: Space) -> int:
-        if len(space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
-            # Too deep for a space of documents.
-            return 0
-        return self._backend.index.info(knowledge_space(space)).records
-
     def _count_whole(self, engine: Engine) -> Stored:
         facts = self._backend.facts()
         if "spaces" not in facts:
             return Stored(counted=self._now())
         memories, conversations, messages = self._sums(facts)
-        shelves = {space: many for space, many in _spaces(facts) if _is_shelf(space) and many}
+        shelves = {space: many for space, many in _spaces(facts) if owner_of_documents(space) and many}
         return Stored(
             conversations=conversations,
             messages=messages,
@@ -190,7 +183,7 @@ class Stock:
         spaces = _spaces(known)
         # Memories and documents have a journal each: a thread of the store that is no conversation.
         listed = {*(space for space, _ in spaces), *self._listed()}
-        journals = [self._journal(space) for space in listed if _is_memory(space) or _is_shelf(space)]
+        journals = [self._journal(space) for space in listed if _is_memory(space) or owner_of_documents(space)]
         return (
             sum(many for space, many in spaces if _is_memory(space)),
             known["threads"] - sum(found for found, _ in journals),
@@ -217,13 +210,9 @@ def _is_memory(space: Space) -> bool:
     return "memwell" not in space[1:] and space[:2] not in OWN_SPACES
 
 
-def _is_shelf(space: Space) -> bool:
-    return space[-2:] == ("memwell", "knowledge") and len(space) > 2
-
-
 def _owner(space: Space) -> Space:
     """The space whose documents these are, or the space itself."""
-    return Space(*space[:-2]) if _is_shelf(space) else space
+    return owner_of_documents(space) or space
 
 
 Kind: TypeAlias = Literal["write", "recall", "read", "other"]

@@ -83,12 +83,6 @@ def test_a_count_is_kept_while_it_is_fresh(engine: Engine, monkeypatch):
     assert stock.of(engine).memories == 5
 
 
-def test_a_slow_count_is_seldom_made(engine: Engine):
-    count = stock_module._Count("x", ended=0.0, took=10**9)
-    assert count.is_fresh()
-    assert not stock_module._Count("x", ended=-1e9, took=0.001).is_fresh()
-
-
 def test_a_sample_without_leave_counts_nothing_slow(engine: Engine):
     fill(engine)
     stock = Stock(engine.backend)
@@ -97,14 +91,6 @@ def test_a_sample_without_leave_counts_nothing_slow(engine: Engine):
     engine.thread("three").add(human("Hi"))
     assert stock.sample(engine.space, may_count=False) == (4, 2)
     assert stock.sample(None, may_count=False) == (None, None)
-
-
-def test_kept_counts_are_bounded(engine: Engine, monkeypatch):
-    monkeypatch.setattr(stock_module, "_MOST_KEPT", 3)
-    stock = Stock(engine.backend)
-    for number in range(10):
-        stock.sample(Space(f"s{number}"), may_count=True)
-    assert len(stock._kept) == 3
 
 
 def test_pending_work_is_counted_of_one_space_and_of_all(engine: Engine):
@@ -229,15 +215,6 @@ def test_speakers_are_counted_once(clock):
             metrics.observe("remember", "write", 0.001, status=200, space=ANN, speaker=name)
     [(_, row)] = metrics.past(ANN, HOURS, 0, 10**9).slots
     assert (row.requests, len(row.speakers)) == (12, 2)
-
-
-def test_a_restart_keeps_the_trends(engine: Engine, clock):
-    for life in range(3):
-        metrics = Metrics(engine.backend, clock=clock)
-        metrics.observe("remember", "write", 0.001, status=200, space=ANN)
-        metrics.flush()
-        assert requests(metrics, None) == requests(metrics, ANN, HOURS) == life + 1
-        clock.now += 20
 
 
 class Moody(MemoryBackend):

@@ -169,18 +169,6 @@ def test_no_request_is_lost_or_counted_twice_whatever_the_clock_does(steps: list
         assert [number for number, _ in slots] == sorted(number for number, _ in slots)
 
 
-def test_rows_of_two_processes_are_both_read():
-    backend = MemoryBackend()
-    for process, many in (("one", 2), ("other", 3)):
-        going = course(process=process)
-        for _ in range(many):
-            going.tally.add("recall", 5, 200, 0)
-        keep(backend, going.rows())
-    [first, second] = read(backend.kv, WHOLE, MINUTES, NOON, NOON).slots
-    assert first[0] == second[0] == NOON
-    assert {first[1].requests, second[1].requests} == {2, 3}
-
-
 def test_what_is_asked_for_is_what_is_read():
     backend, going = MemoryBackend(), course()
     for minute in range(NOON, NOON + 150, 10):
@@ -190,15 +178,6 @@ def test_what_is_asked_for_is_what_is_read():
     slots = read(backend.kv, WHOLE, MINUTES, NOON + 20, NOON + 80).slots
     assert [number - NOON for number, _ in slots] == [20, 30, 40, 50, 60, 70, 80]
     assert [row.requests for _, row in read(backend.kv, WHOLE, HOURS, NOON // 60, NOON // 60 + 2).slots] == [6, 6, 3]
-
-
-def test_a_row_that_lives_stands_in_the_place_of_the_stored_one():
-    backend, going = MemoryBackend(), course()
-    going.tally.add("write", 1, 200, 0)
-    keep(backend, going.rows())
-    going.tally.add("write", 1, 200, 0)
-    [(_, row)] = read(backend.kv, WHOLE, MINUTES, NOON, NOON, going.rows()).slots
-    assert row.requests == 2
 
 
 def test_rows_of_one_space_are_not_those_of_another():

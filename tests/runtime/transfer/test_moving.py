@@ -362,35 +362,6 @@ def test_what_was_copied_is_not_copied_again(
     assert_same(source, target)
 
 
-def test_a_long_thread_goes_on_where_it_was(pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch) -> None:
-    source, target = pair
-    monkeypatch.setattr(steps, "_LONG", 10)
-    source.log.append(TALK, [human(f"{n}", tokens=1) for n in range(200)])
-    source.log.edit(TALK, dict.fromkeys(range(150, 200)))
-    restore, indexes = target.log.restore, list[int]()
-
-    def stopping(info: Any, places: Any) -> None:
-        if len(indexes) > 100:
-            raise _Stop
-        restore(info, places)
-        indexes.extend(place.index for place in places)
-
-    monkeypatch.setattr(target.log, "restore", stopping)
-    with pytest.raises(_Stop):
-        move(source, target)
-    assert len(target.log.places(TALK)) == len(indexes)
-    first = len(indexes)
-
-    def going_on(info: Any, places: Any) -> None:
-        restore(info, places)
-        indexes.extend(place.index for place in places)
-
-    monkeypatch.setattr(target.log, "restore", going_on)
-    move(source, target)
-    assert indexes == list(range(200)), f"{first} places were there already"
-    assert_same(source, target)
-
-
 CHILD = """
 import sys
 from memwell.runtime.transfer import move

@@ -25,7 +25,7 @@ from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_tra
 from memwell.messages import Message
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import ImportCounts, Imported, Piece
-from memwell.storage.protocols import Backend, Entry
+from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_text, shown
 
 _PAGE = 500
@@ -59,14 +59,10 @@ class RawMemory(MemoryBase):
 
     def aliases(self) -> Iterator[tuple[str, str]]:
         """The ids of repeated statements, each with the memory that stands for it."""
-        for entry in self.entries(ALIAS):
+        kv, where = self.backend.kv, id_begins_with(ALIAS)
+        for entry in paged(lambda cursor: kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)):
             id_, memory = cast("list[str]", entry.value)
             yield id_, memory
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        """The entries that memwell keeps about the space under a prefix."""
-        where = id_begins_with(prefix)
-        return paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
 
     def value(self, key: str) -> Any:
         """The value that memwell keeps about the space under a key, or None."""

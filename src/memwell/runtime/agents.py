@@ -152,8 +152,11 @@ def _hooks(agent: Hooked, hook_type: str) -> list[Hook]:
 
 def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
     # Written out, as it runs at every call: a hub delivers each message to each agent.
-    for owner in (agent, *type(agent).__mro__):
-        registry = owner.__dict__.get(_REGISTRY)
+    own = agent.__dict__.get(_REGISTRY)
+    if own and (pre in own or post in own):
+        return True
+    for base in type(agent).__mro__:
+        registry = base.__dict__.get(_REGISTRY)
         if registry and (pre in registry or post in registry):
             return True
     return False
@@ -334,17 +337,17 @@ async def deliver(
     are the receivers that are not done.
     """
     waiting = deque(receivers)
-    tasks: dict[asyncio.Task[None], list[A]] = {}
+    tasks: dict[asyncio.Task[None], list[Any]] = {}
     """Each task with the receiver that it serves, in a list: a failed task keeps its frames, and they keep only the
     list."""
 
-    async def serve(serving: list[A]) -> None:
+    async def serve(serving: list[Any]) -> None:
         while waiting:
-            serving[:] = [waiting.popleft()]
+            serving[0] = waiting.popleft()
             await hand_over(serving[0])
 
     def start() -> None:
-        serving: list[A] = []
+        serving: list[Any] = [None]
         tasks[asyncio.create_task(serve(serving))] = serving
 
     try:

@@ -218,6 +218,7 @@ def _owner(space: Space) -> Space:
 Kind: TypeAlias = Literal["write", "recall", "read", "other"]
 """What a request does. Trends have writes and recalls of their own."""
 
+_ANSWERS = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 _MOST_OPERATIONS = 512
 _MOST_HEARD = 256
 _MOST_HELD = 20_000
@@ -295,7 +296,7 @@ class Metrics:
             done.buckets[bucket] += 1
             done.seconds += seconds
             done.bytes += size
-            answer = f"{status // 100 if 100 <= status < 600 else 0}xx"
+            answer = _ANSWERS[status // 100 if 100 <= status < 600 else 0]
             done.statuses[answer] = done.statuses.get(answer, 0) + 1
             whole.tally.add(kind, bucket, status, size)
             whole.changed = True

@@ -134,9 +134,10 @@ class Tally(msgspec.Struct, array_like=True, omit_defaults=True):
         """Count one request."""
         self.requests += 1
         self.bytes += size
-        if kind in ("recall", "write"):
-            buckets: Buckets = getattr(self, kind)
-            buckets[bucket] = buckets.get(bucket, 0) + 1
+        if kind == "recall":
+            self.recall[bucket] = self.recall.get(bucket, 0) + 1
+        elif kind == "write":
+            self.write[bucket] = self.write.get(bucket, 0) + 1
         if status >= 500:
             self.errors += 1
         elif status >= 400:

@@ -129,15 +129,27 @@ def reembed(
         wanted = {space: _making(backend, space, maker, wanted_embedder) for space in named}
         wanted = {space: making for space, making in wanted.items() if making.begin()}
         records = {space: backend.index.info(space).records for space in wanted}
-        counter = _Counter(progress, sum(records.values()))
+        total, finished = sum(records.values()), 0
+
+        def report(done: int) -> None:
+            if progress is not None:
+                progress(min(done, total), total)
+
         if wanted and workers != 1 and embedder_named(maker.name) is not None:
             listed = partial(_pieces, spaces=list(wanted), model=maker.name)
             name = f"reembed {maker.name}"
             batch = Batch(store, name, listed, make_vectors, workers=workers, runner=runner, ray_address=ray_address)
             # A piece that failed is done below, or its space is among those left.
-            batch.run(progress=counter.of_pieces)
+            batch.run(progress=lambda done, pieces: report(total * done // max(pieces, 1)))
             batch.forget()
-        done = [space for space, making in wanted.items() if _finished(making, counter, records[space])]
+            finished = total
+        done: list[Space] = []
+        for space, making in wanted.items():
+            if _finished(
+                making, lambda left, space=space, before=finished: report(before + max(records[space] - left, 0))
+            ):
+                done.append(space)
+                finished += records[space]
     return Reembedded(len(done), sum(records[one] for one in done), [one for one in wanted if one not in done])
 
 
@@ -169,40 +181,14 @@ def _making(backend: Backend, space: Space, maker: Embedder, wanted_embedder: Wa
     return Indexer(backend, space, embedder=maker, wanted_embedder=wanted_embedder).reembedding
 
 
-def _finished(making: Reembedding, counter: _Counter, records: int) -> bool:
+def _finished(making: Reembedding, report: Callable[[int], None]) -> bool:
     """Finish one space; False when the embedder fails, or another process wants another embedder."""
     idle = 0
     while idle < _MOST_IDLE:
         worked = making.work()
         left = making.left()
-        counter.of_records(records - min(left, records))
+        report(left)
         if not worked and not left:
-            counter.space_done(records)
             return True
         idle = 0 if worked else idle + 1
     return False
-
-
-class _Counter:
-    """Reports how many records are done: first by the pieces of the batch, then by the spaces that are finished."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._made = 0
-        self._before = 0
-
-    def of_pieces(self, done: int, pieces: int) -> None:
-        self._made = self._total * done // max(pieces, 1)
-        self._report(self._made)
-
-    def of_records(self, done: int) -> None:
-        # Records that the batch has done are already counted.
-        self._report(max(self._made, self._before + done))
-
-    def space_done(self, records: int) -> None:
-        self._before += records
-
-    def _report(self, done: int) -> None:
-        if self._progress is not None:
-            self._progress(min(done, self._total), self._total)

@@ -509,7 +509,7 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
         m.at("bob").remember("我喜欢喝茶。")
     assert_told(run("flush", "--store", "app.db"), "Done: 3")
     with memwell.open(tmp_path / "app.db", work=False) as m:
-        assert m.pending().vectors == m.at("bob").owed().vectors == 0
+        assert m.pending().vectors == m.at("bob").pending().vectors == 0
     assert_told(run("flush", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
 
 
@@ -525,7 +525,7 @@ def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
         m.at("bob").remember("Bob likes milk.")
     assert_told(run("flush", "--store", "app.db", "--space", "bob"), "Done: 1")
     with memwell.open(tmp_path / "app.db", work=False) as m:
-        assert (m.pending().vectors, m.at("bob").owed().vectors) == (1, 0)
+        assert (m.pending().vectors, m.at("bob").pending().vectors) == (1, 0)
 
 
 def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memwell.runtime.evaluation import Run, evaluate
+from memwell.runtime.evaluation import Evaluation, evaluate
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 _KEPT = 20
@@ -35,7 +35,7 @@ def main() -> None:
         print(f"{run.data}: {run.queries:,} questions, {time.process_time() - started:.0f} s of CPU", flush=True)
 
 
-def keep(run: Run, seconds: float) -> None:
+def keep(run: Evaluation, seconds: float) -> None:
     """Write what a run found beside what earlier ones did."""
     (RESULTS / "recall").mkdir(parents=True, exist_ok=True)
     name = "".join(c if c.isalnum() else "-" for c in run.data.lower())

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.recall.evaluate import Summary, load
+from benchmarks.recall.evaluate import MeanScores, load
 from benchmarks.recall.examples import Example, cached, examples
 from benchmarks.recall.learn import ranked_by
 from memwell.longterm.weights import Weights, default_weights
@@ -61,7 +61,7 @@ def _kept(weights: Weights, wanted: Callable[[str], bool]) -> Weights:
     return Weights({name: curve for name, curve in weights.curves.items() if wanted(name)}, weights.decay)
 
 
-def _figure(name: str, found: Summary) -> float:
+def _figure(name: str, found: MeanScores) -> float:
     return 100.0 * (found.macro if name == "locomo" else found.all.ndcg10)
 
 

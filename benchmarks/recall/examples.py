@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.recall.evaluate import Query, Scores, Store, Summary, Unit, judged, summary
+from benchmarks.recall.evaluate import MeanScores, Query, Sample, Scores, Unit, judged, summary
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.signals import observe
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry, embedded_text
@@ -49,7 +49,7 @@ def cached(embed: Embed, folder: Path | None) -> Embed:
     return remembered
 
 
-def entries(store: Store, embed: Embed) -> list[SnapshotEntry]:
+def entries(store: Sample, embed: Embed) -> list[SnapshotEntry]:
     """The units of a store as entries with vectors."""
     plain = [
         SnapshotEntry(unit.id, unit.text, unit.speaker, unit.session, unit.position, unit.time) for unit in store.units
@@ -58,15 +58,15 @@ def entries(store: Store, embed: Embed) -> list[SnapshotEntry]:
     return [entry._replace(vector=vector) for entry, vector in zip(plain, vectors, strict=True)]
 
 
-def flattened(store: Store, step: int = 3) -> Store:
+def flattened(store: Sample, step: int = 3) -> Sample:
     """The same units as memories that stand alone: no sessions, the speaker in the text; every ``step``-th question."""
     units = [
         unit._replace(text=f"{unit.speaker}: {unit.text}", speaker="", session="", position=0) for unit in store.units
     ]
-    return Store(f"{store.name}-flat", units, store.queries[::step])
+    return Sample(f"{store.name}-flat", units, store.queries[::step])
 
 
-def examples(stores: Iterable[Store], embed: Embed) -> Iterator[Example]:
+def examples(stores: Iterable[Sample], embed: Embed) -> Iterator[Example]:
     """Every question of every store with its candidates, exactly those that would be ranked."""
     for store in stores:
         snapshot, units = Snapshot.build(entries(store, embed)), {unit.id: unit for unit in store.units}
@@ -78,12 +78,12 @@ def examples(stores: Iterable[Store], embed: Embed) -> Iterator[Example]:
             yield Example(query, found, observed.signals, gold, _group(store, query))
 
 
-def _group(store: Store, query: Query) -> str:
+def _group(store: Sample, query: Query) -> str:
     # In a pooled store the sessions of one question, and of those that share them, have ids with the same stem.
     return min(query.gold_sessions).rsplit("_", 1)[0] if query.gold_sessions else f"{store.name} {query.id}"
 
 
-def judge(found: Iterable[tuple[Example, NDArray[Any]]]) -> Summary:
+def judge(found: Iterable[tuple[Example, NDArray[Any]]]) -> MeanScores:
     """The summary of examples with the scores of their candidates."""
     return summary((example.query.type, _scores(example, scores)) for example, scores in found)
 

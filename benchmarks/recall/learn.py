@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.recall.dialogues import dialogues
-from benchmarks.recall.evaluate import Summary, load
+from benchmarks.recall.evaluate import MeanScores, load
 from benchmarks.recall.examples import Embed, Example, cached, examples, flattened, judge
 from memwell.longterm.weights import SIGNALS, Curve, Weights
 
@@ -165,7 +165,7 @@ def cross_validated(
     weight: float,
     fold: Callable[[Example], int] = fold_of,
     **options: Any,
-) -> Summary:
+) -> MeanScores:
     """How examples are ranked by weights learnt from the other folds and from other data."""
     found: list[tuple[Example, Any]] = []
     for number in sorted({fold(example) for example in own}):
@@ -180,12 +180,12 @@ def scores_of(weights: Weights, example: Example) -> Floats:
     return weights.piecewise.scores(example.signals)
 
 
-def ranked_by(weights: Weights, own: Iterable[Example]) -> Summary:
+def ranked_by(weights: Weights, own: Iterable[Example]) -> MeanScores:
     """How examples are ranked by these weights."""
     return judge((example, scores_of(weights, example)) for example in own)
 
 
-def line(name: str, found: Summary) -> str:
+def line(name: str, found: MeanScores) -> str:
     """A summary as a line of a Markdown table: macro, nDCG@10 and R@10 of the answerable, and nDCG@10 by type."""
     types = ", ".join(f"{kind} {100 * scores.ndcg10:.1f}" for kind, scores in found.by_type.items())
     plain = found.answerable

@@ -33,19 +33,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
         yield backend
 
 
-def ring_of(store: Backend, slots: int = 4, gone: list[str] | None = None) -> Ring:
-    dropped = None if gone is None else gone.append
-    return Ring(store.kv, SPACE, "ring", slots, store.transaction, renews=True, dropped=dropped)
-
-
-def test_a_full_ring_drops_what_came_first_and_says_so(store: Backend):
-    gone: list[str] = []
-    ring = ring_of(store, gone=gone)
-    for name in "abcdef":
-        ring.write({name: name.upper()})
-    assert [ring.read(name) for name in "abcdef"] == [None, None, "C", "D", "E", "F"]
-    assert gone == ["a", "b"]
-    assert (ring.count(), ring.taken(), ring.latest(3), ring.latest(9)) == (4, 6, ["f", "e", "d"], [*"fedc"])
+def ring_of(store: Backend, slots: int = 4) -> Ring:
+    return Ring(store.kv, SPACE, "ring", slots, store.transaction, renews=True)
 
 
 def test_a_value_written_again_keeps_its_place(store: Backend):
@@ -54,7 +43,7 @@ def test_a_value_written_again_keeps_its_place(store: Backend):
         ring.write({name: 1})
     for number in range(10):
         ring.write({"a": number})
-    assert (ring.count(), ring.read("a"), ring.taken()) == (4, 9, 4)
+    assert (ring.count(), ring.read("a")) == (4, 9)
     ring.write({"e": 1})
     assert ring.read("a") is None
 
@@ -109,7 +98,6 @@ def test_a_time_to_live_is_the_stores(store: Backend):
     with pytest.raises(InvalidInput):
         ring.write({"b": 1}, ttl=-1)
     assert ring.read("b") is None
-    assert ring.taken() == 1, "what failed took no place"
 
 
 @pytest.mark.parametrize("damage", ["ring.pa", "ring.s0", "ring.ring"])
@@ -166,11 +154,11 @@ def values(cache_store: Backend) -> int:
     return sum(".v" in key for key in keys(cache_store))
 
 
-@given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6), st.integers(0, 3))
-def test_a_cache_answers_as_the_model_does(batches: list[list[str]], most_recent: int):
+@given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6))
+def test_a_cache_answers_as_the_model_does(batches: list[list[str]]):
     with open_backend("memory:") as backend:
         model = Counting()
-        cache = EmbeddingCache(model, backend.kv, CACHE_SPACE, most_recent=most_recent)
+        cache = EmbeddingCache(model, backend.kv, CACHE_SPACE)
         for batch in batches:
             assert np.allclose(cache.embed(batch), HashEmbedder(32).embed(batch), atol=2e-3)
         assert len(model.asked) == len(set(model.asked)), "nothing is asked twice"
@@ -179,45 +167,9 @@ def test_a_cache_answers_as_the_model_does(batches: list[list[str]], most_recent
 def test_a_miss_and_a_hit_are_the_same_to_the_last_bit(cache_store: Backend):
     model = Counting()
     miss = EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""])
-    for most_recent in (0, 10):
-        cache = EmbeddingCache(model, cache_store.kv, CACHE_SPACE, most_recent=most_recent)
-        assert np.array_equal(cache.embed(["猫在睡觉", "the cat", ""]), miss)
+    assert np.array_equal(EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""]), miss)
     assert model.asked == ["猫在睡觉", "the cat", ""]
     assert np.allclose(np.linalg.norm(miss, axis=1), [1, 1, 0], atol=1e-3)
-
-
-def test_the_bound_holds_and_the_oldest_goes_first(cache_store: Backend):
-    model = Counting()
-    cache = EmbeddingCache(
-        model, cache_store.kv, CACHE_SPACE, most_entries=5, most_recent=0, transaction=cache_store.transaction
-    )
-    for number in range(12):
-        cache.embed([f"text {number}"])
-        assert values(cache_store) <= 5
-    cache.embed([f"text {number}" for number in range(7, 12)])
-    assert len(model.asked) == 12
-    cache.embed(["text 6"])
-    assert len(model.asked) == 13
-    cache.embed([f"more {number}" for number in range(40)])
-    assert values(cache_store) == 5
-    assert len(keys(cache_store)) == 11
-
-
-def test_a_smaller_bound_is_taken_up(cache_store: Backend):
-    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=20).embed(
-        [f"t{number}" for number in range(20)]
-    )
-    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=4).embed(["new"])
-    assert values(cache_store) <= 4
-    assert len(keys(cache_store)) <= 9
-
-
-def test_a_larger_bound_is_taken_up(cache_store: Backend):
-    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=3).embed([f"t{number}" for number in range(9)])
-    larger = EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=6)
-    for number in range(9, 20):
-        larger.embed([f"t{number}"])
-    assert values(cache_store) == 6
 
 
 def test_spaces_and_models_stay_apart(cache_store: Backend):
@@ -240,7 +192,7 @@ def test_a_damaged_entry_is_asked_for_again(cache_store: Backend):
     assert model.asked == ["a"] * 5 + ["b"]
 
 
-def test_what_is_forgotten_is_gone_from_the_store_and_the_process(cache_store: Backend):
+def test_what_is_forgotten_is_gone(cache_store: Backend):
     model = Counting()
     cache = EmbeddingCache(model, cache_store.kv, CACHE_SPACE)
     cache.embed(["keep", "secret"])
@@ -272,7 +224,7 @@ def test_a_bound_that_is_none_is_refused(cache_store: Backend):
 
 def _fill(path: str, start: int) -> None:
     with open_backend(path) as backend:
-        cache = EmbeddingCache(HashEmbedder(32), backend.kv, CACHE_SPACE, most_entries=30, most_recent=0)
+        cache = EmbeddingCache(HashEmbedder(32), backend.kv, CACHE_SPACE, most_entries=30)
         for number in range(start, start + 25):
             cache.embed([f"text {number}"])
 

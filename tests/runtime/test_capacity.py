@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -11,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.runtime.capacity import Costs, Figures, Load, Machine, Plan, as_mapping, figures, plan
+from memwell.runtime.capacity import EngineCosts, Load, Machine, MeasuredCosts, Plan, figures, plan
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "capacity.json"
-SMALL = Costs(
+SMALL = EngineCosts(
     records=1_000,
     record_bytes=1_000.0,
     message_bytes=100.0,
@@ -26,7 +25,7 @@ SMALL = Costs(
     append_store_ms=0.1,
 )
 LARGE = msgspec.structs.replace(SMALL, records=100_000, record_bytes=2_000.0, recall_ms=3.0)
-KNOWN = Figures("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
+KNOWN = MeasuredCosts("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
 A_DAY = 86_400.0
 
 
@@ -73,12 +72,6 @@ def test_the_size_that_was_measured_counts_and_beyond_the_largest_it_is_extrapol
     assert [bases(one)["kept"] for one in (within, between, beyond)] == ["measured", "measured", "extrapolated"]
 
 
-def test_more_work_than_the_measuring_machine_could_do_is_extrapolated():
-    made = plan(load(10, recalls_per_day=100 * A_DAY), "sqlite", known=KNOWN)
-    assert bases(made)["cores_embedding"] == "extrapolated"
-    assert bases(plan(load(10), "sqlite", known=KNOWN))["cores_embedding"] == "measured"
-
-
 def test_a_file_has_no_machine_of_its_own_and_says_when_one_is_not_enough():
     few = plan(load(10), "sqlite", known=KNOWN)
     many = plan(load(10_000, recalls_per_day=A_DAY), "sqlite", known=KNOWN)
@@ -94,11 +87,6 @@ def test_a_server_keeps_on_disk_what_it_holds():
     split = plan(much, "postgres", machine=small, known=KNOWN)
     assert split.store_machines > 1
     assert "distributed" in split.notes
-
-
-def test_a_model_elsewhere_takes_no_cores_here():
-    made = plan(msgspec.structs.replace(load(10, recalls_per_day=A_DAY), local_embedder=False), "sqlite", known=KNOWN)
-    assert amounts(made)["cores_embedding"] == 0.0
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10), st.sampled_from(sorted(KNOWN.engines)))
@@ -127,12 +115,7 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 
 def test_the_costs_that_come_along_are_those_that_were_measured():
-    assert msgspec.json.decode(RESULTS.read_bytes(), type=Figures) == figures()
+    assert msgspec.json.decode(RESULTS.read_bytes(), type=MeasuredCosts) == figures()
     assert {"sqlite", "postgres"} <= set(figures().engines)
     for measured in figures().engines.values():
         assert all(one.record_bytes > 0 and one.remember_ms > 0 and one.recall_ms > 0 for one in measured)
-
-
-def test_a_plan_is_plain_data():
-    made = plan(Load(users=5), "sqlite")
-    assert json.loads(json.dumps(as_mapping(made)))["engine"] == "sqlite"

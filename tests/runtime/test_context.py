@@ -27,7 +27,7 @@ from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares,
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
-from memwell.tokens import ExactCounter, MessageCosts, default_counter
+from memwell.tokens import default_counter
 from memwell.transcript import from_text
 
 MAY = datetime(2026, 5, 1, 9, tzinfo=UTC)
@@ -191,17 +191,6 @@ def test_a_budget_that_is_just_enough_is_used_to_its_end():
         assert context.tokens > 0.7 * budget
 
 
-def test_the_counter_is_the_callers():
-    dear = ExactCounter("cl100k_base", MessageCosts(message=50))
-    context = assemble(
-        "And now?", budget=400, history=small_talk(20), recaller=Notebook(Memo("m", "A fact.")), counter=dear
-    )
-    assert context.tokens == sum(map(dear.count_message, context.messages)) <= 400
-    assert context.receipt.encoding == "cl100k_base"
-    own = History(MemoryBackend(), "own", counter=dear)
-    assert assemble("Hi", budget=60, history=own).tokens == dear.count_message(human("Hi"))
-
-
 # The layout.
 
 
@@ -270,12 +259,6 @@ def test_a_steady_window_begins_at_the_same_round_for_several_turns():
 
     assert len(set(beginnings(steady=True))) <= 24 / 8 + 1
     assert len(set(beginnings(steady=False))) >= 20
-
-
-def test_a_short_conversation_is_shown_whole():
-    context = assemble("And now?", budget=2_000, history=small_talk(9), recaller=Notebook(Memo("m", "A fact.")))
-    assert texts(context)[0] == "Question 1?"
-    assert context.receipt.earlier == 0
 
 
 # The conversation.
@@ -481,12 +464,6 @@ def test_a_long_memory_is_cut_where_a_sentence_ends_around_what_was_asked():
     assert not whole.receipt.entered[1].cut
 
 
-def test_a_long_memory_is_cut_to_any_budget():
-    story = "It rained all day. " * 60
-    for budget in range(180, 360, 7):
-        assert assemble("Weather?", budget=budget, recaller=Notebook(Memo("m", story))).receipt.memories == ["m"]
-
-
 def test_a_chinese_memory_is_cut_where_a_sentence_ends():
     story = "今天下雨了。" * 80 + "护照在蓝色的盒子里。" + "后来我们喝了汤。" * 80
     context = assemble("护照在哪里？", budget=260, recaller=Notebook(Memo("m", story)), language="zh")
@@ -530,14 +507,6 @@ def test_a_profile_is_cut_to_its_share():
 
 
 # Recalling.
-
-
-def test_the_recaller_is_asked_for_the_words_of_the_query():
-    notes = Notebook(*(Memo(f"m{n}", f"Fact {'i' * n}.") for n in range(9)))
-    assert len(assemble(human("Facts?"), budget=900, recaller=notes, limit=3).receipt.memories) == 3
-    assert assemble("  ", budget=900, recaller=notes).messages[0].text == "  "
-    assert not assemble("Facts?", budget=900, recaller=notes, limit=0).receipt.memories
-    assert notes.asked == ["Facts?"]
 
 
 @pytest.mark.parametrize(("said", "query", "answer"), [
@@ -658,14 +627,3 @@ def test_many_writers_lose_no_receipt(store: Backend):
     with ThreadPoolExecutor(4) as pool:
         ids = list(pool.map(lambda _: receipts.put(made), range(40)))
     assert sorted(one.id for one in receipts.all()) == sorted(ids) == sorted(set(ids))
-
-
-def test_receipts_have_async_twins(store: Backend):
-    async def run() -> list[Receipt]:
-        receipts = Receipts(store.kv, "anna")
-        id_ = await receipts.aput(receipt_of("m1"))
-        assert (await receipts.aget(id_)).memories == ["m1"]
-        assert await receipts.aforget(["m2"]) == 0
-        return await receipts.aof_memory("m1")
-
-    assert len(asyncio.run(run())) == 1

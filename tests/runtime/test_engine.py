@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import random
 import subprocess
@@ -41,12 +40,6 @@ def test_two_lines_do_it(tmp_path: Path):
         assert again.recall("allergic")[0].text == "Ann is allergic to nuts."
 
 
-def test_a_store_in_memory_needs_no_file():
-    with memwell.open("memory:", embedder=HashEmbedder(32)) as m:
-        m.remember("Ann is allergic to nuts.")
-        assert m.recall("nuts")[0].text == "Ann is allergic to nuts."
-
-
 def test_spaces_share_the_store_and_nothing_else(engine: memwell.Engine):
     ann, bob = engine.at("ann"), engine.at("bob")
     ann.remember("the plan is tea")
@@ -54,13 +47,6 @@ def test_spaces_share_the_store_and_nothing_else(engine: memwell.Engine):
     assert engine.at("ann") is ann
     with pytest.raises(InvalidInput, match="memwell's own"):
         engine.at(memwell.Space("memwell", "spaces"))
-
-
-def test_what_one_space_recalled_is_no_echo_in_another(engine: memwell.Engine):
-    ann, bob = engine.at("ann"), engine.at("bob")
-    ann.remember("The secret garden opens on the first Sunday of May.")
-    ann.recall("when does the garden open?")
-    assert bob.remember(ai("The secret garden opens on the first Sunday of May.")).rejected == []
 
 
 def test_an_embedder_of_yours_is_asked_once_for_a_text(tmp_path: Path):
@@ -99,37 +85,6 @@ def test_a_conversation_is_remembered_once(engine: memwell.Engine):
     assert engine.count() == 3
 
 
-def test_the_worker_brings_vectors_in_the_background(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        m.remember([f"number {n} of many things to remember" for n in range(100)])
-        for _ in range(400):
-            if m.pending().vectors == 0:
-                break
-            m.backend.kv.get(m.space, "wait")
-            asyncio.run(asyncio.sleep(0.02))
-        assert m.backend.index.info(m.space).vectors == 100
-
-
-def test_what_is_owed_survives_the_process(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        m.remember([f"number {n} of many things to remember" for n in range(100)])
-        assert m.pending().vectors == 100
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        assert m.pending().words == 100
-        m.flush()
-        assert m.pending() == type(m.pending())(0, 0)
-        assert m.backend.index.info(m.space).vectors == 100
-
-
-def test_uses_are_counted_when_it_ends(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=None) as m:
-        id_ = m.remember("Ann is allergic to nuts.").id
-        m.recall("nuts")
-        m.recall("allergic")
-    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
-        assert m.backend.index.get(m.space, [id_])[0].metadata["memwell"]["uses"] == 2
-
-
 def test_when_a_memory_was_last_used_survives_a_restart_and_counts(tmp_path: Path):
     asked = datetime(2030, 1, 1, tzinfo=UTC)
     with memwell.open(tmp_path / "app.db", embedder=None) as m:
@@ -149,15 +104,6 @@ def test_a_closed_engine_says_so(tmp_path: Path):
     m.close()
     with pytest.raises(BackendError, match="closed"):
         m.remember("too late to say this")
-
-
-def test_async_with(tmp_path: Path):
-    async def talk() -> list[str]:
-        async with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(16)) as m:
-            await m.aremember("Ann is allergic to nuts.")
-            return [hit.text for hit in await m.arecall("nuts")]
-
-    assert asyncio.run(talk()) == ["Ann is allergic to nuts."]
 
 
 _UNCLOSED = """
@@ -252,7 +198,7 @@ def protected(request: pytest.FixtureRequest, tmp_path: Path, unprivileged: None
         m.flush()
         if request.param == "both":
             # Left to do by a worker that never came.
-            m._parts.worker.note(m.space)
+            m._parts.worker.announce(m.space)
     if request.param != "folder":
         (folder / "app #1.db").chmod(0o444)
     if request.param != "file":
@@ -345,17 +291,6 @@ def test_what_cannot_be_worked_off_is_found_all_the_same(owing: Path, embedder: 
     assert owing.read_bytes() == before
 
 
-def test_what_cannot_be_worked_off_is_exported(owing: Path, tmp_path: Path):
-    with memwell.open(owing, embedder=HashEmbedder(64)) as m:
-        m.export(tmp_path / "out.md")
-        m.export(tmp_path / "out.jsonl")
-    assert "I like tea." in (tmp_path / "out.md").read_text()
-    with memwell.open("memory:", embedder=HashEmbedder(64)) as other:
-        report = other.import_file(tmp_path / "out.jsonl")
-        assert report.counts == {"memories": 2, "aliases": 1, "threads": 1, "messages": 1}
-        assert {hit.text for hit in other.memories()} == {"I live in Berlin.", "I like tea."}
-
-
 def test_it_is_read_into_memory_once(owing: Path, monkeypatch: pytest.MonkeyPatch):
     with memwell.open(owing, embedder=HashEmbedder(64)) as m:
         m.recall("tea")
@@ -411,21 +346,6 @@ def test_every_method_that_blocks_has_an_async_twin(kind: type):
     } - at_once
     assert blocking
     assert [name for name in sorted(blocking) if not inspect.iscoroutinefunction(methods.get(f"a{name}"))] == []
-
-
-async def _through_twins(engine: memwell.Engine) -> None:
-    await engine.aremember("Ann likes tea.", speaker="Ann")
-    assert (await engine.apending()).words >= 0
-    await engine.acatch_up()
-    await engine.aflush()
-    assert await engine.apending() == engine.pending()
-    assert await engine.afailures() == []
-    assert await engine.facts.aconflicts() == []
-
-
-def test_the_work_owed_is_done_by_twins(engine: memwell.Engine):
-    asyncio.run(_through_twins(engine))
-    assert engine.pending().vectors == 0
 
 
 @pytest.mark.parametrize("work", ["no", 0, None])

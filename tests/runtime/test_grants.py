@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -162,26 +161,6 @@ def test_a_grant_ends_when_its_time_comes(engine: memwell.Engine):
     assert not ann.revoke("bob")
 
 
-def test_what_is_over_is_swept_when_something_new_is_granted(backend: Backend):
-    times = [START]
-    grants = Grants(backend.kv, lambda: times[0])
-    grants.give("ann", "bob", until=START + timedelta(hours=1))
-    times[0] += timedelta(days=1)
-    grants.give("ann", "eve")
-    assert backend.kv.count(Space("memwell", "grants")) == 1
-
-
-def test_both_sides_see_what_is_granted(engine: memwell.Engine):
-    ann, bob, eve = (engine.at(name) for name in ("ann", "bob", "eve"))
-    first = ann.grant("bob")
-    second = ann.grant("eve", write=True)
-    third = eve.grant("bob")
-    assert ann.grants() == [first, second]
-    assert bob.shared_with_me() == [first, third]
-    assert eve.shared_with_me() == [second]
-    assert bob.grants() == ann.shared_with_me() == []
-
-
 def test_a_grant_is_for_exactly_one_space(engine: memwell.Engine):
     team = engine.at(Space("acme", "team"))
     team.grant(Space("acme", "bob"))
@@ -191,15 +170,6 @@ def test_a_grant_is_for_exactly_one_space(engine: memwell.Engine):
     # Nor can it be passed on.
     engine.at(Space("acme", "bob")).grant("eve")
     assert refused([lambda: engine.at("eve").shared(team.space)]) == 1
-
-
-def test_long_spaces_are_told_apart(engine: memwell.Engine):
-    long = Space(*(letter * 1000 for letter in "abcdefgh"))
-    almost = Space(*long[:-1], long[-1][:-1] + "x")
-    engine.at(long).grant(almost)
-    assert engine.at(almost).shared(long).count() == 0
-    assert refused([lambda: engine.at(long).shared(almost), lambda: engine.at("a").shared(long)]) == 2
-    assert engine.at(almost).shared_with_me()[0].owner == long
 
 
 @pytest.mark.parametrize(
@@ -266,23 +236,6 @@ def test_a_view_goes_into_a_prompt_as_a_memory_does(engine: memwell.Engine):
     assert "tea with the users" in str(made.openai())
 
 
-def test_the_async_twins_do_the_same(engine: memwell.Engine):
-    async def all_of_it() -> None:
-        ann, bob = engine.at("ann"), engine.at("bob")
-        given = await ann.agrant("bob", write=True)
-        assert await ann.agrants() == await bob.ashared_with_me() == [given]
-        view = await bob.ashared("ann")
-        id_ = (await view.aremember("the plan is tea")).id
-        assert (await view.arecall("plan"))[0].id == (await view.aget(id_)).id == (await view.amemories())[0].id
-        assert await view.acount() == 1
-        assert await ann.arevoke("bob")
-        for call in (view.arecall("plan"), view.aget(id_), view.amemories(), view.acount(), view.aremember("x")):
-            with pytest.raises(NotGranted):
-                await call
-
-    asyncio.run(all_of_it())
-
-
 def test_after_a_revoke_no_thread_reads_on(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
         ann, bob = m.at("ann"), m.at("bob")
@@ -306,13 +259,6 @@ def test_after_a_revoke_no_thread_reads_on(tmp_path: Path):
             one.join(60)
         assert ended.is_set()
         assert set(seen) <= {"before"}
-
-
-def test_a_view_says_whose_it_is(engine: memwell.Engine):
-    engine.at("ann").grant("bob")
-    view = engine.at("bob").shared("ann")
-    assert repr(view) == "<the memory of Space('ann'), shared with Space('bob')>"
-    assert isinstance(view.grant, Grant)
 
 
 class GrantsBesideModel(RuleBasedStateMachine):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import copy
-import gc
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -157,28 +154,6 @@ def test_a_module_with_its_own_load_that_fails_half_way_is_put_back():
     assert tree.own.items == [1, 2]
 
 
-def test_a_setter_that_refuses_undoes_what_was_set_before_it():
-    class Guarded(Pair):
-        _level = 1
-
-        @property
-        def level(self) -> int:
-            return self._level
-
-        @level.setter
-        def level(self, value: int) -> None:
-            if value > 3:
-                raise InvalidInput("too high")
-            self._level = value
-
-    tree = Guarded()
-    tree.register_state("level")
-    before = tree.state_dict()
-    with pytest.raises(InvalidInput, match="too high"):
-        tree.load_state_dict({**before, "note": "m", "left": {"count": 7}, "level": 4})
-    assert tree.state_dict() == before
-
-
 def test_parts_come_and_go_with_their_attributes():
     tree: Any = Pair()
     del tree.left, tree.note
@@ -236,25 +211,6 @@ def test_a_module_nested_in_itself_has_no_state():
     shared = StateModule()
     shared.one = shared.two = Counter(5)
     assert shared.state_dict() == {"one": {"count": 5}, "two": {"count": 5}}
-
-
-def test_taking_and_loading_a_state_leaves_nothing_to_the_collector():
-    def turn() -> None:
-        tree: Any = Pair()
-        tree.load_state_dict(tree.state_dict())
-        with contextlib.suppress(MissingState):
-            tree.load_state_dict({})
-
-    turn()
-    gc.collect()
-    gc.disable()
-    try:
-        before = len(gc.get_objects())
-        for _ in range(20):
-            turn()
-        assert len(gc.get_objects()) == before
-    finally:
-        gc.enable()
 
 
 # Sessions
@@ -364,21 +320,6 @@ def test_a_session_of_a_newer_memwell_says_which_one_is_needed():
     backend.kv.put(sessions._space, entry.key, ["nonsense"])
     with pytest.raises(InvalidInput, match="no saved session"):
         sessions.load("s", counter=counter)
-
-
-def test_the_async_twins_do_the_same():
-    async def main() -> tuple[bool, int, list[str], bool]:
-        async with Sessions("memory:") as sessions:
-            await sessions.asave("s", counter=Counter(3))
-            counter = Counter()
-            return (
-                await sessions.aload("s", counter=counter),
-                counter.count,
-                await sessions.aids(),
-                await sessions.adelete("s"),
-            )
-
-    assert asyncio.run(main()) == (True, 3, ["s"], True)
 
 
 def test_a_store_that_is_none_is_refused():

@@ -78,12 +78,13 @@ def attributes(span: Any) -> dict[str, Any]:
 
 
 def test_spans_are_sent_with_their_places_and_numbers(collector: Collector):
-    with tracing(collector.url) as tracer:
-        with tracer.span("request", headers={"Traceparent": CALLER}, operation="recall", limit=10) as outer:
-            with tracer.span("search", stage="words"):
-                pass
-            outer.note(status=200, found=7, cached=False, share=0.5)
-        assert outer.traceparent.startswith(CALLER[:36])
+    with (
+        tracing(collector.url) as tracer,
+        tracer.span("request", headers={"Traceparent": CALLER}, operation="recall", limit=10) as outer,
+    ):
+        with tracer.span("search", stage="words"):
+            pass
+        outer.note(status=200, found=7, cached=False, share=0.5)
     spans = collector.spans()
     request, search = spans["request"], spans["search"]
     assert request.trace_id.hex() == search.trace_id.hex() == CALLER[3:35]
@@ -157,7 +158,7 @@ def test_without_a_collector_nothing_is_done_and_nothing_loaded(monkeypatch):
         assert span is tracer.span("another")
         with span as same:
             same.note(status=200)
-        assert (same, same.traceparent) == (span, "")
+        assert same is span
         with pytest.raises(KeyError), tracer.span("x"):
             raise KeyError
 

@@ -24,7 +24,7 @@ from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
 from memwell.runtime.jobs import REGISTRY, PendingList
-from memwell.runtime.worker import Worker, listed_spaces, pending_by_space, told_afterwards
+from memwell.runtime.worker import Worker, listed_spaces, notified_afterwards, pending_by_space
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from tests.knowledge.bench import SHELF, Failing, filled
@@ -85,9 +85,9 @@ def test_work_goes_on_after_another_worker_was_at_it(tmp_path: Path):
     with one, two:
         one.remember([f"the first says {n}" for n in range(40)])
         two.remember([f"the second says {n}" for n in range(40)])
-        assert _wait_until(lambda: one.owed().vectors == 0)
+        assert _wait_until(lambda: one.pending().vectors == 0)
         two.remember([f"the second goes on {n}" for n in range(40)])
-        assert _wait_until(lambda: two.owed().vectors == 0)
+        assert _wait_until(lambda: two.pending().vectors == 0)
         assert two.backend.index.info(two.space).vectors == 120
         assert _wait_until(lambda: two.backend.kv.scan(REGISTRY).items == [])
 
@@ -167,7 +167,7 @@ def test_spaces_take_turns(tmp_path: Path):
         begun.set()
         if len(order) == 1:
             # Until the others have come too.
-            assert _wait_until(lambda: len(m._parts.worker._owing) >= 2)
+            assert _wait_until(lambda: len(m._parts.worker._waiting) >= 2)
 
     m = memwell.open(tmp_path / "app.db", embedder=_Hooked(note))
     with m:
@@ -233,11 +233,11 @@ def test_a_worker_hears_of_what_another_process_leaves(monkeypatch: pytest.Monke
 def test_what_is_written_in_a_transaction_is_told_when_it_is_stored():
     backend = _Telling()
     with memwell.open(backend, embedder=None, work=False) as m:
-        with told_afterwards(), backend.transaction():
+        with notified_afterwards(), backend.transaction():
             m.remember("Ann likes tea.")
             assert backend.told == []
         assert len(backend.told) == 1
-        with pytest.raises(ZeroDivisionError), told_afterwards(), backend.transaction():  # noqa: PT012
+        with pytest.raises(ZeroDivisionError), notified_afterwards(), backend.transaction():  # noqa: PT012
             m.at("ben").remember("Ben likes rye.")
             _ = 1 / 0
         assert len(backend.told) == 1
@@ -286,18 +286,6 @@ _ADDER = """
     m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
     os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-@pytest.mark.parametrize("how", ["work", "idle"])
-def test_documents_of_a_killed_process_get_their_vectors_from_the_next(tmp_path: Path, how: str):
-    command = [sys.executable, "-c", textwrap.dedent(_ADDER), str(tmp_path / "app.db"), how]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        # Nobody asks for anything.
-        assert _wait_until(lambda: _has_all_vectors(m))
-        assert m.knowledge.pending().vectors == 0
-        assert m.knowledge.count().chunks > 8
-        assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
 
 
 def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path: Path):

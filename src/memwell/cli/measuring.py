@@ -11,11 +11,11 @@ import typer
 from memwell.cli.phrases import say
 from memwell.cli.stores import check_exists, existing
 from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar
-from memwell.runtime.capacity import Line, Load, Machine, Plan, as_mapping, figures, plan
+from memwell.runtime.capacity import Load, Machine, Plan, PlanLine, as_mapping, figures, plan
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:
-    from memwell.runtime.evaluation import Run, Scores
+    from memwell.runtime.evaluation import Evaluation, Scores
 
 # Capacity
 
@@ -107,7 +107,7 @@ def _measured_on(language: str) -> str:
     return machine
 
 
-def _amount(line: Line, language: str) -> str:
+def _amount(line: PlanLine, language: str) -> str:
     number = f"{line.amount:,.0f}" if line.amount >= _SMALL or line.unit == "" else f"{line.amount:,.2f}"
     unit = _UNITS_IN_CHINESE.get(line.unit, line.unit) if language.startswith("zh") else line.unit
     return f"{number} {unit}".strip()
@@ -170,7 +170,7 @@ def recall_command(
         _note(run, note_in)
 
 
-def _note(run: Run, store: str) -> None:
+def _note(run: Evaluation, store: str) -> None:
     """Store the result for the overview of the store's service."""
     from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415 - loads the models
     from memwell.runtime.metrics import note_quality  # noqa: PLC0415
@@ -191,7 +191,7 @@ def _table(*columns: str) -> PlainTable:
     return table
 
 
-def _overview(run: Run) -> PlainTable:
+def _overview(run: Evaluation) -> PlainTable:
     table = _table("nDCG@10", "R@10", say("macro"))
     for way, found in run.summaries.items():
         scores = found.answerable
@@ -201,7 +201,7 @@ def _overview(run: Run) -> PlainTable:
     return table
 
 
-def _by_type(run: Run) -> PlainTable:
+def _by_type(run: Evaluation) -> PlainTable:
     kinds = list(next(iter(run.summaries.values())).by_type)
     table = _table(*kinds)
     for way, found in run.summaries.items():

@@ -318,7 +318,7 @@ def _check(store: str) -> None:
 def _run(work: Batch, label: str, again: bool) -> list[dict[str, Any]]:
     """The results of all spaces. When some failed, they are named and the command fails."""
     with progress_bar(label) as progress:
-        outcome = work.run(anew=again, progress=progress)
+        outcome = work.run(again=again, progress=progress)
     for failure in outcome.failures:
         warn(say("batch_failed", space=one_line(" / ".join(failure.piece)), error=one_line(failure.error)))
     if outcome.failures:

@@ -14,7 +14,7 @@ import sys
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -34,7 +34,8 @@ Hook: TypeAlias = Callable[..., Any]
 """``(agent, arguments)`` before, ``(agent, arguments, output)`` after; a function or a coroutine function."""
 
 _Registry: TypeAlias = dict[str, dict[str, Hook]]
-_REGISTRY = "_hooks_of_this_class"
+_REGISTRY = "_own_hooks"
+"""The attribute of an agent, or of a class, with the hooks that were registered for it."""
 
 
 class Hooked:
@@ -46,8 +47,8 @@ class Hooked:
 
     ``pre(agent, arguments)`` gets the arguments by name and returns others, or None to leave them. ``post(agent,
     arguments, output)`` returns another output of the same type, or None; anything else raises ``InvalidInput``. Both get
-    copies; what cannot be copied is handed on itself. An error of a hook reaches the caller. A method that calls
-    ``super()`` or itself runs its hooks once; a call beside it, in another task, runs its own.
+    copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` or
+    itself runs its hooks once; a concurrent call in another task runs its own.
     """
 
     supported_hook_types: ClassVar[list[str]] = []
@@ -57,53 +58,46 @@ class Hooked:
         for action in _actions(cls):
             for name in (action, f"_{action}"):
                 method = inspect.getattr_static(cls, name, None)
-                # A method of a mixin, or of a class that did not list the type yet, has no hooks so far.
+                # A method of a mixin, or of a class that did not list the type yet, is not wrapped so far.
                 if inspect.isfunction(method) and not hasattr(method, "runs_hooks_of"):
                     setattr(cls, name, _with_hooks(method, name, action))
 
     def register_instance_hook(self, hook_type: str, hook_name: str, hook: Hook) -> None:
-        """Run ``hook`` for this agent; a hook of the same name gives up its place.
+        """Run ``hook`` for this agent, in place of a hook of the same name.
 
         Raises ``InvalidInput`` for an unknown type, or a hook that cannot be called.
         """
-        _register(_of_instance(self), type(self), hook_type, hook_name, hook)
+        _register(self, type(self), hook_type, hook_name, hook)
 
     def remove_instance_hook(self, hook_type: str, hook_name: str) -> None:
         """Drop a hook. Raises ``InvalidInput`` (a ``ValueError``) when there is none of this name."""
-        _remove(_of_instance(self), type(self), hook_type, hook_name, "this instance")
+        _remove(self, type(self), hook_type, hook_name, "this instance")
 
     def clear_instance_hooks(self, hook_type: str | None = None) -> None:
         """Drop the hooks of one type, or of all, from this agent."""
-        _clear(_of_instance(self), type(self), hook_type)
+        _clear(self, type(self), hook_type)
 
     @classmethod
     def register_class_hook(cls, hook_type: str, hook_name: str, hook: Hook) -> None:
         """Run ``hook`` for every agent of this class and of its subclasses, those that exist already too."""
-        _register(_of_class(cls), cls, hook_type, hook_name, hook)
+        _register(cls, cls, hook_type, hook_name, hook)
 
     @classmethod
     def remove_class_hook(cls, hook_type: str, hook_name: str) -> None:
         """Drop a hook of this very class. Raises ``InvalidInput`` (a ``ValueError``) when it has none of this name."""
-        _remove(_of_class(cls), cls, hook_type, hook_name, "this class itself")
+        _remove(cls, cls, hook_type, hook_name, "this class itself")
 
     @classmethod
     def clear_class_hooks(cls, hook_type: str | None = None) -> None:
         """Drop the hooks of one type, or of all, from this class; those of other classes stay."""
-        _clear(_of_class(cls), cls, hook_type)
+        _clear(cls, cls, hook_type)
 
 
-# The registries
-
-
-def _of_instance(agent: Hooked) -> _Registry:
+def _registry(owner: Hooked | type) -> _Registry:
     # Made when first needed: an agent need not have called super().__init__() yet.
-    return vars(agent).setdefault("_instance_hooks", {})
-
-
-def _of_class(cls: type) -> _Registry:
-    if _REGISTRY not in vars(cls):
-        setattr(cls, _REGISTRY, {})
-    return vars(cls)[_REGISTRY]
+    if _REGISTRY not in vars(owner):
+        setattr(owner, _REGISTRY, {})
+    return vars(owner)[_REGISTRY]
 
 
 def _types(cls: type) -> list[str]:
@@ -123,40 +117,42 @@ def _check_type(cls: type, hook_type: object) -> str:
     return hook_type
 
 
-def _register(registry: _Registry, cls: type, hook_type: str, hook_name: str, hook: Hook) -> None:
+def _register(owner: Hooked | type, cls: type, hook_type: str, hook_name: str, hook: Hook) -> None:
     _check_type(cls, hook_type)
     check_id(hook_name, "the name of a hook")
     if not callable(hook):
         raise InvalidInput(f"hook {hook_name!r} must be a function, not {shown(hook)}")
-    registry.setdefault(hook_type, {})[hook_name] = hook
+    _registry(owner).setdefault(hook_type, {})[hook_name] = hook
 
 
-def _remove(registry: _Registry, cls: type, hook_type: str, hook_name: str, where: str) -> None:
+def _remove(owner: Hooked | type, cls: type, hook_type: str, hook_name: str, where: str) -> None:
     _check_type(cls, hook_type)
+    registry = _registry(owner)
     hooks = registry.get(hook_type, {})
     if hook_name not in hooks:
         raise InvalidInput(f"{where} ({cls.__name__}) has no {hook_type} hook {shown(hook_name)}")
     del hooks[hook_name]
     if not hooks:
-        # An empty registry is how a call without hooks is told at once.
+        # A call without hooks is recognised by the missing type.
         del registry[hook_type]
 
 
-def _clear(registry: _Registry, cls: type, hook_type: str | None) -> None:
+def _clear(owner: Hooked | type, cls: type, hook_type: str | None) -> None:
     if hook_type is None:
-        registry.clear()
+        _registry(owner).clear()
     else:
-        registry.pop(_check_type(cls, hook_type), None)
+        _registry(owner).pop(_check_type(cls, hook_type), None)
 
 
 def _hooks(agent: Hooked, hook_type: str) -> list[Hook]:
     """The hooks of a type in the order they run; a copy, so that a hook may register or remove others."""
-    return [hook for registry in _registries(agent) for hook in registry.get(hook_type, {}).values()]
+    owners = (agent, *type(agent).__mro__)
+    return [hook for owner in owners for hook in vars(owner).get(_REGISTRY, {}).get(hook_type, {}).values()]
 
 
 def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
-    # Asked at every call, so it is written out: a hub asks it for each agent and message.
-    own = agent.__dict__.get("_instance_hooks")
+    # Written out, as it runs at every call: a hub delivers each message to each agent.
+    own = agent.__dict__.get(_REGISTRY)
     if own and (pre in own or post in own):
         return True
     for base in type(agent).__mro__:
@@ -166,26 +162,13 @@ def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
     return False
 
 
-def _registries(agent: Hooked) -> Iterator[_Registry]:
-    own = vars(agent).get("_instance_hooks")
-    if own:
-        yield own
-    for base in type(agent).__mro__:
-        registry = vars(base).get(_REGISTRY)
-        if registry:
-            yield registry
-
-
-# Running
-
-
 class _Call:
-    """A call whose hooks are being run, as the calls inside it see it."""
+    """A call whose hooks are being run, as seen by the calls inside it."""
 
     __slots__ = ("action", "agent", "task")
 
     def __init__(self, agent: Hooked, action: str) -> None:
-        # Not the agent itself: a task started inside keeps its context, and must not keep the agent.
+        # The id only: a task started inside keeps its context, and must not keep the agent alive.
         self.agent = id(agent)
         self.action = action
         self.task = asyncio.current_task()
@@ -199,10 +182,10 @@ _calls: contextvars.ContextVar[tuple[_Call, ...]] = contextvars.ContextVar("memw
 
 
 def _is_part_of_a_call(agent: Hooked, action: str, *, by_super: bool) -> bool:
-    """Whether a call around this one has seen to the hooks.
+    """Whether an enclosing call has already run the hooks.
 
-    ``super().reply()`` is a part of it wherever it runs, also in a task of ``asyncio.wait_for``. Any other call is one only
-    in the same task: in another it is a call beside, or one that a task left behind makes long after.
+    ``super().reply()`` is a part of the enclosing call in any task, also in one of ``asyncio.wait_for``. Any other call is
+    only in the same task: in another task it is a concurrent call, or a later one of a task that was left running.
     """
     for call in _calls.get():
         if call.agent == id(agent) and call.action == action:
@@ -230,7 +213,7 @@ def _with_hooks(method: Callable[..., Any], name: str, action: str) -> Callable[
             return await _after(self, post, arguments, output)
         finally:
             call.end()
-            # A coroutine that is thrown away half-way ends in another context than it began in.
+            # A coroutine that is closed before its end may end in another context.
             with contextlib.suppress(ValueError):
                 _calls.reset(token)
 
@@ -256,7 +239,7 @@ async def _after(agent: Hooked, hook_type: str, arguments: dict[str, Any], outpu
 
 
 def _of_a_kind(changed: Any, output: Any, hook_type: str, hook: Hook) -> Any:
-    """What a hook returned, if it may stand where the output stood: one of its type, or one it is derived from."""
+    """What a hook returned, if its type is that of the output, or a base or subclass of it."""
     kind = cast("type[Any]", type(changed))
     if output is None or isinstance(changed, type(output)) or (kind is not object and isinstance(output, kind)):
         return changed
@@ -277,7 +260,7 @@ def _copy(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
     except (TypeError, copy.Error):
-        # A lock, a socket, a generator: there is but one of it.
+        # Such as a lock, a socket or a generator.
         return value
 
 
@@ -328,92 +311,81 @@ def _what(hook_type: str, hook: Hook) -> str:
     return f"the {hook_type} hook {getattr(hook, '__name__', shown(hook))}"
 
 
-# How one message reaches many agents: together, each within its time, and the failure of one is not that of another.
+# Delivery of a message to many agents: concurrently, each with a timeout, and a failure of one does not stop the others.
 
 
 A = TypeVar("A")
 
 _log = logging.getLogger("memwell.agents")
-# How long something that was cancelled may take to end before it is left to itself.
 GRACE_S = 1.0
+"""How long a cancelled task may take to end before it is abandoned."""
 
 
-class Failure(NamedTuple):
+class DeliveryFailure(NamedTuple):
     """An agent that did not receive a message, and why. The traceback of the error is in the log."""
 
     agent: Any
     error: BaseException
 
 
-class _Place:
-    """Which receiver a task is with."""
-
-    at: Any = None
-
-
-class _Runner(NamedTuple):
-    """A task that serves one receiver after the other, and stays with one that makes it wait."""
-
-    task: asyncio.Task[None]
-    # Not in one object with the task: a failed task holds the frames of its error, which must not hold the task.
-    place: _Place
-
-
-def _started(waiting: deque[A], hand_over: Callable[[A], Coroutine[Any, Any, object]]) -> _Runner:
-    place = _Place()
-    return _Runner(asyncio.create_task(_serve(waiting, hand_over, place)), place)
-
-
-async def _serve(waiting: deque[A], hand_over: Callable[[A], Coroutine[Any, Any, object]], place: _Place) -> None:
-    while waiting:
-        place.at = waiting.popleft()
-        await hand_over(place.at)
-
-
 async def deliver(
     receivers: Iterable[A], hand_over: Callable[[A], Coroutine[Any, Any, object]], *, timeout_s: float
-) -> list[Failure]:
-    """Hand something over to all receivers together; returns those that raised, or took longer than ``timeout_s``.
+) -> list[DeliveryFailure]:
+    """Call ``hand_over`` with all receivers concurrently; returns those that raised, or took longer than ``timeout_s``.
 
-    A receiver that takes too long is cancelled; when it will not end, it is left to itself. When this call is cancelled,
-    so are the receivers that are not done.
+    A receiver that takes too long is cancelled; one that does not end then is abandoned. When this call is cancelled, so
+    are the receivers that are not done.
     """
     waiting = deque(receivers)
-    runners: list[_Runner] = []
-    try:
-        # Most receivers never wait for anything, and one task serves all of those. Whenever a round of the loop has left
-        # some unserved, the runners are all waiting, and twice as many come to help.
+    tasks: dict[asyncio.Task[None], list[Any]] = {}
+    """Each task with the receiver that it serves, in a list: a failed task keeps its frames, and they keep only the
+    list."""
+
+    async def serve(serving: list[Any]) -> None:
         while waiting:
-            runners += [_started(waiting, hand_over) for _ in range(max(1, min(len(runners), len(waiting))))]
+            serving[0] = waiting.popleft()
+            await hand_over(serving[0])
+
+    def start() -> None:
+        serving: list[Any] = [None]
+        tasks[asyncio.create_task(serve(serving))] = serving
+
+    try:
+        # Most receivers await nothing, and one task serves all of those. When receivers are left after a turn of the event
+        # loop, all tasks are waiting, and their number is doubled.
+        while waiting:
+            for _ in range(max(1, min(len(tasks), len(waiting)))):
+                start()
             await asyncio.sleep(0)
-        failures = [_late(runner, timeout_s) for runner in await _unfinished(runners, timeout_s)]
+        running = [task for task in tasks if not task.done()]
+        late = set((await asyncio.wait(running, timeout=timeout_s))[1]) if running else set[asyncio.Task[None]]()
     except asyncio.CancelledError:
         waiting.clear()
-        await _cancel([runner.task for runner in runners])
+        await _cancel(tasks)
         raise
-    await _cancel([runner.task for runner in runners])
-    late = {id(failure.agent) for failure in failures}
-    return failures + [failure for runner in runners if (failure := _failed(runner, late))]
+    timed_out = f"it took longer than {timeout_s:g} s"
+    failures = [_failure(tasks[task][0], TimeoutError(timed_out)) for task in tasks if task in late]
+    await _cancel(tasks)
+    for task, serving in tasks.items():
+        error = _error_of(task) if task.done() else None
+        if error is not None and not isinstance(error, Exception | asyncio.CancelledError):
+            raise error
+        if error is not None and task not in late:
+            failures.append(_failure(serving[0], error))
+    return failures
 
 
-async def _unfinished(runners: list[_Runner], timeout_s: float) -> list[_Runner]:
-    running = [runner.task for runner in runners if not runner.task.done()]
-    if running:
-        await asyncio.wait(running, timeout=timeout_s)
-    return [runner for runner in runners if not runner.task.done()]
-
-
-async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await ended(tasks)
 
 
 async def ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Wait a moment for cancelled tasks to end; one that will not is left to itself."""
+    """Wait a moment for cancelled tasks to end; a task that does not is abandoned."""
     running: list[asyncio.Task[Any]] = []
     for task in tasks:
-        # Nobody else may ask for its error, and the loop would complain of that.
+        # The error is read, or the event loop would log that it never was.
         if task.done():
             _error_of(task)
         else:
@@ -423,30 +395,18 @@ async def ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
         await asyncio.wait(running, timeout=GRACE_S)
 
 
-def _late(runner: _Runner, timeout_s: float) -> Failure:
-    return _noted(runner.place.at, TimeoutError(f"it took longer than {timeout_s:g} s"))
-
-
-def _failed(runner: _Runner, late: set[int]) -> Failure | None:
-    error = _error_of(runner.task) if runner.task.done() else None
-    if error is not None and not isinstance(error, Exception | asyncio.CancelledError):
-        raise error
-    # One that was late ends with its cancellation; it has been noted already.
-    return None if error is None or id(runner.place.at) in late else _noted(runner.place.at, error)
-
-
 def _error_of(task: asyncio.Task[Any]) -> BaseException | None:
     return asyncio.CancelledError("it was cancelled") if task.cancelled() else task.exception()
 
 
-def _noted(agent: Any, error: BaseException) -> Failure:
-    # As text: a record of the log may be kept for long, and must not keep the agent.
+def _failure(agent: Any, error: BaseException) -> DeliveryFailure:
+    # As text: a log record may be kept for a long time, and must not keep the agent alive.
     _log.warning("%s did not take in a message: %s", repr(agent), "".join(traceback.format_exception(error)))
-    return Failure(agent, _without_traces(error))
+    return DeliveryFailure(agent, _without_traces(error))
 
 
 def _without_traces(error: BaseException) -> BaseException:
-    # A traceback holds every frame it went through, and with them all that these know: agents, hubs, messages.
+    # A traceback keeps its frames alive, and with them agents, hubs and messages.
     seen: set[int] = set()
     chain: list[BaseException | None] = [error]
     while chain:
@@ -461,25 +421,13 @@ def _without_traces(error: BaseException) -> BaseException:
 M = TypeVar("M")
 
 OBSERVE_TIMEOUT_S = 30.0
-"""How long an agent may take to take in what another one said."""
+"""How long an agent may take to observe a message."""
 
 _STREAMS_REMEMBERED = 64
 
 
-class Audience(Protocol):
-    """The receivers of an agent's replies; a hub is one."""
-
-    async def hear(self, message: Any, sender: Any) -> None:
-        """Let everybody but the sender observe a message."""
-        ...
-
-    def leave(self, agent: Any) -> None:
-        """Let go of an agent."""
-        ...
-
-
 class Output(Protocol):
-    """Where an agent puts what it prints: a ``Channel``, an ``asyncio.Queue``, or what has their ``put``."""
+    """Where an agent puts what it prints: a ``Channel``, an ``asyncio.Queue``, or an object with their ``put``."""
 
     async def put(self, item: Any, /) -> Any:
         """Take an item, waiting for room."""
@@ -489,8 +437,8 @@ class Output(Protocol):
 class Agent(Hooked, StateModule, Generic[M]):
     """Replies to messages of type ``M``. Override ``reply``, ``observe`` and ``handle_interrupt``; call the agent itself.
 
-    Everything it is given to keep it lets go of in ``close``, or at the end of an ``async with``; after that it is freed
-    with its last reference, without the garbage collector.
+    ``close``, or the end of an ``async with``, drops hooks, hubs and queue; after that the agent is freed with its last
+    reference, without the garbage collector.
     """
 
     supported_hook_types: ClassVar[list[str]] = [
@@ -502,7 +450,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         "post_observe",
     ]
     console_output: ClassVar[bool] = False
-    """Whether agents of this class print to the console unless they are told otherwise."""
+    """Whether agents of this class print to the console by default."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
@@ -511,20 +459,18 @@ class Agent(Hooked, StateModule, Generic[M]):
         self.msg_queue: Output | None = None
         self._console_output = self.console_output
         self._replying: set[asyncio.Task[M]] = set()
-        self._audiences: dict[str, Callable[[], Audience | None]] = {}
+        self._audiences: dict[str, Callable[[], Hub[Any] | _Listeners | None]] = {}
         self._printed: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
-
-    # What an agent does
 
     async def reply(self, *args: Any, **kwargs: Any) -> M:
         """The agent's answer. To be overridden; raises ``NotImplementedError``."""
         raise NotImplementedError(f"{type(self).__name__} has no reply")
 
     async def observe(self, message: M | list[M] | None, /) -> None:
-        """Take in what others said, without an answer. To be overridden; raises ``NotImplementedError``."""
+        """Receive what others said, without an answer. To be overridden; raises ``NotImplementedError``."""
         raise NotImplementedError(f"{type(self).__name__} has no observe")
 
     async def handle_interrupt(self, *args: Any, **kwargs: Any) -> M:
@@ -536,7 +482,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         """Reply, let the others on its hubs observe the answer, and return it.
 
         An interrupted reply is answered by ``handle_interrupt``. Cancelling the caller cancels the reply, waits for its end
-        and goes on to the caller; then nobody observes anything. Whatever the reply or a hook raises is raised here.
+        and raises; no agent observes anything then. What the reply or a hook raises is raised here.
         """
         caller = asyncio.current_task()
         cancelled_before = 0 if caller is None else caller.cancelling()
@@ -551,9 +497,9 @@ class Agent(Hooked, StateModule, Generic[M]):
         finally:
             replying.cancel()
             self._replying.discard(replying)
-            # An error's traceback holds this frame, and the task holds the error: together they would be a cycle.
+            # The traceback of an error holds this frame, and the task holds the error: this would be a reference cycle.
             del replying
-        await self._tell_others(message)
+        await self._deliver_reply(message)
         return message
 
     async def interrupt(self, msg: M | list[M] | None = None) -> None:
@@ -568,53 +514,49 @@ class Agent(Hooked, StateModule, Generic[M]):
 
     interrupt_sync = blocking(interrupt)
 
-    # Who hears of it
-
     def copy_for_others(self, message: M) -> M:
-        """What another agent gets to see of a message; called once for each of them, so that none shares its own.
+        """The copy of a message that another agent observes; called once for each agent.
 
-        Of a ``Message`` that is a copy in which nothing that can be changed is shared, of anything else ``copy.copy``.
+        Of a ``Message`` it is a copy that shares nothing mutable, of anything else ``copy.copy``.
         """
         twin = copy.copy(message)
         if isinstance(twin, Message):
             force_setattr(twin, "metadata", copy.deepcopy(twin.metadata) if twin.metadata else {})
-            # Words alone cannot be changed, and most messages have nothing else.
+            # Text parts are immutable, and most messages have no others.
             if not all(type(part) is Text for part in twin.parts):
                 force_setattr(twin, "parts", copy.deepcopy(twin.parts))
         return twin
 
-    async def _tell_others(self, message: M | None) -> None:
+    async def _deliver_reply(self, message: M | None) -> None:
         audiences = [audience for find in list(self._audiences.values()) if (audience := find()) is not None]
         if message is not None and audiences:
             await asyncio.gather(*(audience.hear(message, self) for audience in audiences))
 
-    def join(self, name: str, audience: Audience) -> None:
-        """Let an audience, held weakly, hear the replies. Raises ``InvalidInput`` when another one has the name."""
+    def join(self, name: str, audience: Hub[Any]) -> None:
+        """Let an audience, held weakly, observe the replies. Raises ``InvalidInput`` when another one has the name."""
         taken = self._audiences.get(name, lambda: None)()
         if taken is not None and taken is not audience:
             raise InvalidInput(f"{self!r} is on another hub called {name!r} already; give one of them another name")
         self._audiences[name] = weakref.ref(audience)
 
-    def part(self, name: str, audience: Audience) -> None:
+    def part(self, name: str, audience: Hub[Any]) -> None:
         """Undo ``join``."""
         if self._audiences.get(name, lambda: None)() is audience:
             del self._audiences[name]
 
     def reset_subscribers(self, msghub_name: str, subscribers: Iterable[Agent[M]]) -> None:
-        """Let exactly these agents, held weakly, hear the replies under this name."""
+        """Let exactly these agents, held weakly, observe the replies under this name."""
         listeners = _Listeners(agent for agent in subscribers if agent is not self)
         self._audiences[msghub_name] = lambda: listeners
 
     def remove_subscribers(self, msghub_name: str) -> None:
-        """Let nobody hear the replies under this name any more."""
+        """Remove the agents that observe the replies under this name."""
         self._audiences.pop(msghub_name, None)
-
-    # What it prints
 
     async def print(self, message: M, /, last: bool = True) -> None:
         """Put a copy with ``last`` into the queue, waiting for room, and show the message on the console; each if enabled.
 
-        A message may be printed again and again as it grows, ``last`` telling that it is whole.
+        A message may be printed repeatedly while it grows; ``last`` marks the complete one.
         """
         await self._put_out((copy.deepcopy(message), last))
         if self._console_output:
@@ -627,7 +569,7 @@ class Agent(Hooked, StateModule, Generic[M]):
     def set_msg_queue_enabled(self, enabled: bool, queue: Output | None = None) -> None:
         """Put what is printed into a queue, ``msg_queue``: the one given, or a ``Channel`` of 100; or into none.
 
-        Raises ``InvalidInput`` for a queue that nothing can be put into.
+        Raises ``InvalidInput`` for a queue without ``put``.
         """
         if queue is not None and not callable(getattr(queue, "put", None)):
             raise InvalidInput(f"a queue must have put, and {shown(queue)} has not")
@@ -641,7 +583,7 @@ class Agent(Hooked, StateModule, Generic[M]):
     async def _put_out(self, item: tuple[Any, ...]) -> None:
         if self.msg_queue is not None:
             await self.msg_queue.put(item)
-            # Whoever reads should see it before the next one is made.
+            # A reader gets a turn before the next item is made.
             await asyncio.sleep(0)
 
     def _show(self, message_id: str, text: str, last: bool) -> None:
@@ -650,12 +592,10 @@ class Agent(Hooked, StateModule, Generic[M]):
         sys.stdout.write((text[len(before) :] if grown else f"\n{text}") + ("\n" if last else ""))
         sys.stdout.flush()
         if not last:
-            # A message that is never finished, as after an interruption, must not be remembered for good.
+            # Bounded: a message that was interrupted is never finished.
             self._printed[message_id] = text
             while len(self._printed) > _STREAMS_REMEMBERED:
                 del self._printed[next(iter(self._printed))]
-
-    # The end
 
     async def close(self) -> None:
         """Leave every hub, interrupt what is running and wait for its end, drop hooks, queue and what was printed."""
@@ -665,7 +605,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self._audiences.clear()
         await self.interrupt()
         here, me = asyncio.get_running_loop(), asyncio.current_task()
-        # Not cancelled once more: what a reply does on its way out must not be cut off.
+        # Not cancelled a second time: the clean-up of a reply must not be cut off.
         await ended(task for task in list(self._replying) if task is not me and task.get_loop() is here)
         self.clear_instance_hooks()
         if isinstance(self.msg_queue, Channel):
@@ -685,7 +625,7 @@ class Agent(Hooked, StateModule, Generic[M]):
 
 
 class _Listeners:
-    """Agents that hear another one without a hub."""
+    """Agents that observe another one without a hub."""
 
     def __init__(self, agents: Iterable[Agent[Any]]) -> None:
         self._agents = [weakref.ref(agent) for agent in agents]
@@ -706,18 +646,15 @@ def _text(message: object) -> str:
     return text if isinstance(text, str) else str(message)
 
 
-# A hub: what one agent on it says, the others observe.
-
-
 _FAILURES_KEPT = 1000
 
 
 class Hub(Generic[M]):
-    """Agents that hear each other for as long as the ``async with`` over the hub lasts; each gets copies of its own.
+    """A group of agents that observe each other's replies while the ``async with`` over the hub lasts.
 
-    The announcement is observed by all on entering. A reply is observed by all but the one that gave it, unless
-    ``auto_broadcast`` is off. Deliveries run together: an agent that raises, or takes longer than ``timeout_s``, is noted
-    in ``failures`` and the others go on. Agents know their hub weakly, so a hub that is gone binds nobody.
+    All observe the announcement on entering. All but its author observe a reply, unless ``auto_broadcast`` is off; each
+    gets a copy of its own. Deliveries run concurrently: an agent that raises, or takes longer than ``timeout_s``, is listed
+    in ``failures``, and the others are served. Agents hold their hub weakly.
     """
 
     def __init__(
@@ -735,17 +672,17 @@ class Hub(Generic[M]):
         self.auto_broadcast = bool(auto_broadcast)
         self.timeout_s = _checked_time(timeout_s)
         self._agents = {id(agent): agent for agent in _hub_checked(participants)}
-        self._failures: deque[Failure] = deque(maxlen=_FAILURES_KEPT)
+        self._failures: deque[DeliveryFailure] = deque(maxlen=_FAILURES_KEPT)
         self._open = False
 
     @property
     def participants(self) -> list[Agent[M]]:
-        """The agents on the hub, in the order they came; a copy."""
+        """The agents on the hub, in the order they were added; a copy."""
         return list(self._agents.values())
 
     @property
-    def failures(self) -> list[Failure]:
-        """Which agents did not take in a message, and why: the latest 1,000, oldest first."""
+    def failures(self) -> list[DeliveryFailure]:
+        """The agents that did not take in a message, and why: the latest 1,000, oldest first."""
         return list(self._failures)
 
     async def __aenter__(self) -> Self:
@@ -776,10 +713,8 @@ class Hub(Generic[M]):
         for agent in self._agents.values():
             agent.part(self.name, self)
 
-    # Who is on it
-
     def add(self, new_participant: Agent[M] | Sequence[Agent[M]]) -> None:
-        """Let agents in; one that is in stays. Raises ``InvalidInput`` as the constructor and entering do, adding none."""
+        """Add agents that are not on the hub. Raises ``InvalidInput`` as the constructor and entering do, adding none."""
         agents = [agent for agent in _hub_checked(new_participant) if id(agent) not in self._agents]
         if self._open:
             try:
@@ -791,35 +726,33 @@ class Hub(Generic[M]):
         self._agents |= {id(agent): agent for agent in agents}
 
     def delete(self, participant: Agent[M] | Sequence[Agent[M]]) -> int:
-        """Let agents out: from now on they hear nobody here, and nobody here hears them. Returns how many were in."""
+        """Remove agents: they observe the others no more, and are not observed. Returns how many were on the hub."""
         leaving = [agent for agent in _hub_checked(participant) if id(agent) in self._agents]
         for agent in leaving:
             self.leave(agent)
         return len(leaving)
 
     def leave(self, agent: Agent[M]) -> None:
-        """Let go of one agent; one that is not in is fine."""
+        """Remove an agent, if it is on the hub."""
         if self._agents.pop(id(agent), None) is not None:
             agent.part(self.name, self)
 
-    # What is said
-
     async def broadcast(self, message: M | list[M], /) -> None:
-        """Let all on the hub observe copies of a message, or of several."""
+        """Let all agents observe copies of a message, or of several."""
         await self._deliver(message, None)
 
     def set_auto_broadcast(self, enable: bool) -> None:
-        """Whether the replies of the agents are observed by the others."""
+        """Set whether the replies of the agents are observed by the others."""
         self.auto_broadcast = bool(enable)
 
     async def hear(self, message: M, sender: Agent[M]) -> None:
-        """What an agent on the hub has replied."""
+        """Deliver the reply of an agent on the hub to the others."""
         if self.auto_broadcast and self._open and id(sender) in self._agents:
             await self._deliver(message, sender)
 
     async def _deliver(self, message: M | list[M], sender: Agent[M] | None) -> None:
         async def hand_over(agent: Agent[M]) -> None:
-            # Others may have left while the first ones were served.
+            # It may have been removed while others were served.
             if id(agent) in self._agents:
                 await agent.observe(_hub_copy(agent if sender is None else sender, message))
 

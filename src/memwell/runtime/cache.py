@@ -1,24 +1,22 @@
 """Caches of embeddings and completions: stored by content, bounded in number, shared between processes.
 
-A cache is itself a model: it stands in front of one and asks it only for what it has not seen. Its entries belong to one
-space and are found by a digest of the model's name and the whole question, so nothing of one space is read by another.
-They are bounded in number, the oldest going first. An entry that cannot be read is asked for again, and a process killed
-while it adds an entry leaves either the entry or nothing.
+A cache is itself a model: it wraps another one and calls it only for what is not stored. Its entries belong to one space;
+their keys are digests of the model's name and the whole input. The oldest entries are dropped first. An entry that cannot
+be read is made again. A process killed while it adds an entry leaves either the entry or nothing. In a read-only store
+nothing is added.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from hashlib import blake2b
-from typing import Any, Generic, TypeVar, Unpack, cast
+from typing import Any, Unpack, cast
 
 import msgspec
 import numpy as np
 
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.messages import Message, decode_message, encode_message
 from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
@@ -26,52 +24,17 @@ from memwell.records import SpaceLike, as_space
 from memwell.runtime.ring import Ring, Transaction
 from memwell.storage.protocols import KeyValue
 from memwell.transcript import to_openai
-from memwell.values import check_count, new_id, now
+from memwell.values import new_id, now
 
-T = TypeVar("T")
 _DIGEST = 20
 _KEPT_ENDINGS = frozenset({"stop", "tool_calls", "function_call"})
-
-
-class _Recent(Generic[T]):
-    """The values this process used last."""
-
-    def __init__(self, most: int) -> None:
-        self._most = check_count(most, "most_recent")
-        self._values: OrderedDict[str, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, digest: str) -> T | None:
-        if not self._most:
-            return None
-        with self._lock:
-            value = self._values.get(digest)
-            if value is not None:
-                self._values.move_to_end(digest)
-            return value
-
-    def add(self, digest: str, value: T) -> None:
-        if not self._most:
-            return
-        with self._lock:
-            self._values[digest] = value
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-
-    def drop(self, digest: str) -> None:
-        with self._lock:
-            self._values.pop(digest, None)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._values.clear()
 
 
 class EmbeddingCache(Embedder):
     """An embedder with a cache. Vectors have half precision, whether they come from the cache or not.
 
-    ``most_entries`` bounds the store and ``most_recent`` this process's memory. With ``transaction`` (a backend's own) a
-    batch is stored by one commit. Raises ``InvalidInput`` for a bound that is none.
+    ``most_entries`` bounds the store. With ``transaction`` (a backend's own) a batch is stored by one commit. Raises
+    ``InvalidInput`` for a bound below 1.
     """
 
     def __init__(
@@ -81,12 +44,10 @@ class EmbeddingCache(Embedder):
         space: SpaceLike,
         *,
         most_entries: int = 100_000,
-        most_recent: int = 2048,
         transaction: Transaction = nullcontext,
     ) -> None:
         self._embedder = embedder
         self._ring = Ring(kv, as_space(space), "embedding", most_entries, transaction)
-        self._recent: _Recent[Floats] = _Recent(most_recent)
 
     @property
     def name(self) -> str:
@@ -103,7 +64,7 @@ class EmbeddingCache(Embedder):
         missing: dict[str, list[int]] = {}
         for place, text in enumerate(given):
             digest = _digest_of(name, text.encode(errors="surrogatepass"))
-            found = self._found(digest, dimensions)
+            found = _unpacked(self._ring.read(digest), dimensions)
             if found is None:
                 missing.setdefault(digest, []).append(place)
             else:
@@ -112,37 +73,24 @@ class EmbeddingCache(Embedder):
             self._ask(given, rows, missing)
         return rows
 
-    def _found(self, digest: str, dimensions: int) -> Floats | None:
-        recent = self._recent.get(digest)
-        if recent is not None:
-            return recent
-        row = _unpacked(self._ring.read(digest), dimensions)
-        if row is not None:
-            self._recent.add(digest, row)
-        return row
-
     def _ask(self, texts: Sequence[str], rows: Floats, missing: Mapping[str, list[int]]) -> None:
         vectors = self._embedder.embed([texts[places[0]] for places in missing.values()])
         halves = vectors.astype(np.float16)
         rounded = halves.astype(np.float32)
-        for row, (digest, places) in zip(rounded, missing.items(), strict=True):
+        for row, places in zip(rounded, missing.values(), strict=True):
             rows[places] = row
-            # A copy of its own, or one remembered row would hold on to the whole batch.
-            self._recent.add(digest, row.copy())
-        self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
+        with suppress(ReadOnlyStore):
+            self._ring.write({digest: half.tobytes() for digest, half in zip(missing, halves, strict=True)})
 
     def forget(self, texts: Iterable[str]) -> int:
-        """Drop the vectors of these texts from the store and from this process. Returns how many the store had."""
-        dropped = 0
-        for text in given_texts(texts):
-            digest = _digest_of(self._embedder.name, text.encode(errors="surrogatepass"))
-            self._recent.drop(digest)
-            dropped += self._ring.drop(digest)
-        return dropped
+        """Drop the vectors of these texts. Returns how many there were."""
+        name = self._embedder.name
+        return sum(
+            self._ring.drop(_digest_of(name, text.encode(errors="surrogatepass"))) for text in given_texts(texts)
+        )
 
     def clear(self) -> None:
-        """Drop every vector of the space from the store and from this process."""
-        self._recent.clear()
+        """Drop every vector of the space."""
         self._ring.clear()
 
 
@@ -172,7 +120,7 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 class CompletionCache(ChatModel):
     """A chat model with a cache: the same messages with the same options get the stored answer.
 
-    A remembered answer is a new message, with an id and a time of its own. An answer that was cut off is not remembered.
+    A cached answer is a new message, with an id and a time of its own. An answer that was cut off is not cached.
     """
 
     def __init__(
@@ -224,7 +172,7 @@ class CompletionCache(ChatModel):
             kept = msgspec.convert(self._ring.read(digest), _Kept)
             message = decode_message(kept.message).changed(id=new_id(), time=now())
         except (msgspec.ValidationError, InvalidInput):
-            # Nothing there, or nothing that this version understands.
+            # No entry, or one that this version cannot read.
             return None
         return Completion(
             message=message, model=kept.model, finish=kept.finish, usage=kept.usage, cost=0.0, data=kept.data
@@ -234,7 +182,8 @@ class CompletionCache(ChatModel):
         if completion.finish in _KEPT_ENDINGS:
             message = encode_message(completion.message).decode()
             kept = _Kept(message, completion.model, completion.finish, completion.usage, completion.data)
-            self._ring.write({digest: msgspec.to_builtins(kept)})
+            with suppress(ReadOnlyStore):
+                self._ring.write({digest: msgspec.to_builtins(kept)})
 
     def _digest(self, messages: Sequence[Message], options: ChatOptions) -> str:
         # An option that is None is the same as one left out.

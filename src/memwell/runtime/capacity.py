@@ -1,8 +1,8 @@
 """Capacity planning: how many machines a number of users needs, from measured costs. Inferred figures are marked.
 
-The costs lie in ``capacity.json`` beside this file: what ``python -m benchmarks.capacity`` measured on one machine, of each
-engine and at each size. Costs of CPU and bytes add up, so a plan multiplies them; what it cannot know (networks,
-replicas, other processors) it leaves out, and says so.
+``capacity.json`` in this folder has the costs: what ``python -m benchmarks.capacity`` measured on one machine, of each
+engine and at each size. A plan multiplies the costs of CPU and bytes by the load. It leaves out what was not measured
+(networks, replicas, other processors), and says so.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _DAY_S = 86_400.0
 _GB = 2.0**30
 
 
-class Costs(msgspec.Struct, frozen=True):
-    """What one engine costs with so many records in it. CPU is in milliseconds of one core, bytes are of the store."""
+class EngineCosts(msgspec.Struct, frozen=True):
+    """The costs of one engine that holds ``records``. CPU is in milliseconds of one core, bytes are of the store."""
 
     records: int
     record_bytes: float
-    """On disk, or in the server's memory where it keeps everything there; index and all."""
+    """On disk, or in the memory of a server that keeps everything there, with the indexes."""
     message_bytes: float
     remember_ms: float
-    """CPU of the process that uses memwell, embedding not counted, the background work done."""
+    """CPU of the process that uses memwell, with background work and without embedding."""
     remember_store_ms: float
     """CPU of the engine's own processes for the same."""
     recall_ms: float
-    """With the space's pool held in memory, the embedding of the question not counted."""
+    """With the snapshot of the space in memory, without embedding the query."""
     recall_store_ms: float
     append_ms: float
     append_store_ms: float
@@ -49,20 +49,20 @@ class Costs(msgspec.Struct, frozen=True):
     """How many of the ten nearest it finds."""
 
 
-class Figures(msgspec.Struct, frozen=True):
-    """All that was measured, and with what."""
+class MeasuredCosts(msgspec.Struct, frozen=True):
+    """All measured costs, and the machine they were measured on."""
 
     measured: str
     machine: str
     embed_ms: float
     """One text with the local embedder."""
     pool_bytes: float
-    """What a memory takes in the process that recalled it, while its space is held."""
-    engines: dict[str, list[Costs]]
+    """What a memory takes in the snapshot of its space."""
+    engines: dict[str, list[EngineCosts]]
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What users do. Raises ``InvalidInput`` for what is no number of anything."""
+    """What users do. Raises ``InvalidInput`` for a number out of range."""
 
     users: int
     memories: int = 500
@@ -73,9 +73,9 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     recalls_per_day: float = 20.0
     messages_per_day: float = 40.0
     peak: float = 4.0
-    """How many times the day's mean the busiest minute has."""
+    """The load of the busiest minute, as a multiple of the day's mean."""
     active: float = 0.1
-    """The share of users who come in the busiest hour, whose memories are held ready."""
+    """The share of users active in the busiest hour, whose snapshots are in memory."""
     local_embedder: bool = True
     """Whether texts are embedded on these machines; with a model behind a URL they are not."""
 
@@ -89,13 +89,13 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """One machine of those to count. Raises ``InvalidInput`` for one that has nothing."""
+    """The size of one machine. Raises ``InvalidInput`` for a number out of range."""
 
     cores: float = 8.0
     memory_gb: float = 32.0
     disk_gb: float = 500.0
     fill: float = 0.5
-    """How full it may be at the peak; the rest is for the unforeseen."""
+    """The share of it that may be in use at the peak."""
 
     def __post_init__(self) -> None:
         for name in ("cores", "memory_gb", "disk_gb"):
@@ -108,8 +108,8 @@ def _check(name: str, value: float, least: float, most: float) -> None:
         raise InvalidInput(f"{name} must be between {least:g} and {most:g}, not {shown(value)}")
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One thing that a plan says, and what it rests on."""
+class PlanLine(msgspec.Struct, frozen=True):
+    """One figure of a plan, and whether it was measured, extrapolated or assumed."""
 
     what: str
     amount: float
@@ -118,23 +118,25 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What it takes. ``machines`` are those for memwell's own processes, ``store_machines`` those for the engine."""
+    """How many machines are needed: ``machines`` for memwell's own processes, ``store_machines`` for the engine."""
 
     engine: str
     machines: int
     store_machines: int
-    lines: list[Line]
+    lines: list[PlanLine]
     notes: list[str]
-    """Names of remarks that apply; the command line says them in the reader's language."""
+    """Names of remarks that apply; the command line prints them in the reader's language."""
 
 
 @cache
-def figures() -> Figures:
-    """The measured costs that come with this version."""
-    return msgspec.json.decode(files("memwell.runtime").joinpath("capacity.json").read_bytes(), type=Figures)
+def figures() -> MeasuredCosts:
+    """The measured costs of this version."""
+    return msgspec.json.decode(files("memwell.runtime").joinpath("capacity.json").read_bytes(), type=MeasuredCosts)
 
 
-def plan(load: Load, engine: str = "postgres", *, machine: Machine | None = None, known: Figures | None = None) -> Plan:
+def plan(
+    load: Load, engine: str = "postgres", *, machine: Machine | None = None, known: MeasuredCosts | None = None
+) -> Plan:
     """How many machines such a load takes on an engine. Raises ``InvalidInput`` for an engine that was not measured."""
     measured, of = known or figures(), machine or Machine()
     if engine not in measured.engines:
@@ -155,22 +157,22 @@ def plan(load: Load, engine: str = "postgres", *, machine: Machine | None = None
     kept = (records * costs.record_bytes + load.users * load.messages * costs.message_bytes) / _GB
     cores = own + embedded / 1e3
     lines = [
-        Line("records", records, "", "assumed"),
-        Line("requests", remembers + recalls + appends, "/s", "assumed"),
-        Line("kept", kept, "GB", size),
-        Line("cores_memwell", own, "cores", "extrapolated" if cores > 2 else size),
-        Line("cores_embedding", embedded / 1e3, "cores", "extrapolated" if cores > 2 else "measured"),
-        Line("cores_store", store, "cores", "extrapolated" if store > 2 else size),
-        Line("memory_pools", held, "GB", "measured" if held < 1 else "extrapolated"),
+        PlanLine("records", records, "", "assumed"),
+        PlanLine("requests", remembers + recalls + appends, "/s", "assumed"),
+        PlanLine("kept", kept, "GB", size),
+        PlanLine("cores_memwell", own, "cores", "extrapolated" if cores > 2 else size),
+        PlanLine("cores_embedding", embedded / 1e3, "cores", "extrapolated" if cores > 2 else "measured"),
+        PlanLine("cores_store", store, "cores", "extrapolated" if store > 2 else size),
+        PlanLine("memory_pools", held, "GB", "measured" if held < 1 else "extrapolated"),
     ]
     machines = _machines(of, cores, held, 0.0)
     return _with_store(engine, of, lines, (cores, held, machines), (store, kept))
 
 
 def _with_store(
-    engine: str, of: Machine, lines: list[Line], own: tuple[float, float, int], store: tuple[float, float]
+    engine: str, of: Machine, lines: list[PlanLine], own: tuple[float, float, int], store: tuple[float, float]
 ) -> Plan:
-    """The machines of the store: none of its own for a file."""
+    """The plan with the machines of the store: none of its own for a file."""
     cores, held, machines = own
     store_cores, kept = store
     if engine.startswith("sqlite"):
@@ -186,8 +188,8 @@ def _machines(of: Machine, cores: float, memory: float, disk: float) -> int:
     return max(1, *(math.ceil(need / (has * of.fill)) for need, has in needs))
 
 
-def _nearest(measured: list[Costs], records: int) -> Costs:
-    """The smallest size measured that is no smaller than this one, or the largest there is."""
+def _nearest(measured: list[EngineCosts], records: int) -> EngineCosts:
+    """The costs at the smallest measured size that is not below this one, or at the largest."""
     larger = [one for one in measured if one.records >= records]
     return min(larger, key=lambda one: one.records) if larger else max(measured, key=lambda one: one.records)
 

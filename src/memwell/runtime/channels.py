@@ -1,4 +1,4 @@
-"""A bounded channel between writers and readers, with back-pressure and an end."""
+"""A bounded queue between writers and readers, with back-pressure and an end."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from memwell._asyncify import block_on
 from memwell.values import check_count
 
 DONE = "[DONE]"
-"""What a reader gets when there is nothing more to come."""
+"""What a reader gets after the last item."""
 
 
 @dataclass(eq=False)
 class _Waiting:
-    """An item that found the channel full, and what its writer waits for."""
+    """An item that did not fit into a full channel, and the future that its writer awaits."""
 
     item: Any
     taken: Future[None] = field(default_factory=Future[None])
 
 
 class Channel:
-    """Items in order, from any number of writers to any number of readers, each item to one of them.
+    """A bounded queue of items for any number of writers and readers; each item goes to one reader.
 
-    While somebody reads, a writer waits as long as the channel is full, and no item is lost. While nobody does, writers
-    never wait: the channel keeps the latest items and lets go of the oldest, which suits what is shown as it grows.
-    A reader is whoever iterates over the channel, until the iteration ends, or a task that has called ``get``, until the
-    task ends. Works across threads and event loops. It has the methods of ``asyncio.Queue`` that programs use.
+    While the channel has a reader, a writer waits when it is full, and no item is lost. Without readers, writers never
+    wait: the channel keeps the latest items and drops the oldest. An iteration over the channel is a reader until it
+    ends, and so is a task that has called ``get`` until the task ends. Works across threads and event loops. It has the
+    methods of ``asyncio.Queue`` that programs use.
     """
 
     def __init__(self, maxsize: int = 100) -> None:
@@ -46,13 +46,11 @@ class Channel:
         # Never held while something is awaited.
         self._lock = threading.Lock()
 
-    # Writing
-
     async def put(self, item: Any) -> bool:
-        """Hand an item on, waiting for room while somebody reads. Returns False when the channel is completed already.
+        """Add an item, waiting for room while there is a reader. Returns False when the channel is completed already.
 
-        ``put("[DONE]")`` completes it. When the wait is cancelled the item is not handed on, unless room was made for it
-        in that very moment. A task does not wait for itself.
+        ``put("[DONE]")`` completes it. When the wait is cancelled the item is not added, unless room was made for it at the
+        same moment. A task does not wait for itself as a reader.
         """
         if isinstance(item, str) and item == DONE:
             self.complete()
@@ -71,7 +69,7 @@ class Channel:
         return True
 
     def complete(self) -> None:
-        """Let nothing more in. Readers get what was put before, then ``"[DONE]"``. Completing twice is fine."""
+        """Accept no more items. Readers get the remaining ones, then ``"[DONE]"``. Completing twice is fine."""
         with self._lock:
             self._completed = True
             self._let_writers_in(all_of_them=True)
@@ -85,8 +83,6 @@ class Channel:
             with self._lock, contextlib.suppress(ValueError):
                 self._writers.remove(waiting)
             raise
-
-    # Reading
 
     async def get(self) -> Any:
         """The next item, waiting for one; ``"[DONE]"`` once the channel is completed and empty, to every reader.
@@ -129,11 +125,9 @@ class Channel:
         with self._lock:
             if taking.cancel() or _is_done(taking.result()):
                 return
-            # It was handed over in the same moment: the next reader gets it, before all others.
+            # The item arrived at the moment of the cancellation: the next reader gets it first.
             if not self._handed_over(taking.result()):
                 self._items.appendleft(taking.result())
-
-    # Readers come and go
 
     @contextlib.contextmanager
     def _reading(self) -> Generator[None]:
@@ -154,7 +148,7 @@ class Channel:
             if not self._readers:
                 self._let_writers_in(all_of_them=True)
 
-    # Under the lock
+    # The next three are called with the lock held.
 
     def _handed_over(self, item: Any) -> bool:
         while self._takers:
@@ -173,8 +167,6 @@ class Channel:
             if _give(waiting.taken, None):
                 self._keep(waiting.item)
 
-    # As of a queue
-
     def qsize(self) -> int:
         """How many items wait to be read."""
         return len(self._items)
@@ -184,20 +176,20 @@ class Channel:
         return not self._items
 
     def full(self) -> bool:
-        """Whether a writer would have to wait, if somebody reads."""
+        """Whether a writer would have to wait if there is a reader."""
         return len(self._items) >= self.maxsize
 
     def task_done(self) -> None:
-        """Nothing: nobody counts what was worked off."""
+        """Do nothing: finished items are not counted."""
 
     @property
     def completed(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether no more items are accepted."""
         return self._completed
 
 
 def _give(future: Future[Any], value: Any) -> bool:
-    """Wake whoever waits, unless the wait was cancelled."""
+    """Set the result of a future, unless the wait for it was cancelled."""
     if not future.set_running_or_notify_cancel():
         return False
     future.set_result(value)

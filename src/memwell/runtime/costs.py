@@ -3,8 +3,9 @@
     ledger = KeptLedger(engine.backend, {"gpt-x": Price(0.5, 1.5)}, spend_cap=20.0)
     server = OpenAICompatible(url, key=key, ledger=ledger)
 
-All processes of a store share one account and one cap. With a cap, what a call may cost is set aside in the store before it
-is made, in one transaction with the look at what others have spent, so that no two of them spend the same rest.
+All processes of a store share one account and one cap. With a cap, the maximum cost of a call is reserved in the store
+before the call, in the same transaction that reads what others have spent, so that two processes never spend the same
+rest.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from memwell.values import new_id
 _log = logging.getLogger("memwell.costs")
 
 COSTS = Space("memwell", "service", "costs")
-"""Where a store keeps what models cost, a row a month."""
+"""Where a store keeps the costs of models, a row a month."""
 
 _SET_ASIDE_S = 1_800.0
-"""How long what a process set aside counts when nothing is heard of it: longer than any call with all its repetitions."""
+"""How long a reservation counts without being renewed: longer than any call with all its retries."""
 
 
 class _Aside(msgspec.Struct, frozen=True):
-    """What one process has set aside for calls under way, and until when that is believed."""
+    """The reservation of one process for its calls under way, and when it expires."""
 
     cost: float
     until: float
@@ -53,10 +54,9 @@ class _Month(msgspec.Struct, frozen=True):
 class KeptLedger(Ledger):
     """Counts calls, tokens and cost of every model by name and by month (UTC), from any thread and process.
 
-    With ``spend_cap`` a call that might take the month's total over the cap is refused before it is made, with
-    ``ModelError``; also refused, with ``BackendError``, is one for which the store cannot be asked. What a call cost is
-    never lost to a store that fails for a while: it is added when the store is back. A process that is killed in the middle
-    of a call leaves what it set aside counted for half an hour; the call itself, if it was answered, is in no account.
+    With ``spend_cap`` a call that might take the month's total over the cap is refused with ``ModelError``, and with
+    ``BackendError`` when the store cannot be read. Costs that could not be stored are added when the store is back. When a
+    process is killed during a call, its reservation counts for half an hour, and the call is in no account.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class KeptLedger(Ledger):
         self._me = new_id()
         self._turn = threading.RLock()
         self._elsewhere = 0.0
-        """What the row of the month says is spent, and set aside by others, as of the last look inside a transaction."""
+        """What others have spent and reserved in this month, as of the last transaction."""
 
     @classmethod
     def of(cls, backend: Backend, settings: Settings) -> KeptLedger:
         """The ledger that settings ask for: the price of their chat model, and their cap.
 
-        A model given a price of nothing, such as one that runs here, is one whose price is known to be 0.
+        A price of 0, such as of a local model, is a known price.
         """
         price = Price(settings.chat_price_input, settings.chat_price_output)
         prices = {settings.chat_model: price} if settings.chat_model else {}
@@ -96,10 +96,10 @@ class KeptLedger(Ledger):
         return datetime.fromtimestamp(self._clock(), UTC).strftime("%Y-%m")
 
     def reserve(self, model: str, most: Callable[[], Usage]) -> float:
-        """Set aside what a call may cost at most, and return it. Raises what the class says."""
+        """Reserve the maximum cost of a call, and return it. Raises as the class says."""
         if self._cap is None or model not in self._prices:
             return super().reserve(model, most)
-        # Others wait during a transaction, and counting tokens takes a while.
+        # Before the transaction, as counting tokens takes a while.
         usage, cost = most(), 0.0
         while True:
             try:
@@ -118,19 +118,19 @@ class KeptLedger(Ledger):
                 raise
 
     def settle(self, model: str, reserved: float, usage: Usage | None) -> float | None:
-        """Note a call that was made and return its cost; without a usage it costs what was reserved."""
+        """Record a call and return its cost; without a usage it costs what was reserved."""
         cost = super().settle(model, reserved, usage)
         self._write()
         return cost
 
     def release(self, reserved: float) -> None:
-        """Give back what was set aside for a call that was not answered."""
+        """Release the reservation of a call that was not answered."""
         super().release(reserved)
         if self._cap is not None:
             self._write()
 
     def accounts(self, month: str | None = None) -> dict[str, Account]:
-        """What every model took in a month, this one unless another is named, such as ``2026-10``."""
+        """The account of every model in a month: this one, or another such as ``2026-10``."""
         wanted = month or self.month
         models = self._row(wanted)[0].models
         return _added(models, super().accounts()) if wanted == self.month else models
@@ -141,13 +141,11 @@ class KeptLedger(Ledger):
         return sum(account.cost or 0.0 for account in self.accounts().values())
 
     def _spent(self) -> float:
-        # What the class below holds is only what could not be written yet.
+        # The base class holds only what is not stored yet.
         return super()._spent() + self._elsewhere
 
-    # The row of a month
-
     def _write(self) -> None:
-        """Add to the month what is not in the store yet, and say what is set aside still."""
+        """Add to the month what is not stored yet, and renew or drop this process's reservation."""
         taken: dict[str, Account] = {}
         while True:
             try:
@@ -158,7 +156,7 @@ class KeptLedger(Ledger):
                     self._put(month, _Month(_added(row.models, taken), row.aside), version)
                 return
             except (Conflict, BackendError) as error:
-                # The answer of the model is there, and worth more than its account, which is added later.
+                # The caller gets the model's answer; its cost is stored later.
                 with self._lock:
                     self._accounts = _added(self._accounts, taken)
                 if isinstance(error, BackendError):
@@ -166,7 +164,7 @@ class KeptLedger(Ledger):
                     return
 
     def _together(self) -> AbstractContextManager[object]:
-        """A transaction; where the store has none, a turn among the threads of this process, others meet ``Conflict``."""
+        """A transaction; in a store without them a lock of this process, and other processes get ``Conflict``."""
         transaction = self._backend.together()
         return self._turn if isinstance(transaction, nullcontext) else transaction
 
@@ -199,7 +197,7 @@ class KeptLedger(Ledger):
 
 
 def _added(accounts: Mapping[str, Account], others: Mapping[str, Account]) -> dict[str, Account]:
-    """Accounts by model, added up. A cost that is not known adds nothing to one that is."""
+    """Accounts by model, added up. An unknown cost adds nothing to a known one."""
     added = dict(accounts)
     for model, other in others.items():
         one = added.get(model, Account())

@@ -42,7 +42,7 @@ from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown
 from memwell.runtime.transfer import import_file as read_file
-from memwell.runtime.worker import Worker, is_held_back
+from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import ThreadInfo
@@ -59,18 +59,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
-"""What is written to a file by the ending of its name."""
+"""The format of an export by the ending of the file name."""
 
 
 _SERVED = re.compile("https?://", re.IGNORECASE)
 
 
 _SEGMENTS_OF_KNOWLEDGE = 3
-"""How many segments deeper than its owner's the deepest space of documents lies."""
+"""How many segments the deepest space of documents has more than its owner."""
 
 
 class _Parts:
-    """What the engines of all spaces of a store share."""
+    """The parts that the engines of all spaces of a store share."""
 
     def __init__(
         self, backend: Backend, settings: Settings, options: dict[str, Any], *, work: bool, cache: bool
@@ -78,7 +78,7 @@ class _Parts:
         self.backend = backend
         self.settings = settings
         self.options = {**options, "snapshots": Snapshots(backend.index)}
-        # One that nobody holds is made again when it is needed; a store may have a space for every user.
+        # Weak, as a store may have a space for every user: an engine without references is made again when needed.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(
             backend, lambda space: self.engine(space).memory, retention_s=settings.retention_days * 86_400
@@ -95,26 +95,27 @@ class _Parts:
         return engine
 
     def cached_embedder(self, space: Space) -> EmbeddingCache | None:
-        """The embedder with a cache in front, when it is not one of ours: it may cost money, or time on a wire."""
+        """The configured embedder with a cache; None for a local one, which costs neither money nor network time."""
         embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
         if embedder is None or not self.caches or not most:
             return None
-        # Loads numpy, which the local embedders load only when they are used.
+        # It imports numpy, which the local embedders import when they are first used.
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
 
         inner = inner_space(space)
         return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.together)
 
-    def tell(self, space: Space) -> None:
-        if is_held_back(space, self.tell):
+    def notify(self, space: Space) -> None:
+        """A space has pending work."""
+        if is_delayed(space, self.notify):
             return
-        # A recall may find work to be done too, in a store that can only be read.
+        # A recall in a read-only store may find pending work too.
         with suppress(ReadOnlyStore):
             if self.works and not self.closed:
-                self.worker.tell(space)
+                self.worker.schedule(space)
             else:
-                self.worker.note(space)
+                self.worker.announce(space)
 
     def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
         if self.works and ids:
@@ -150,10 +151,10 @@ class Engine(Closing):
     def __init__(self, parts: _Parts, space: Space) -> None:
         self.backend = parts.backend
         self.space = space
-        self.memory = Memory(parts.backend, space, notify=parts.tell, used=parts.used, **parts.options)
+        self.memory = Memory(parts.backend, space, notify=parts.notify, used=parts.used, **parts.options)
         self._cached = parts.cached_embedder(space)
         if self._cached is not None:
-            # For what is stored. A query is asked once, and not worth a write.
+            # For stored texts only: a query is usually asked once.
             self.memory.indexer = Indexer(
                 self.backend,
                 space,
@@ -172,12 +173,12 @@ class Engine(Closing):
 
     @property
     def clock(self) -> Callable[[], datetime]:
-        """The clock that the memory goes by."""
+        """The clock of the memory."""
         return self.memory.clock
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the memory; None for words alone."""
+        """The embedder of the memory; None when it searches by words only."""
         return self.memory.embedder
 
     @property
@@ -215,7 +216,7 @@ class Engine(Closing):
     catch_up = _of_memory(Memory.catch_up)
 
     def evaluate(self, id_: str, /) -> float:
-        """What a memory has shown to be worth, from 0 to 1, all uses until now counted. Raises ``NotFound``."""
+        """The worth of a memory, from 0 to 1, by its uses and feedback until now. Raises ``NotFound``."""
         self._parts.worker.store_uses(self.space)
         return self.memory.evaluate(id_)
 
@@ -229,7 +230,7 @@ class Engine(Closing):
     def grant(self, to: SpaceLike, *, write: bool = False, until: datetime | None = None) -> Grant:
         """Let another space read this memory, and add to it with ``write``; until a time, or until it is revoked.
 
-        Raises ``InvalidInput`` for this space itself and for a time that is over.
+        Raises ``InvalidInput`` for this space itself and for a time that is past.
         """
         return self._grants.give(self.space, to, write=write, until=until)
 
@@ -238,17 +239,17 @@ class Engine(Closing):
         return self._grants.revoke(self.space, to)
 
     def grants(self) -> list[Grant]:
-        """Who may see this memory now, and who may add to it."""
+        """The current grants of this memory: who may read it, and who may add to it."""
         return self._grants.given_by(self.space)
 
     def shared_with_me(self) -> list[Grant]:
-        """Whose memories this space may see now."""
+        """The current grants to this space: whose memories it may read."""
         return self._grants.given_to(self.space)
 
     def shared(self, owner: SpaceLike) -> SharedMemory:
         """The memory of a space that was granted to this one. Raises ``NotGranted`` when it was not.
 
-        It asks for the grant at every call, so that it is of no more use the moment the grant ends.
+        It checks the grant at every call, so it stops working when the grant ends.
         """
         return SharedMemory(self.at(owner).memory, self.space, self._grants)
 
@@ -257,15 +258,15 @@ class Engine(Closing):
         return Grants(self.backend.kv, self.clock)
 
     def thread(self, id_: str, /) -> History:
-        """A conversation of this space, made when the first message is added."""
+        """A conversation of this space. It is created when the first message is added."""
         return History(self.backend, id_, space=self.space)
 
     def threads(self, *, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:
-        """One page of the conversations of this space, by their ids; what is known of each without reading it."""
+        """One page of the conversations of this space, by their ids, without their messages."""
         return self.backend.log.threads(self.space, limit=limit, cursor=cursor)
 
     def remember_thread(self, id_: str, /) -> int:
-        """Remember every message of a conversation that is not remembered yet; how many were looked at."""
+        """Remember every message of a conversation that is not remembered yet; how many were read."""
         history = self.thread(id_)
         looked_at = 0
         for batch in _batches(history):
@@ -288,10 +289,9 @@ class Engine(Closing):
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
-        ``profile`` names whose profile goes in; None is nobody's, and a stranger has none. ``documents`` are passages such
-        as ``knowledge.recall`` finds. Its receipt says what went in, what did not and why, and ``receipts`` keeps it,
-        unless the store can only be read. Raises ``InvalidInput`` when the query and the system text alone are over the
-        budget.
+        ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
+        ``knowledge.recall`` finds. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
         made = assemble(
@@ -314,14 +314,14 @@ class Engine(Closing):
 
     def _profile_in_words(self, subject: str, language: str) -> str | None:
         found = self.profile(subject, language=language)
-        # Of a stranger there is only a title, and nothing to tell a model.
+        # The profile of an unknown person has only a title.
         return found.text(language) if found.facts or found.records else None
 
     @property
     def knowledge(self) -> Knowledge:
-        """The documents of this space: taken in, found with exact citations, and asked."""
+        """The documents of this space: ingest them, recall passages with exact citations, ask questions."""
         if self._knowledge is None:
-            # Who keeps no documents does not wait for what reads them.
+            # Imported when first used: it loads everything that reads documents.
             from memwell.knowledge import Knowledge  # noqa: PLC0415
 
             self._knowledge = Knowledge(
@@ -332,37 +332,32 @@ class Engine(Closing):
                 reranker=self.memory.reranker,
                 snapshots=self._parts.options["snapshots"],
                 clock=self.memory.clock,
-                notify=self._parts.tell,
+                notify=self._parts.notify,
                 wanted_embedder=self.memory.wanted_embedder,
             )
         return self._knowledge
 
     @property
     def media(self) -> MediaMemory:
-        """The images, recordings and videos of this space, kept safely and recalled by what they show or say."""
+        """The images, recordings and videos of this space, recalled by what they show or say."""
         from memwell.longterm.media import MediaMemory  # noqa: PLC0415 - as for knowledge
 
         return MediaMemory(self.memory)
 
     def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Do all the pending work now: words, facts and vectors, those of documents too.
+        """Do all pending work now: words, facts and vectors, also of documents.
 
-        ``progress`` is told how many memories or chunks are done, and of how many.
+        ``progress`` is called with how many memories or chunks are done, and of how many.
         """
         self.memory.flush(progress)
-        if self._has_documents():
+        if chunks_in(self.backend, self.space):
             self.knowledge.flush(progress)
 
     def erase_all(self) -> Erased:
-        """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
-        if self._has_documents():
+        """Erase the whole memory of the space with its documents and media. Its conversations stay."""
+        if chunks_in(self.backend, self.space):
             self.knowledge.erase_all()
         return self.memory.erase_all()
-
-    def _has_documents(self) -> bool:
-        # A space may lie too deep for its documents to have one of their own.
-        has_room = len(self.space) <= MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE
-        return has_room and self.backend.index.info(knowledge_space(self.space)).records > 0
 
     @property
     def receipts(self) -> Receipts:
@@ -372,10 +367,9 @@ class Engine(Closing):
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
-        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything, documents too. Returns
-        how many things were written. The file appears whole or not at all, in the place of one that is there. Raises
-        ``FileError`` when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another
-        format.
+        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything, documents too.
+        Returns how many lines or memories were written. The file is written whole or not at all. Raises ``FileError``
+        when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
@@ -397,28 +391,28 @@ class Engine(Closing):
         user: str | None = None,
         progress: Progress | None = None,
     ) -> Imported:
-        """Take in a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; known by its content unless named.
+        """Import a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; its format is detected unless named.
 
-        ``user`` takes what belongs to one user of mem0's. Doing it again changes nothing. Raises ``FileError`` when it
-        cannot be read, ``InvalidInput`` for an unknown format, and for a user where the format knows none.
+        ``user`` imports the memories of one user of mem0. Importing again changes nothing. Raises ``FileError`` when the
+        file cannot be read, ``InvalidInput`` for an unknown format, and for a user where the format has none.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
-            raise InvalidInput(f"{str(path)!r} is the store itself; name the file to take in")
+            raise InvalidInput(f"{str(path)!r} is the store itself; name the file to import")
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
         if options and (format or detect(path)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")
         done = read_file(self.memory, path, format=format, progress=progress, **options)
-        self._parts.tell(self.space)
+        self._parts.notify(self.space)
         return done
 
     def attend(self) -> None:
-        """Begin with what another process has left owed, if that is anything; for whoever runs long, now and then."""
+        """Start the worker if another process has left pending work. Long-running programs call it at intervals."""
         if self._parts.works and not self._parts.closed:
-            self._parts.worker.start_if_owed()
+            self._parts.worker.start_if_pending()
 
     def close(self) -> None:
-        """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
+        """Stop the worker and close the store, for every space. Pending work is done when the store is opened again."""
         self._parts.close()
 
     aremember = asyncify(remember)
@@ -463,16 +457,17 @@ class Engine(Closing):
     aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
     aimport_file = asyncify(import_file)
-    owed, aowed = pending, apending  # the earlier names
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
-    mend = renamed("mend", repair)
-    amend = renamed("amend", arepair)
-    bring = renamed("bring", import_file)
-    abring = renamed("abring", aimport_file)
 
     def __repr__(self) -> str:
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
+
+
+# The earlier names, kept for one release.
+_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file"}
+for _old, _new in {**_RENAMED, **{f"a{old}": f"a{new}" for old, new in _RENAMED.items()}}.items():
+    setattr(Engine, _old, renamed(_old, getattr(Engine, _new)))
+for _old, _new in {"owed": "pending", "aowed": "apending"}.items():
+    setattr(Engine, _old, getattr(Engine, _new))
 
 
 def _uncache(
@@ -480,7 +475,7 @@ def _uncache(
 ) -> int:
     """Drop erased memories from the caches and from receipts; how many receipts changed.
 
-    The memory holds this function, so it is reached weakly: a reference cycle would wait for the collector.
+    The memory holds this function, so it is referenced weakly: a reference cycle would wait for the garbage collector.
     """
     alive = memory()
     if alive is not None:
@@ -488,6 +483,14 @@ def _uncache(
     if cached is not None:
         cached.forget(texts)
     return receipts.forget(ids)
+
+
+def chunks_in(backend: Backend, space: Space) -> int:
+    """How many chunks the documents of a space have."""
+    if len(space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
+        # Too many segments for a space of documents below it.
+        return 0
+    return backend.index.info(knowledge_space(space)).records
 
 
 def _passage(found: Found) -> Passage:
@@ -500,7 +503,7 @@ def _check_path(path: object) -> None:
 
 
 def _is_store(backend: Backend, path: Path) -> bool:
-    """Whether a path is the store's file, or one of those beside it."""
+    """Whether a path is the store's file, or one of its companions such as the WAL."""
     store = getattr(backend, "path", None)
     return (
         store is not None
@@ -512,7 +515,7 @@ def _is_store(backend: Backend, path: Path) -> bool:
 def _batches(history: History, size: int = 200) -> Any:
     batch: list[Message] = []
     for message in history:
-        # Instructions are nothing that anybody said, and what is hidden from models is nothing to recall for them.
+        # Neither instructions nor what is hidden from models.
         if message.text.strip() and message.for_model and message.role is not Role.SYSTEM:
             batch.append(message)
         if len(batch) >= size:
@@ -557,7 +560,7 @@ def open(  # noqa: A001 - the first word users type
     ``http://…`` with a ``key`` opens a memory of a service and returns a ``RemoteMemory``, which has the methods of an
     ``Engine``; models and background work are the service's. Without ``key`` the key of the settings is used; type
     checkers then see an ``Engine``, and ``RemoteMemory.connect`` has the exact type.
-    ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
+    ``embedder`` is ``"local"`` (offline), None for words only, or any embedder or function; ``chat``
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
     ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
     """
@@ -585,13 +588,13 @@ def open(  # noqa: A001 - the first word users type
         "reranker": None if reranker is None else _reranker(reranker),
         "gate": gate,
         "weights": weights,
-        # Who names no embedder has whatever the store has, as far as it comes along.
+        # The default embedder keeps the vectors that a space has; a named one replaces them.
         "wanted_embedder": WantedEmbedder.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
     }
     parts = _Parts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
     if work:
         parts.worker.attend()
-    # A program that never closes still ends cleanly: the worker stops before the interpreter takes its modules apart.
+    # For programs that never close: the worker must stop before the interpreter unloads its modules.
     atexit.register(_close_if_alive, weakref.ref(parts))
     return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
 
@@ -599,7 +602,7 @@ def open(  # noqa: A001 - the first word users type
 def _close_if_alive(reference: weakref.ref[_Parts]) -> None:
     parts = reference()
     if parts is not None:
-        # The worker gives up after the text it embeds, not after its batch: what is pending stays in the journal.
+        # The worker stops after the current text, not after its batch: the rest stays pending in the journal.
         native_calls.end()
         parts.close()
 
@@ -608,7 +611,7 @@ def _embedder(given: Embedder | Callable[..., Any] | str | None, settings: Setti
     if given is None or isinstance(given, Embedder):
         return given
     if isinstance(given, str):
-        # Loaded only when it is wanted: numpy takes a tenth of a second to import.
+        # Imported when needed: numpy takes a tenth of a second.
         from memwell.models.local import LocalEmbedder  # noqa: PLC0415
 
         return LocalEmbedder(settings.embedder if given == "local" else given)  # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""Measures recall on data sets (LoCoMo, LongMemEval and others) through the public interface."""
+"""Evaluation: measures recall on data sets (LoCoMo, LongMemEval and others) through the public interface."""
 
 from __future__ import annotations
 
@@ -23,14 +23,11 @@ from memwell.runtime.transfer import Progress
 from memwell.storage import Backend
 from memwell.values import shown
 
-# The data sets that recall is measured with, in one form.
-
-
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 
 class Unit(NamedTuple):
-    """Something to remember."""
+    """A text to remember."""
 
     id: str
     text: str
@@ -41,7 +38,7 @@ class Unit(NamedTuple):
 
 
 class Query(NamedTuple):
-    """Something to ask. ``gold`` are ids of units; ``gold_sessions`` is empty where units are judged."""
+    """A question. ``gold`` are the ids of the right units; ``gold_sessions`` is empty where units are judged."""
 
     id: str
     text: str
@@ -51,16 +48,16 @@ class Query(NamedTuple):
     gold_sessions: frozenset[str] = frozenset()
 
 
-class Store(NamedTuple):
-    """One memory and what is asked of it."""
+class Sample(NamedTuple):
+    """The units of one memory, and the questions to it."""
 
     name: str
     units: list[Unit]
     queries: list[Query]
 
 
-def _locomo_store(sample: Mapping[str, Any]) -> Store:
-    """One conversation. Gold that does not exist is dropped; a question left without gold is skipped."""
+def _locomo_store(sample: Mapping[str, Any]) -> Sample:
+    """One conversation. Evidence that does not exist is dropped; a question left without any is skipped."""
     talk = sample["conversation"]
     units: list[Unit] = []
     for number in sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key)):
@@ -76,11 +73,11 @@ def _locomo_store(sample: Mapping[str, Any]) -> Store:
         gold = frozenset(f"D{int(session)}:{int(turn)}" for session, turn in found) & known
         if gold:
             queries.append(Query(str(number), asked["question"], gold, LOCOMO_TYPES[asked["category"]], now))
-    return Store(sample["sample_id"], units, queries)
+    return Sample(sample["sample_id"], units, queries)
 
 
-def _longmemeval_store(data: Sequence[Mapping[str, Any]]) -> Store:
-    """All evidence sessions in one store, in the order of their dates; abstention questions are left out."""
+def _longmemeval_store(data: Sequence[Mapping[str, Any]]) -> Sample:
+    """All evidence sessions as one sample, in the order of their dates; abstention questions are left out."""
     sessions: dict[str, tuple[float, list[dict[str, Any]]]] = {}
     queries: list[Query] = []
     for asked in data:
@@ -100,7 +97,7 @@ def _longmemeval_store(data: Sequence[Mapping[str, Any]]) -> Store:
         for session, (time, turns) in sorted(sessions.items(), key=lambda item: (item[1][0], item[0]))
         for position, turn in enumerate(turns)
     ]
-    return Store("pooled", units, queries)
+    return Sample("pooled", units, queries)
 
 
 def _longmemeval_time(date: str) -> float:
@@ -108,7 +105,7 @@ def _longmemeval_time(date: str) -> float:
     return datetime.strptime(f"{day} {clock}", "%Y/%m/%d %H:%M").replace(tzinfo=UTC).timestamp()
 
 
-def _common(store: Mapping[str, Any]) -> Store:
+def _common(store: Mapping[str, Any]) -> Sample:
     units = [
         Unit(str(unit["id"]), unit["text"], unit["speaker"], str(unit["session"]), 0, _day(unit["time"]))
         for unit in store["units"]
@@ -118,15 +115,15 @@ def _common(store: Mapping[str, Any]) -> Store:
         Query(str(q["id"]), q["text"].strip(), frozenset(map(str, q["gold"])), str(q["cat"]), _day(q["time"]) or now)
         for q in store["queries"]
     ]
-    return Store(store["name"], units, queries)
+    return Sample(store["name"], units, queries)
 
 
 def _day(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() if text else 0.0
 
 
-def load(path: Path) -> tuple[str, list[Store]]:
-    """The name of the data set in a file, and its stores. Raises ``InvalidInput`` for a file in no form that is known."""
+def load(path: Path) -> tuple[str, list[Sample]]:
+    """The name of the data set in a file, and its samples. Raises ``InvalidInput`` for an unknown form."""
     try:
         data = json.loads(path.read_text("utf-8"))
         first = data[0]
@@ -143,11 +140,8 @@ def load(path: Path) -> tuple[str, list[Store]]:
     raise InvalidInput(f"{str(path)!r} is neither LoCoMo nor LongMemEval nor in the common form")
 
 
-# How well a ranking found what it should: recall and nDCG with binary gains, and their means.
-
-
 class Scores(NamedTuple):
-    """How well one ranking found its gold."""
+    """The scores of one ranking."""
 
     recall5: float
     recall10: float
@@ -165,22 +159,22 @@ def recall(ranking: Sequence[str], gold: frozenset[str], k: int) -> float:
 
 
 def ndcg(ranking: Sequence[str], gold: frozenset[str], k: int) -> float:
-    """Discounted gain of the first ``k`` over that of the best possible order."""
+    """The discounted gain of the first ``k``, divided by that of the best order."""
     gained = sum(1.0 / math.log2(place + 2) for place, unit in enumerate(ranking[:k]) if unit in gold)
     return gained / sum(1.0 / math.log2(place + 2) for place in range(min(len(gold), k)))
 
 
 def judged(query: Query, ranking: Sequence[Unit]) -> Scores:
-    """The scores of units, best first: by their sessions where the query has golden sessions.
+    """The scores of units, best first: by their sessions where the query has ``gold_sessions``.
 
-    A session stands where its best unit stands, so a ranking must be long enough to name ten sessions.
+    A session ranks as its best unit does, so a ranking must be long enough to name ten sessions.
     """
     if query.gold_sessions:
         return score(list(dict.fromkeys(unit.session for unit in ranking)), query.gold_sessions)
     return score([unit.id for unit in ranking], query.gold)
 
 
-class Summary(NamedTuple):
+class MeanScores(NamedTuple):
     """Means over questions: by type, over all, without the adversarial ones, and the macro mean of the types' nDCG@10."""
 
     by_type: dict[str, Scores]
@@ -189,12 +183,12 @@ class Summary(NamedTuple):
     macro: float
 
 
-def summary(found: Iterable[tuple[str, Scores]]) -> Summary:
+def summary(found: Iterable[tuple[str, Scores]]) -> MeanScores:
     """The means over questions, given as (type, scores)."""
     results = list(found)
     kinds = sorted({kind for kind, _ in results})
     by_type = {kind: mean([scores for each, scores in results if each == kind]) for kind in kinds}
-    return Summary(
+    return MeanScores(
         by_type,
         mean([scores for _, scores in results]),
         mean([scores for kind, scores in results if kind != "adversarial"]),
@@ -207,29 +201,26 @@ def mean(scores: Sequence[Scores]) -> Scores:
     return Scores(*(sum(column) / len(scores) for column in zip(*scores, strict=True))) if scores else Scores(0, 0, 0)
 
 
-# A data set through the public interface: remember every unit in order, recall every query, keep the raw rankings.
-
-
 MEMWELL = "memwell, shipped defaults"
 WORDS = "its words alone (BM25, text only)"
 MEANING = "its vectors alone"
 _DEEP = 100
-"""How far a ranking is kept. Where sessions are judged, many of the best units may be of one session."""
+"""The length of a ranking. Where sessions are judged, many of the best units may be of one session."""
 
 
-class Run(msgspec.Struct, frozen=True):
-    """What was measured: the scores of each way of searching, and every ranking."""
+class Evaluation(msgspec.Struct, frozen=True):
+    """The result: the scores of each way of searching, and every ranking."""
 
     data: str
     stores: int
     units: int
     queries: int
-    summaries: dict[str, Summary]
+    summaries: dict[str, MeanScores]
     rankings: list[dict[str, Any]]
     settings: dict[str, Any]
 
     def write(self, folder: Path) -> Path:
-        """Keep the raw rankings, one line a query, with the settings in the first."""
+        """Write the rankings to a file: the settings in the first line, then a line for each query."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{''.join(c if c.isalnum() else '-' for c in self.data.lower())}.jsonl"
         lines = [{"data": self.data, **self.settings}, *self.rankings]
@@ -244,22 +235,29 @@ def evaluate(
     progress: Progress | None = None,
     most_queries: int | None = None,
     workers: int = 1,
-) -> Run:
+) -> Evaluation:
     """Measure recall on the data set in a file, with the shipped defaults. Raises ``InvalidInput`` for an unknown file.
 
-    With several ``workers`` its stores are measured by so many processes, with the same results; the embedder is then one
-    that is known by its name. Raises ``InvalidInput`` for another.
+    With several ``workers`` that many processes measure its samples, with the same results; this raises
+    ``InvalidInput`` for an embedder that is not known by its name.
     """
     name, stores = load(path)
     if workers > 1:
         parts = _in_processes(path, stores, embedder, progress, most_queries, workers)
     else:
         total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
-        count = _Count(progress, total)
-        parts = [_measured(store, embedder, most_queries, count.tell) for store in stores]
+        done = 0
+
+        def report(steps: int) -> None:
+            nonlocal done
+            done += steps
+            if progress is not None:
+                progress(done, total)
+
+        parts = [_measured(store, embedder, most_queries, report) for store in stores]
     rankings = [ranking for part in parts for ranking in part.rankings]
     found = {way: [one for part in parts for one in part.found[way]] for way in (MEMWELL, WORDS, MEANING)}
-    return Run(
+    return Evaluation(
         name,
         len(stores),
         sum(len(store.units) for store in stores),
@@ -271,32 +269,20 @@ def evaluate(
 
 
 class _Part(msgspec.Struct):
-    """What one store of a data set came to, as it travels between processes."""
+    """The results of one sample, as they are passed between processes."""
 
     embedder: str | None
     found: dict[str, list[tuple[str, Scores]]]
     rankings: list[dict[str, Any]]
 
 
-class _Count:
-    """Adds up the steps done, and tells of it."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def tell(self, steps: int) -> None:
-        self._done += steps
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
 def _measured(
-    store: Store,
+    store: Sample,
     embedder: Embedder | Callable[..., Any] | str | None,
     most_queries: int | None,
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> _Part:
-    """Remember one store of a data set, and ask its queries."""
+    """Remember the units of one sample, and ask its queries."""
     found: dict[str, list[tuple[str, Scores]]] = {MEMWELL: [], WORDS: [], MEANING: []}
     rankings: list[dict[str, Any]] = []
     with (
@@ -304,16 +290,16 @@ def _measured(
         open_engine(Path(folder) / "bench.db", embedder=embedder, work=False) as engine,
     ):
         memory = engine.at(Space("bench", store.name))
-        _remember(memory, store, tell)
+        _remember(memory, store, report)
         for query in store.queries[:most_queries]:
             rankings.append(_asked(memory, store, query, found))
-            tell(1)
+            report(1)
         used = engine.embedder
     return _Part(None if used is None else used.name, found, rankings)
 
 
 def _in_processes(
-    path: Path, stores: Sequence[Store], embedder: object, progress: Progress | None, most: int | None, workers: int
+    path: Path, stores: Sequence[Sample], embedder: object, progress: Progress | None, most: int | None, workers: int
 ) -> list[_Part]:
     if embedder is not None and not isinstance(embedder, str):
         raise InvalidInput(f"several processes need an embedder that is known by its name, not {shown(embedder)}")
@@ -330,13 +316,13 @@ def _in_processes(
 
 
 def measure_store(_: Backend, piece: dict[str, Any]) -> Any:
-    """The work of a batch: measure one store of a data set, in a file of its own."""
+    """The work of a batch: measure one sample in a store of its own."""
     number: int = piece["store"]
     store = load(Path(piece["path"]))[1][number]
     return msgspec.to_builtins(_measured(store, piece["embedder"], piece["queries"], lambda steps: None))
 
 
-def _remember(memory: Engine, store: Store, tell: Callable[[int], None]) -> None:
+def _remember(memory: Engine, store: Sample, report: Callable[[int], None]) -> None:
     for unit in store.units:
         memory.remember(
             unit.text or "…",
@@ -346,11 +332,13 @@ def _remember(memory: Engine, store: Store, tell: Callable[[int], None]) -> None
             time=datetime.fromtimestamp(unit.time, UTC) if unit.time else None,
         )
     while worked := memory.memory.indexer.work():
-        tell(worked)
+        report(worked)
 
 
-def _asked(memory: Engine, store: Store, query: Query, found: Mapping[str, list[tuple[str, Scores]]]) -> dict[str, Any]:
-    """Ask one query in every way, and note how it did."""
+def _asked(
+    memory: Engine, store: Sample, query: Query, found: Mapping[str, list[tuple[str, Scores]]]
+) -> dict[str, Any]:
+    """Ask one query in every way, and add its scores to ``found``."""
     units = {unit.id: unit for unit in store.units}
     now = datetime.fromtimestamp(query.now, UTC) if query.now else None
     ways = {MEMWELL: [hit.id for hit in memory.recall(query.text, limit=_DEEP, now=now)]}
@@ -361,7 +349,7 @@ def _asked(memory: Engine, store: Store, query: Query, found: Mapping[str, list[
             hits = memory.backend.index.near(memory.space, vector.tolist(), limit=_DEEP)
             ways[MEANING] = [hit.record.id for hit in hits]
     for way, ids in ways.items():
-        found[way].append((query.type, judged(query, _units(ids, units))))
+        found[way].append((query.type, judged(query, [units[id_] for id_ in ids])))
     return {
         "store": store.name,
         "query": query.id,
@@ -369,7 +357,3 @@ def _asked(memory: Engine, store: Store, query: Query, found: Mapping[str, list[
         "gold": sorted(query.gold),
         "ranking": ways[MEMWELL],
     }
-
-
-def _units(ids: Sequence[str], units: Mapping[str, Unit]) -> list[Unit]:
-    return [units[id_] for id_ in ids]

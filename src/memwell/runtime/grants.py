@@ -7,8 +7,8 @@
     board = m.at("critic").shared("planner")           # a view, which asks for the grant at every call
     board.recall("what is the plan?")
 
-A blackboard is a space whose owner has granted it to several. A grant is for exactly one space: not for those below it,
-and whoever got it cannot pass it on.
+A blackboard is a space whose owner has granted it to several. A grant is for exactly one space, not for those below it, and
+cannot be passed on.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, shown
 
 GRANTS = Space("memwell", "grants")
-"""Where the grants of a store are kept: with none of the spaces that they are about, so that nothing done to one of those
-makes or ends a grant."""
+"""Where the grants of a store are kept: apart from the spaces that they are about, so that no change of a space makes
+or ends a grant."""
 
 SERVICE = Space("memwell", "service")
-"""Where a service over the store keeps its keys, its log and its figures."""
+"""Where a service keeps its keys, its log and its figures."""
 
 OWN_SPACES = (
     REGISTRY,
@@ -45,7 +45,7 @@ OWN_SPACES = (
     SERVICE,
     *(Space("memwell", name) for name in ("batch", "commits", "deep-vectors", "index", "moving", "parts", "vectors")),
 )
-"""The spaces in which memwell keeps what belongs to the whole store. They hold no memory of anybody's."""
+"""The spaces in which memwell keeps data of the whole store. They hold no memories."""
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -66,9 +66,9 @@ class Grants:
         self._clock = clock
 
     def give(self, owner: SpaceLike, to: SpaceLike, *, write: bool = False, until: datetime | None = None) -> Grant:
-        """Let ``to`` read the memory of ``owner``, and add to it with ``write``; in the place of a grant it has.
+        """Let ``to`` read the memory of ``owner``, and add to it with ``write``; replaces an earlier grant.
 
-        Raises ``InvalidInput`` for a space and itself, a space of memwell's own, and a time that is over.
+        Raises ``InvalidInput`` for a space and itself, a space of memwell's own, and a time that is past.
         """
         grant = Grant(*_two(owner, to), _checked_write(write), self._clock(), self._checked_until(until))
         for old in self._all("owner", grant.owner):
@@ -114,7 +114,7 @@ class Grants:
     def _all(self, side: str, space: Space) -> Iterator[Grant]:
         where = {side: space.encoded()}
         entries = paged(lambda cursor: self._kv.scan(GRANTS, where=where, limit=500, cursor=cursor))
-        # Read to the end before anything is changed.
+        # All are read before any is changed.
         return iter([_read(entry) for entry in entries])
 
     def _is_over(self, grant: Grant) -> bool:
@@ -132,8 +132,8 @@ class Grants:
 class SharedMemory:
     """The memory of another space, as far as its owner has granted it. Made by ``Engine.shared``.
 
-    Every call asks for the grant and raises ``NotGranted`` when it is not there, or no longer; what was read before a
-    grant ended is not handed out after it. Otherwise the methods do and raise what those of the memory itself do.
+    Every call checks the grant, before and after reading, and raises ``NotGranted`` without one. Otherwise the methods do
+    and raise what those of the memory do.
     """
 
     def __init__(self, memory: Memory, reader: Space, grants: Grants) -> None:
@@ -177,7 +177,7 @@ class SharedMemory:
     def remember(self, content: Rememberable, *, speaker: str | None = None, **given: Any) -> Remembered:
         """Add to the owner's memory, which needs a grant to write, under the name of the reader: its space's last segment.
 
-        Raises ``InvalidInput`` for another ``speaker``: nobody signs as somebody else.
+        Raises ``InvalidInput`` for another ``speaker``.
         """
         self._grants.check(self.owner, self.reader, write=True)
         name = self.reader[-1]
@@ -188,7 +188,7 @@ class SharedMemory:
     def _read(self, call: Callable[[], Any]) -> Any:
         self._grants.check(self.owner, self.reader)
         found = call()
-        # Reading takes time. Were it revoked meanwhile, this might be what the owner wrote since.
+        # The grant may have been revoked during the read, and the answer may hold what the owner wrote afterwards.
         self._grants.check(self.owner, self.reader)
         return found
 
@@ -220,7 +220,7 @@ def _checked_write(write: object) -> bool:
 
 
 def _key(owner: Space, to: Space) -> str:
-    # Digested: a key may be no longer than one segment of a space.
+    # Digests, as two encoded spaces may be longer than a key.
     return "/".join(blake2b(space.encoded().encode(), digest_size=20).hexdigest() for space in (owner, to))
 
 

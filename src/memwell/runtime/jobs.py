@@ -6,8 +6,8 @@
     found = queue.claim(found.key)                   # one process gets it
     version = queue.write(key, kept, version)        # progress, and at last the end
 
-Three kinds of work wait here: the jobs of the service, the pieces of batches, and the spaces whose memories are to be
-indexed. Everything is in the key-value part of the store. A ``PendingList`` has the keys of open work, each with its owner.
+It has three users: the jobs of the service, the pieces of batches, and the spaces whose memories are to be indexed.
+Everything is in the key-value part of the store. A ``PendingList`` has the keys of open work, each with its owner.
 ``JobQueue`` adds the state of each job. A process that owns something renews one entry every few seconds. When the entry
 runs out, what the process owned is free, and another process claims it. An owner writes a job at the version that it wrote
 last: an owner that finds another version has lost the job.
@@ -40,14 +40,14 @@ SERVICE_JOBS = Space("memwell", "service", "jobs")
 """The queue of the service."""
 
 ENDED = ("done", "failed")
-"""The states after which a job changes no more."""
+"""The final states of a job."""
 
 LEASE_S = 10.0
 TRIES = 3
-"""How often a job is begun before it is given up."""
+"""How often a job is tried before it fails."""
 
 _OWNERS = SERVICE_JOBS / "owners"
-"""The processes that own open work. Every queue of a store has its owners here."""
+"""The leases of the processes that own open work, of all queues of a store."""
 
 _CANCELLED_S = 3600.0
 """How long a cancellation request is kept."""
@@ -55,7 +55,7 @@ _CANCELLED_S = 3600.0
 _CLOSING_S = 1.0
 _PAGE = 500
 _LARGEST_INLINE = 16_384
-"""A larger result is stored apart from its job, and not read when jobs are listed."""
+"""A larger result is stored in an entry of its own, which is not read when jobs are listed."""
 
 INTERRUPTED = Problem(
     type="urn:memwell:problem:interrupted",
@@ -68,14 +68,14 @@ _IN_VAIN = "no process that began this was there to end it, three times; look fo
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that takes a while. ``status`` is ``waiting``, ``running``, ``done`` or ``failed``.
+    """A background job. ``status`` is ``waiting``, ``running``, ``done`` or ``failed``.
 
-    ``stage`` says what it is at; ``done`` of ``of`` how far it is. ``result`` is what came of it, in the shape of the call
-    that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
+    ``stage`` names its current step; ``done`` of ``of`` is its progress. ``result`` has the form of the call that it does;
+    ``file`` says that there is a file to fetch; ``problem`` why it failed.
 
     A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
     vectors are made. When the service stops, the job is cancelled, or no vector was made for half a minute, it is ``done``
-    too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
+    too, with ``done`` below ``of``, and ``note`` says what is left: the worker does that.
     """
 
     id: str
@@ -93,15 +93,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """Whether it changes no more."""
+        """Whether it has a final status."""
         return self.status in ENDED
 
 
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """A job as it is stored. ``apart`` says that its result is an entry of its own.
 
-    ``again`` is what any process needs to do it, None for what only the process that was asked can do. ``begun`` counts
-    the tries.
+    ``again`` is what any process needs to do it; None when only the process that received it can. ``begun`` counts the
+    tries.
     """
 
     job: Job
@@ -113,11 +113,11 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def goes_on(self) -> bool:
-        """Whether another process may begin it when its own is gone."""
+        """Whether another process may do it when its own is gone."""
         return self.again is not None and self.begun < TRIES
 
     def interrupted(self) -> Job:
-        """The job as it ends when its process is gone and no other can begin it."""
+        """The failed job after its process is gone and no other can do it."""
         detail = self.job.note or (INTERRUPTED.detail if self.again is None else _IN_VAIN)
         problem = msgspec.to_builtins(replace(INTERRUPTED, detail=detail))
         return replace(self.job, status="failed", note="", problem=problem)
@@ -126,8 +126,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 class PendingList:
     """Keys of open work in a space of the store, each owned by at most one living process.
 
-    An entry holds its owner's id; an empty one, or one of an owner that is gone, is free. An entry of an earlier version
-    says only True, and is free too.
+    The value of an entry is the id of its owner; an empty one, or one of an owner that is gone, is free. An entry of an
+    earlier version is True, and free too.
     """
 
     def __init__(
@@ -156,15 +156,13 @@ class PendingList:
 
     @property
     def owner(self) -> str:
-        """The id of this process as an owner. A forked child has one of its own, and owns nothing of its parent's."""
+        """The id of this process as an owner. A forked child has another one, and owns nothing."""
         if self._pid != os.getpid():
             self._begin(new_id())
         return self._owner
 
-    # The list
-
     def offer(self, key: str, *, mine: bool = False) -> None:
-        """Put a key on the list unless it is there. With ``mine`` this process owns it."""
+        """Add a key to the list, unless it is listed. With ``mine`` this process owns it."""
         if mine:
             self._hold(key)
         elif self._kv.get(self._space, key) is not None:
@@ -194,10 +192,8 @@ class PendingList:
         """How many keys are on the list."""
         return self._kv.count(self._space)
 
-    # Ownership
-
     def claim(self, key: str) -> bool:
-        """Own a key of the list, or go on owning it. False when another process owns it, or it is not on the list."""
+        """Own a key of the list, or keep it. False when another process owns it, or it is not listed."""
         entry = self._kv.get(self._space, key)
         if entry is None:
             return self._lose(key)
@@ -222,7 +218,7 @@ class PendingList:
                 self._kv.put(self._space, key, "", ttl=self._kept_s, expect=entry.version)
 
     def remove(self, key: str) -> None:
-        """Take a key that this process owns off the list."""
+        """Remove a key that this process owns from the list."""
         entry = self._own_entry(key)
         if entry is not None:
             with suppress(Conflict):
@@ -238,7 +234,7 @@ class PendingList:
         return entry if entry is not None and entry.value == self.owner else None
 
     def _hold(self, key: str) -> None:
-        # Said before anything is owned: an owner without a lease counts as gone.
+        # The lease first: an owner without one counts as gone.
         self.beat()
         with self._lock:
             self._held.add(key)
@@ -251,14 +247,12 @@ class PendingList:
             self._held.discard(key)
         return False
 
-    # The lease
-
     def is_alive(self, owner: str) -> bool:
         """Whether the process of this id renews its lease, or is this one."""
         return bool(owner) and (owner == self.owner or self._kv.get(_OWNERS, owner) is not None)
 
     def beat(self) -> None:
-        """Renew the lease, unless that was done a moment ago."""
+        """Renew the lease, unless it was renewed a moment ago."""
         owner = self.owner
         if time.monotonic() - self._beaten > self._lease_s / 4:
             self._kv.put(_OWNERS, owner, True, ttl=self._lease_s)
@@ -274,15 +268,15 @@ class PendingList:
                 self.beat()
 
     def end_lease(self, owner: str) -> None:
-        """Free what a process owns that is known to be gone."""
+        """Release everything that a process owned that is known to be gone."""
         self._kv.delete(_OWNERS, owner)
 
     def close(self) -> None:
-        """Own nothing any more."""
+        """Release everything that this process owns."""
         self._stop.set()
         heart = self._heart
         if heart is not None:
-            # Not for ever: it may wait for a transaction that the caller is in.
+            # With a timeout: it may wait for a transaction of the caller.
             heart.join(_CLOSING_S)
         with self._lock:
             self._held.clear()
@@ -324,8 +318,6 @@ class JobQueue:
         self._kept_s = kept_s
         self.pending = PendingList(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
 
-    # A job from its beginning to its end
-
     def add(self, key: str, kept: Kept, *, mine: bool = True) -> int:
         """Store a new job, and return its version. With ``mine`` this process owns it, else any may claim it.
 
@@ -336,7 +328,7 @@ class JobQueue:
             return self._put(key, replace(kept, owner=self.pending.owner if mine else ""), expect=0)
 
     def claim(self, key: str) -> FoundJob | None:
-        """Own a job that is free, and return it as it is now. None when another process was faster, or it has ended."""
+        """Own a free job, and return it. None when another process owns it, or it has ended."""
         if not self.pending.claim(key):
             return None
         found = self.find(key)
@@ -346,7 +338,7 @@ class JobQueue:
         return None
 
     def write(self, key: str, kept: Kept, version: int) -> int:
-        """Store the state of a job that this process owns, and return its version. An ended one is open no more.
+        """Store the state of a job that this process owns, and return its version. An ended one is removed from the list.
 
         Raises ``Conflict`` when another process has claimed it meanwhile.
         """
@@ -354,7 +346,7 @@ class JobQueue:
         result = None if job.result is None else msgspec.json.encode(job.result)
         apart = result is not None and len(result) > _LARGEST_INLINE
         job = replace(job, result=None) if apart else job
-        # No process begins an ended job again; only a queue that keeps its jobs for good keeps what they were asked.
+        # The input of an ended job is not needed any more, except in queues that keep their jobs without limit.
         again = None if ended and self._kept_s is not None else kept.again
         stored = replace(kept, job=job, owner=self.pending.owner, apart=apart, again=again)
         try:
@@ -365,19 +357,19 @@ class JobQueue:
                 if ended:
                     self.pending.remove(key)
         except Conflict:
-            # A claim that came to nothing must not keep the others from it.
+            # The claim was too late, and must not block others.
             self.pending.release(key)
             raise
         return written
 
     def give_back(self, key: str, kept: Kept, version: int) -> None:
-        """Leave a job to another process. Raises ``Conflict`` as ``write`` does."""
+        """Release a job for another process. Raises ``Conflict`` as ``write`` does."""
         with self._backend.transaction():
             self._put(key, replace(kept, owner=""), expect=version)
             self.pending.release(key)
 
     def retry(self, found: FoundJob, failed: Job, tries: int) -> None:
-        """Count a try that failed: the job is free again, or ends as ``failed`` when it was begun ``tries`` times."""
+        """Count a failed try: the job is released, or ends as ``failed`` after ``tries`` tries."""
         kept = replace(found.kept, begun=found.kept.begun + 1)
         # When another process has claimed it, that one counts its own tries.
         with suppress(Conflict):
@@ -393,10 +385,8 @@ class JobQueue:
             self.pending.offer(key)
 
     def _put(self, key: str, kept: Kept, expect: int | None = None) -> int:
-        # As bytes: a result may hold what no JSON value of a store may, such as a NUL.
+        # As bytes: a result may hold characters that a JSON value of a store may not, such as NUL.
         return self._kv.put(self._space, key, msgspec.msgpack.encode(kept), ttl=self._kept_s, expect=expect).version
-
-    # Finding jobs
 
     def free(self) -> Iterator[FoundJob]:
         """The open jobs that no living process owns."""
@@ -406,7 +396,7 @@ class JobQueue:
                 # An earlier version lists a job a moment before it stores it.
                 continue
             if found.kept.job.ended:
-                # An earlier version takes a job off the list a moment after its end.
+                # An earlier version removes a job from the list a moment after its end.
                 self.claim(key)
             elif not self.pending.is_alive(found.kept.owner):
                 yield found
@@ -417,7 +407,7 @@ class JobQueue:
         return None if entry is None else FoundJob(key, _read(entry), entry.version)
 
     def get(self, key: str) -> Job | None:
-        """A job with its result, as it is to be shown."""
+        """A job with its result."""
         found = self.find(key)
         return None if found is None else self.with_result(found)
 
@@ -428,22 +418,20 @@ class JobQueue:
         return job if apart is None else replace(job, result=msgspec.json.decode(apart.value))
 
     def all(self, prefix: str = "") -> Iterator[FoundJob]:
-        """The jobs whose keys begin so, without results that are stored apart."""
+        """The stored jobs whose keys have a prefix, without results that are stored apart."""
         where = id_begins_with(prefix)
         for entry in paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor)):
             yield FoundJob(entry.key, _read(entry), entry.version)
 
     def shown(self, prefix: str) -> dict[str, Job]:
-        """The jobs whose keys begin so, as they are to be shown, without results that are stored apart."""
+        """The jobs whose keys have a prefix, without results that are stored apart."""
         return {found.key: self._as_seen(found.kept) for found in self.all(prefix)}
 
     def _as_seen(self, kept: Kept) -> Job:
-        """A job of a process that is gone does not run, though that is the last that was written of it."""
+        """The current job: one of a process that is gone does not run, whatever its stored status."""
         if kept.job.ended or not kept.owner or self.pending.is_alive(kept.owner):
             return kept.job
         return replace(kept.job, status="waiting") if kept.goes_on else kept.interrupted()
-
-    # Results and cancellation
 
     def drop_result(self, key: str) -> bool:
         """Drop the result of an ended job; whether it had one."""
@@ -463,11 +451,11 @@ class JobQueue:
         self._kv.put(self._cancelled, key, True, ttl=_CANCELLED_S)
 
     def cancelled(self) -> list[str]:
-        """The keys of jobs that are to be cancelled, of any process."""
+        """The keys of jobs with a cancellation request, of any process."""
         return [entry.key for entry in self._kv.scan(self._cancelled, limit=_PAGE).items]
 
     def take_cancel(self, key: str) -> None:
-        """Drop a cancellation request: it is being followed."""
+        """Drop a cancellation request that is being carried out."""
         self._kv.delete(self._cancelled, key)
 
     def clear(self) -> None:
@@ -477,7 +465,7 @@ class JobQueue:
                 self._kv.delete(space, entry.key)
 
     def close(self) -> None:
-        """Own nothing any more: other processes may claim what this one had."""
+        """Release everything that this process owns."""
         self.pending.close()
 
 

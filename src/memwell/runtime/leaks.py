@@ -4,9 +4,9 @@
         serve_a_thousand_requests()
     print(watch.growth().report())
 
-Modules of memwell that are loaded inside, and what its functions cache, are no leaks; do the same work once before watching
-when your own packages load or cache something at the first time. ``gc_tuned`` and ``collected_after`` are for programs that
-make and drop many objects at once.
+Modules of memwell that are loaded inside, and what its functions cache, do not count. When your own packages load or
+cache something at first use, do the work once before watching. ``gc_tuned`` and ``collected_after`` are for programs
+that make and drop many objects at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import BuiltinMethodType, MethodType
 from typing import Any, TypeAlias, cast
 
@@ -29,7 +29,7 @@ from memwell.messages import forget_decoded
 from memwell.values import check_count, check_id, shown
 
 Thresholds: TypeAlias = int | tuple[int] | tuple[int, int] | tuple[int, int, int]
-"""When the collector runs, as ``gc.set_threshold`` takes it: one number, or those of up to three generations."""
+"""The arguments of ``gc.set_threshold``: one number, or those of up to three generations."""
 
 _OWN = "memwell"
 _CACHE = type(lru_cache(int))
@@ -63,15 +63,15 @@ _PHRASES = {
 
 
 class FileGrowth(msgspec.Struct, frozen=True):
-    """How much more memory is held that was asked for in a file of code, and in how many pieces."""
+    """The growth of the memory that was allocated in a file of code, in bytes and in blocks."""
 
     file: str
     bytes: int
     blocks: int
 
 
-class Ring(msgspec.Struct, frozen=True):
-    """Objects that held each other when nobody else did: a way round through their types and attributes."""
+class ReferenceRing(msgspec.Struct, frozen=True):
+    """Objects that only each other referenced: a path through their types and attributes, and how often it was found."""
 
     path: tuple[str, ...]
     count: int
@@ -81,19 +81,19 @@ class Ring(msgspec.Struct, frozen=True):
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """What became more between two marks.
+    """The growth between two marks.
 
-    ``objects`` are by type, how many more live (less than 0 for fewer); ``rings`` went through them; ``memory`` is by file
-    of code, the largest first, or None when it was not watched.
+    ``objects`` has the change of the number of live objects by type; ``rings`` are reference cycles through them;
+    ``memory`` is by file of code, the largest first, or None when it was not watched.
     """
 
     objects: dict[str, int]
-    rings: list[Ring]
+    rings: list[ReferenceRing]
     memory: list[FileGrowth] | None
 
     @property
     def leaks(self) -> bool:
-        """Whether objects live on or had to be collected. Memory alone says little: caches fill, and Python keeps some."""
+        """Whether objects stay alive or needed the collector. Memory does not count: caches fill, and Python keeps some."""
         return any(count > 0 for count in self.objects.values()) or bool(self.rings)
 
     def as_dict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class _Mark(msgspec.Struct):
-    """What was there at a moment. ``rings`` are those found since the mark before."""
+    """The counts at a moment. ``rings`` are those found since the mark before."""
 
     objects: Counter[str]
     memory: dict[str, tuple[int, int]] | None
@@ -130,7 +130,7 @@ class _Mark(msgspec.Struct):
 
 
 class Watch:
-    """What is watched by ``watching``: marks, and what became more between any two."""
+    """What ``watching`` returns: marks, and the growth between any two."""
 
     def __init__(self, packages: Sequence[str], *, memory: bool) -> None:
         self._packages = tuple(packages)
@@ -139,11 +139,11 @@ class Watch:
         self._marks: dict[str, _Mark] = {}
 
     def mark(self, name: str) -> None:
-        """Take stock now, under a name. Raises ``InvalidInput`` for a name that is taken."""
+        """Count the live objects now, under a name. Raises ``InvalidInput`` for a name that is taken."""
         check_id(name, "a mark")
         if name in self._marks:
             raise InvalidInput(f"there is a mark {name!r} already")
-        # Bounded, and for the whole process: what it holds is no leak, but would look like one.
+        # A bounded cache of the process: its content is no leak, but would look like one.
         forget_decoded()
         rings = _collected_rings(self._packages)
         memory = _memory_by_file() if self._memory else None
@@ -156,7 +156,7 @@ class Watch:
         return counts
 
     def growth(self, since: str = _BEGIN, until: str | None = None) -> Growth:
-        """What became more between two marks; from the beginning to the last one when they are not named.
+        """The growth between two marks; from the beginning to the last mark by default.
 
         Raises ``InvalidInput`` for a mark that was not made.
         """
@@ -171,7 +171,7 @@ class Watch:
         rings: Counter[tuple[str, ...]] = Counter()
         for name in names[first + 1 : last + 1]:
             rings.update(self._marks[name].rings)
-        found = [Ring(path, count) for path, count in rings.most_common()]
+        found = [ReferenceRing(path, count) for path, count in rings.most_common()]
         return Growth(objects, found, _grown(before.memory, after.memory))
 
     def _place(self, name: str) -> int:
@@ -181,23 +181,14 @@ class Watch:
             raise InvalidInput(f"there is no mark {shown(name)}; known: {', '.join(self._marks)}") from None
 
 
-def live(*packages: str) -> dict[str, int]:
-    """How many objects of each type are alive, for the types of these packages; memwell's own when none is named.
-
-    Types that are derived from theirs count too, wherever they are defined. Values that hold nothing but text and numbers
-    count when something holds them that Python's collector knows.
-    """
-    return _Census(packages or (_OWN,)).by_name()
-
-
 class _Census:
-    """All objects of the types of some packages that there are at a moment."""
+    """The live objects of the types of some packages at a moment."""
 
     def __init__(self, packages: Sequence[str]) -> None:
         tracked = cast("list[object]", gc.get_objects())
         counts = Counter(map(type, tracked))
         held = cast("list[object]", gc.get_referents(*tracked))
-        # There are millions of these: a look into a set is all the time there is for one.
+        # There may be millions of these, so each is only looked up in a set.
         self._kinds = ours = _kinds_of(packages, {*counts, *map(type, held)})
         self._untracked = {id(one): type(one) for one in held if type(one) in ours and not gc.is_tracked(one)}
         counts.update(self._untracked.values())
@@ -215,12 +206,11 @@ class _Census:
 
 @contextmanager
 def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
-    """Watch the objects of these packages (memwell's own when none is named) and, with ``memory``, where memory goes.
+    """Watch the objects of these packages (memwell's own by default) and, with ``memory``, which files allocate memory.
 
-    Objects of classes that are derived from the packages' count as theirs.
-
-    The collector rests inside, except at marks, so that rings that only it could free are seen. Watching memory makes
-    everything several times slower. Raises ``InvalidInput`` for a package that is no name.
+    Objects of classes derived from those of the packages count too. Inside, the garbage collector only runs at marks, so
+    that rings that only it could free are seen. Watching memory makes everything several times slower. Raises
+    ``InvalidInput`` for a package that is no name.
     """
     for package in packages:
         check_id(package, "a package")
@@ -243,10 +233,10 @@ def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
 
 @contextmanager
 def gc_tuned(threshold: Thresholds) -> Generator[None]:
-    """Have the collector run less or more often inside, and as before afterwards; 0 keeps it from running by itself.
+    """Set the thresholds of the garbage collector inside the block, for the whole process; 0 turns it off.
 
-    Higher is for work that makes many objects which stay, lower for work that drops many rings. It is set for the whole
-    process. Raises ``InvalidInput`` for what is not one to three whole numbers.
+    Higher is for work that makes many objects which stay, lower for work that drops many rings. Raises ``InvalidInput``
+    for anything but one to three whole numbers.
     """
     numbers = threshold if isinstance(threshold, tuple) else (threshold,)
     if not 1 <= len(numbers) <= 3:
@@ -263,14 +253,14 @@ def gc_tuned(threshold: Thresholds) -> Generator[None]:
 
 
 class Collected:
-    """What ``collected_after`` found: how many objects only the collector could free; None until it has run."""
+    """The result of ``collected_after``: how many objects only the collector could free; None until it has run."""
 
     freed: int | None = None
 
 
 @contextmanager
 def collected_after(generation: int = 2) -> Generator[Collected]:
-    """Run the collector once when the block ends, be it by an error: after heavy work, before the next request.
+    """Run the collector once when the block ends, also by an error: after heavy work, before the next request.
 
     Raises ``InvalidInput`` for a generation that is not 0, 1 or 2.
     """
@@ -284,26 +274,23 @@ def collected_after(generation: int = 2) -> Generator[Collected]:
 
 
 def _kinds_of(packages: Iterable[str], kinds: Iterable[type[object]]) -> set[type[object]]:
-    """The types that are defined in the packages, or derived from one that is; what is used for watching does not count."""
+    """The types that are defined in the packages or derived from one of them, except those of this module."""
     prefixes = tuple(f"{package}." for package in packages)
     return {kind for kind in kinds if any(_is_of(base, prefixes) for base in kind.__mro__)}
 
 
 def _is_of(kind: type[object], prefixes: tuple[str, ...]) -> bool:
-    # Some types say something else than a text there.
+    # Some types have something else than a text there.
     module = cast(object, getattr(kind, "__module__", None))
     return isinstance(module, str) and f"{module}.".startswith(prefixes) and module != __name__
 
 
-# What lasts as long as the process, and is made once
-
-
 def _lasting(known: set[str]) -> Iterator[object]:
-    """What memwell's functions cache, and the constants of its modules, except of those that are known already."""
+    """Objects that stay as long as the process: the caches of memwell's functions, and the constants of new modules."""
     ours = {name: module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_OWN}.")}
     new = ours.keys() - known
     found: dict[int, object] = {}
-    # What a new module holds is loaded with it; not what such an object holds, which may have come since.
+    # The objects of a new module, but not what those hold, which may have been added since.
     _reach([vars(ours[name]) for name in new], lambda one: _is_constant(one, new), found)
     caches = [one for module in ours.values() for one in vars(module).values() if type(one) is _CACHE]
     _reach(caches, lambda one: isinstance(one, _CONTAINERS) or _is_of(type(one), (f"{_OWN}.",)), found)
@@ -343,43 +330,44 @@ def _grown(
     return sorted(grown, key=lambda one: (-one.bytes, one.file))
 
 
-# Rings
-
-
 def _collected_rings(packages: Sequence[str]) -> Counter[tuple[str, ...]]:
-    """Run the collector, and say which rings it freed of those made since it last ran, and how often."""
-    rings = _rings(packages)
-    searched = {one for ids in rings for one in ids}
+    """Run the collector; which rings through objects of the packages it found, and how often."""
+    flags = gc.get_debug()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+    finally:
+        gc.set_debug(flags)
+    garbage = {id(one): one for one in cast("list[object]", gc.garbage)}
+    gc.garbage.clear()
+    rings = _rings(packages, garbage)
+    garbage.clear()
     gc.collect()
-    alive = {id(one) for one in gc.get_objects() if id(one) in searched} if rings else set[int]()
-    return Counter(path for ids, path in rings.items() if alive.isdisjoint(ids))
-
-
-def _rings(packages: Sequence[str]) -> dict[frozenset[int], tuple[str, ...]]:
-    """The rings through new objects of the packages, by the ids of all in them. Nothing here outlives the call."""
-    # While the collector rests, what is made stays in the youngest generation.
-    new = {id(one): one for one in cast("list[object]", gc.get_objects(generation=0))}
-    kinds = _kinds_of(packages, set(map(type, new.values())))
-    ours = [one for one in new.values() if type(one) in kinds]
-    rings: dict[frozenset[int], tuple[str, ...]] = {}
-    for one in ours[:_MOST_SEARCHED]:
-        ring = _ring_through(one, new)
-        if ring:
-            rings.setdefault(frozenset(map(id, ring)), _described(ring))
     return rings
 
 
-def _ring_through(start: object, new: dict[int, object]) -> list[object]:
-    """The shortest way from an object to itself through new ones; empty when there is none."""
+def _rings(packages: Sequence[str], garbage: dict[int, object]) -> Counter[tuple[str, ...]]:
+    kinds = _kinds_of(packages, set(map(type, garbage.values())))
+    ours = (one for one in garbage.values() if type(one) in kinds)
+    rings: dict[frozenset[int], tuple[str, ...]] = {}
+    for one in islice(ours, _MOST_SEARCHED):
+        ring = _ring_through(one, garbage)
+        if ring:
+            rings.setdefault(frozenset(map(id, ring)), _described(ring))
+    return Counter(rings.values())
+
+
+def _ring_through(start: object, garbage: dict[int, object]) -> list[object]:
+    """The shortest path from an object to itself through garbage; empty when there is none."""
     came_from: dict[int, int] = {}
     waiting = deque([id(start)])
     while waiting and len(came_from) < _MOST_VISITED:
         here = waiting.popleft()
-        for held in gc.get_referents(new[here]):
+        for held in gc.get_referents(garbage[here]):
             there = id(held)
             if there == id(start):
-                return [new[one] for one in _way(here, came_from)]
-            if there in new and there not in came_from:
+                return [garbage[one] for one in _way(here, came_from)]
+            if there in garbage and there not in came_from:
                 came_from[there] = here
                 waiting.append(there)
     return []
@@ -393,8 +381,8 @@ def _way(end: int, came_from: dict[int, int]) -> list[int]:
 
 
 def _described(ring: Sequence[object]) -> tuple[str, ...]:
-    """A ring as the types in it, each with the attribute that holds the next; begun anywhere it is the same."""
-    # The dict of an object's attributes is not told by itself.
+    """A ring as its types, each with the attribute that holds the next; the same from every starting point."""
+    # The ``__dict__`` of an object is not listed by itself.
     previous = [ring[-1], *ring[:-1]]
     nodes = [one for one, owner in zip(ring, previous, strict=True) if one is not _attributes(owner)]
     steps = [type(one).__qualname__ + _attribute(one, held) for one, held in pairwise([*nodes, nodes[0]])]
@@ -404,7 +392,7 @@ def _described(ring: Sequence[object]) -> tuple[str, ...]:
 
 def _attributes(owner: object) -> dict[str, object] | None:
     try:
-        # Asked past the object's own ``__getattr__``, which may do anything.
+        # Without the object's own ``__getattr__``, which may do anything.
         found = object.__getattribute__(owner, "__dict__")
     except AttributeError:
         return None

@@ -1,4 +1,4 @@
-"""A bounded number of values in a store: what every cache that processes share is kept in."""
+"""A ring buffer of values in a store: the shared storage of caches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import check_count
 
 Transaction: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""What opens a transaction, such as a backend's own; ``nullcontext`` for none."""
+"""Opens a transaction, such as a backend's own; ``nullcontext`` for none."""
 
 
 class Ring:
-    """Values by digest, at most ``slots`` of them: each new one takes the place of the one written longest ago.
+    """Values by digest, at most ``slots`` of them: each new one replaces the one written longest ago.
 
-    A value ``v…`` is only ever written after the slot ``s…`` that names it, and only dropped with its slot, so that a
-    process may die at any moment and the bound still holds. Places are handed out by a counter with compare-and-set;
-    two processes that add the same value take two places, and nothing else happens. A ring that ``renews`` also knows the
-    place ``p…`` of each value, so that one written again stays where it is and ``renew`` can move it; it needs
-    transactions. ``dropped`` is told of every value that goes, in the same transaction.
+    A value ``v…`` is only written after the slot ``s…`` that names it, and only dropped with its slot, so the bound
+    holds even when a process is killed at any moment. Slots are assigned by a counter with compare-and-set; two
+    processes that add the same value take two slots. A ring that ``renews`` also stores the slot ``p…`` of each value,
+    so that a value written again keeps its slot and ``renew`` can move it; it needs transactions.
     """
 
     def __init__(
@@ -36,7 +35,6 @@ class Ring:
         transaction: Transaction,
         *,
         renews: bool = False,
-        dropped: Callable[[str], object] | None = None,
     ) -> None:
         self._kv = kv
         self._space = space
@@ -44,7 +42,6 @@ class Ring:
         self._slots = check_count(slots, "most_entries", least=1)
         self._transaction = transaction
         self._renews = renews
-        self._dropped = dropped
 
     def read(self, digest: str) -> Any:
         """The value of a digest, or None."""
@@ -54,19 +51,19 @@ class Ring:
     def write(self, values: Mapping[str, Any], *, ttl: float | None = None) -> None:
         """Store values, for ``ttl`` seconds when given, in one transaction if there are transactions."""
         with self._transaction():
-            # What is more than the ring holds would only push itself out again.
+            # More values than the ring has slots would only replace each other.
             kept = list(values.items())[-self._slots :]
             new = [digest for digest, _ in kept if self._place(digest) is None]
             for slot, digest in zip(self._take(len(new)) if new else (), new, strict=True):
                 self._vacate(slot)
-                self._settle(slot, digest)
+                self._assign(slot, digest)
             for digest, value in kept:
                 self._kv.put(self._space, self._value(digest), value, ttl=ttl)
 
     def renew(self, digest: str) -> bool:
-        """Move a value to the newest place if it is in the older half of the ring. Returns whether it was moved.
+        """Move a value to the newest slot if it is in the older half of the ring. Returns whether it was moved.
 
-        The one that had to make room takes its old place: nothing is dropped for something that was there already.
+        The value of that slot takes the old slot in exchange, so nothing is dropped.
         """
         if not self._is_old(digest):
             return False
@@ -77,18 +74,16 @@ class Ring:
             slot = next(self._take(1))
             other = self._named(slot)
             if other is not None and other != digest and self._place(other) == slot:
-                self._settle(place, other)
+                self._assign(place, other)
             else:
                 self._kv.delete(self._space, self._slot(place))
-            self._settle(slot, digest)
+            self._assign(slot, digest)
         return True
 
     def drop(self, digest: str) -> bool:
-        """Drop a value; its slot is used again when its turn comes."""
+        """Drop a value. Returns whether there was one. Its slot is used again in its turn."""
         if self._renews:
             self._kv.delete(self._space, f"{self._kind}.p{digest}")
-        if self._dropped is not None:
-            self._dropped(digest)
         return self._kv.delete(self._space, self._value(digest))
 
     def clear(self) -> None:
@@ -101,40 +96,25 @@ class Ring:
             self._kv.delete(self._space, f"{self._kind}.ring")
 
     def count(self) -> int:
-        """How many values there are whose time is not over."""
-        # All keys of values lie between these two, and no others do.
+        """How many values there are that have not expired."""
         bounds = {"$ge": f"{self._kind}.v", "$lt": f"{self._kind}.w"}
         return self._kv.count(self._space, where={"@id": bounds})
 
-    def taken(self) -> int:
-        """How many places were ever taken: when it has not grown, nothing new was written."""
-        return self._state().taken
-
-    def latest(self, count: int) -> list[str]:
-        """The digests in the ``count`` places taken last, the newest first."""
-        state = self._state()
-        places = ((state.next - 1 - back) % self._slots for back in range(min(count, state.used, self._slots)))
-        return [digest for place in places if (digest := self._named(place)) is not None]
-
     def _take(self, count: int) -> Iterator[int]:
-        """The next places of the ring, claimed for this writer."""
+        """The next slots of the ring, claimed for this writer."""
         while True:
             state = self._state()
             used = state.used
-            # A ring that became larger goes on behind its old end, so that the oldest are still the next to go.
+            # A ring that was enlarged goes on after its old end, so that the oldest are still the next to be replaced.
             place = used if state.next == 0 and used < self._slots else state.next % self._slots
             end = place + count
-            after = {
-                "next": end % self._slots,
-                "used": min(max(used, end), self._slots),
-                "taken": state.taken + count,
-            }
+            after = {"next": end % self._slots, "used": min(max(used, end), self._slots)}
             try:
                 self._kv.put(self._space, f"{self._kind}.ring", after, expect=state.version)
             except Conflict:
                 continue
             break
-        # A ring that became smaller gives up what lies beyond its end.
+        # A ring that was made smaller drops what lies beyond its end.
         for slot in range(self._slots, used):
             self._vacate(slot)
             self._kv.delete(self._space, self._slot(slot))
@@ -143,17 +123,16 @@ class Ring:
     def _state(self) -> _RingState:
         entry: Entry | None = self._kv.get(self._space, f"{self._kind}.ring")
         if entry is None:
-            return _RingState(0, 0, 0, 0)
+            return _RingState(0, 0, 0)
         try:
             state = msgspec.convert(entry.value, dict[str, int])
-            used = max(0, state["used"])
-            return _RingState(max(0, state["next"]), used, max(used, state.get("taken", 0)), entry.version)
+            return _RingState(max(0, state["next"]), max(0, state["used"]), entry.version)
         except (msgspec.ValidationError, KeyError):
-            # Somebody else wrote here. Starting over is safe: slots say themselves what they hold.
-            return _RingState(0, self._slots, self._slots, entry.version)
+            # Another program wrote here. Starting over is safe: each slot names its value.
+            return _RingState(0, self._slots, entry.version)
 
-    def _settle(self, slot: int, digest: str) -> None:
-        """Give a value its place."""
+    def _assign(self, slot: int, digest: str) -> None:
+        """Let a slot name a value."""
         self._kv.put(self._space, self._slot(slot), digest)
         if self._renews:
             self._kv.put(self._space, f"{self._kind}.p{digest}", slot)
@@ -170,7 +149,7 @@ class Ring:
         if entry is None or type(entry.value) is not int:
             return False
         state = self._state()
-        # While there are free places nothing has to go, and a move would leave a gap that is then taken for the oldest.
+        # While slots are free nothing is replaced, and a move would leave a gap that would count as the oldest.
         return state.used >= self._slots and (entry.value - state.next) % self._slots < self._slots // 2
 
     def _named(self, slot: int) -> str | None:
@@ -190,9 +169,8 @@ class Ring:
 
 
 class _RingState(NamedTuple):
-    """Which place is next, how many are in use, how many were ever taken, and the version of this state."""
+    """Which slot is next, how many are in use, and the version of this state."""
 
     next: int
     used: int
-    taken: int
     version: int

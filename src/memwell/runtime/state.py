@@ -1,10 +1,11 @@
-"""State trees, and the sessions they are saved in and restored from."""
+"""State of modules as plain JSON data, and sessions that save and restore it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput
@@ -17,7 +18,7 @@ from memwell.values import check_id, check_json, shown
 T = TypeVar("T")
 
 SESSION_FORMAT = 1
-# The first memwell that reads this format: it goes into the session, so that an older one can name it.
+# The first version of memwell that reads this format. It is stored, so that an older version can name it in its error.
 _NEEDS = "0.1.0"
 _PREFIX = "session/"
 # All keys with the prefix lie between these two, for "0" follows "/".
@@ -41,10 +42,10 @@ class _Converters(NamedTuple):
 
 
 class StateModule:
-    """Something whose state can be taken out as plain JSON data and put back: registered attributes and nested modules.
+    """An object whose state (registered attributes and nested modules) can be saved as plain JSON data and restored.
 
     A module assigned to an attribute is nested under its name, also before ``super().__init__()`` has run; deleting the
-    attribute, or assigning something else to it, takes it out again.
+    attribute, or assigning something else to it, removes it.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -75,7 +76,7 @@ class StateModule:
         custom_to_json: Callable[[Any], JSONValue] | None = None,
         custom_from_json: Callable[[JSONValue], Any] | None = None,
     ) -> None:
-        """Make an attribute a part of the state, by way of the two functions when they are given.
+        """Make an attribute a part of the state, converted by the two functions when they are given.
 
         Raises ``AttributeError`` when there is no such attribute, ``NotPlain`` (a ``TypeError``) when it is not plain JSON
         data and ``custom_to_json`` is missing, and ``InvalidInput`` for a nested module, which is a part already.
@@ -104,49 +105,34 @@ class StateModule:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a state back, all of it or, when any part fails, nothing.
+        """Restore a state, all of it or, when any part fails, nothing.
 
-        What the state has and the module has not is left out. What the module has and the state has not stays as it is,
-        all the way down; when ``strict`` it raises ``MissingState`` (a ``KeyError``) instead.
+        Parts that the module does not have are ignored. Parts that the state does not have stay as they are, at every
+        level; when ``strict`` they raise ``MissingState`` (a ``KeyError``) instead.
         """
         _refuse_loops(self)
         _carry_out(list(_changes(self, state_dict, strict, type(self).__name__)))
 
 
-# Loading: everything that can be known beforehand is worked out first, then the changes are made.
+# Loading: all changes are prepared and checked first, then made.
 
 
-class _Change(Protocol):
-    def make(self) -> None: ...
-    def undo(self) -> None: ...
+class _Change(NamedTuple):
+    """A change of a module, and how to undo it."""
+
+    make: Callable[[], None]
+    undo: Callable[[], None]
 
 
-class _Assigned:
-    """An attribute that gets a new value."""
-
-    def __init__(self, module: StateModule, name: str, value: Any) -> None:
-        self._module, self._name, self._value = module, name, value
-        self._before = getattr(module, name)
-
-    def make(self) -> None:
-        setattr(self._module, self._name, self._value)
-
-    def undo(self) -> None:
-        setattr(self._module, self._name, self._before)
+def _assignment(module: StateModule, name: str, value: Any) -> _Change:
+    before = getattr(module, name)
+    return _Change(partial(setattr, module, name, value), partial(setattr, module, name, before))
 
 
-class _LoadedItself:
-    """A module with a ``load_state_dict`` of its own: what it will do is known only when it has done it."""
-
-    def __init__(self, module: StateModule, state: Mapping[str, Any], strict: bool) -> None:
-        self._module, self._state, self._strict = module, state, strict
-        self._before = module.state_dict()
-
-    def make(self) -> None:
-        self._module.load_state_dict(self._state, strict=self._strict)
-
-    def undo(self) -> None:
-        self._module.load_state_dict(self._before)
+def _own_loading(module: StateModule, state: Mapping[str, Any], strict: bool) -> _Change:
+    """For a module that overrides ``load_state_dict``: it can fail only when it is called."""
+    before = module.state_dict()
+    return _Change(partial(module.load_state_dict, state, strict=strict), partial(module.load_state_dict, before))
 
 
 def _changes(module: StateModule, state: object, strict: bool, where: str) -> Iterator[_Change]:
@@ -158,10 +144,10 @@ def _changes(module: StateModule, state: object, strict: bool, where: str) -> It
         if type(nested).load_state_dict is StateModule.load_state_dict:
             yield from _changes(nested, parts[name], strict, f"{where}.{name}")
         else:
-            yield _LoadedItself(nested, parts[name], strict)
+            yield _own_loading(nested, parts[name], strict)
     for name, converters in _present(attributes, parts, strict, where):
         value = _plain(parts[name], f"the state of {where}.{name}")
-        yield _Assigned(module, name, value if converters.from_json is None else converters.from_json(value))
+        yield _assignment(module, name, value if converters.from_json is None else converters.from_json(value))
 
 
 def _present(expected: Mapping[str, T], state: Mapping[str, Any], strict: bool, where: str) -> Iterator[tuple[str, T]]:
@@ -194,7 +180,7 @@ def _state_of(module: StateModule) -> dict[str, Any]:
 
 
 def _plain(value: Any, what: str) -> Any:
-    """A copy of plain JSON data; whoever changes one of the two does not change the other."""
+    """A deep copy of plain JSON data. Raises ``NotPlain`` for anything else."""
     try:
         check_json(value, what)
     except InvalidInput as error:
@@ -210,21 +196,12 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _refuse_loops(root: StateModule) -> None:
-    """Raises ``InvalidInput`` when a module is nested in itself, however far down."""
-    _visit(root, above=set(), finished=set())
-
-
-def _visit(module: StateModule, above: set[int], finished: set[int]) -> None:
-    if id(module) in above:
+def _refuse_loops(module: StateModule, above: tuple[StateModule, ...] = ()) -> None:
+    """Raises ``InvalidInput`` when a module is nested in itself, at any depth."""
+    if any(module is one for one in above):
         raise InvalidInput(f"a {type(module).__name__} is nested in itself, so its state has no end")
-    if id(module) in finished:
-        return
-    above.add(id(module))
     for nested in module._module_dict.values():  # pyright: ignore[reportPrivateUsage]
-        _visit(nested, above, finished)
-    above.remove(id(module))
-    finished.add(id(module))
+        _refuse_loops(nested, (*above, module))
 
 
 def states_of(modules: Mapping[str, StateModule]) -> dict[str, Any]:
@@ -233,14 +210,11 @@ def states_of(modules: Mapping[str, StateModule]) -> dict[str, Any]:
 
 
 def restore(modules: Mapping[str, StateModule], states: Mapping[str, Any], *, strict: bool, what: str) -> None:
-    """Put back what ``states_of`` took out, into all modules or, when any part fails, into none.
+    """Restore what ``states_of`` returned, into all modules or, when any part fails, into none.
 
     ``what`` names the source in errors, which are those of ``StateModule.load_state_dict``.
     """
-    _restore(_together(modules), states, strict, what)
-
-
-def _restore(tree: StateModule, states: object, strict: bool, what: str) -> None:
+    tree = _together(modules)
     _refuse_loops(tree)
     _carry_out(list(_changes(tree, states, strict, what)))
 
@@ -251,7 +225,7 @@ def _together(modules: Mapping[str, object]) -> StateModule:
     for name, module in modules.items():
         if not isinstance(module, StateModule):
             raise InvalidInput(f"{name!r} must be a StateModule, not {shown(module)}")
-        # Not by assignment: any name is fine for a part of a session, also that of a method.
+        # Not by assignment: the name of a module may also be that of a method.
         tree._module_dict[name] = module  # pyright: ignore[reportPrivateUsage]
     return tree
 
@@ -274,7 +248,7 @@ class Sessions(Closing):
         self._kv = kept_in.kv if isinstance(kept_in, Backend) else kept_in
 
     def save(self, session_id: str, **modules: StateModule) -> None:
-        """Save the states of these modules, in the place of what the session held.
+        """Save the states of these modules, replacing what the session held.
 
         Raises ``InvalidInput`` for what is no module, and for a session that a newer memwell wrote, which stays as it is.
         """
@@ -288,14 +262,14 @@ class Sessions(Closing):
     def load(self, session_id: str, *, strict: bool = True, **modules: StateModule) -> bool:
         """Restore these modules, all or none; returns False, changing nothing, when there is no such session.
 
-        What the session holds besides is left alone. Raises ``MissingState`` for a part that it lacks unless ``strict`` is
+        Other modules of the session are ignored. Raises ``MissingState`` for a part that it lacks unless ``strict`` is
         off, and ``InvalidInput`` for a session that a newer memwell wrote.
         """
-        checked = _together(modules)
+        _together(modules)
         states = self.states(session_id)
         if states is None:
             return False
-        _restore(checked, states, strict, f"session {shown(session_id)}")
+        restore(modules, states, strict=strict, what=f"session {shown(session_id)}")
         return True
 
     def states(self, session_id: str) -> dict[str, Any] | None:

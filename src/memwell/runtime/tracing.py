@@ -5,9 +5,9 @@
         …
         span.note(status=200, found=7)
 
-A span holds numbers, and words of our own such as the name of an operation: never a text of a memory or a query, nor
-the message of an error, which may quote one. Spans are sent in batches by a thread of their own. When the collector is
-away they wait in a queue of 2,048, from which the oldest go; no request waits for it.
+A span holds numbers and fixed words such as the name of an operation: never a text of a memory or a query, nor the message
+of an error, which may quote one. A thread sends spans in batches. While the collector cannot be reached, up to 2,048 spans
+are queued, and the oldest are dropped; no request waits for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer as OtelTracer
 
 _WORDS = frozenset({"code", "kind", "method", "model", "operation", "request", "route", "stage"})
-"""The attributes that may be words. Of any other, only numbers and truth values are taken."""
+"""The attributes that may be words. All others must be numbers or booleans."""
 
 _LONGEST_WORD = 200
 _QUEUE = 2_048
@@ -41,18 +41,13 @@ _CLOSING_S = 3.0
 _LAST_S = 1.0
 
 
-class Span:
-    """A piece of work while it lasts. This one notes nothing."""
+class TraceSpan:
+    """An operation that is being traced. This base class records nothing."""
 
     __slots__ = ()
 
     def note(self, **attributes: object) -> None:
-        """Say more of the work. What is neither a number nor a word that is allowed is left out."""
-
-    @property
-    def traceparent(self) -> str:
-        """What a call to another service carries, so that its spans belong to this one; empty when nothing is traced."""
-        return ""
+        """Add attributes. Those that are neither numbers nor allowed words are left out."""
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +58,12 @@ class Span:
         return None
 
 
-_NOTHING = Span()
+_NOTHING = TraceSpan()
 
 
 class Tracer(Closing):
-    """Makes spans. This one makes none, and costs nothing; ``Tracer.of`` gives one that does where it is asked for."""
+    """Makes spans. This base class makes empty ones; ``Tracer.of`` returns one that sends them if the settings ask for
+    it."""
 
     @staticmethod
     def of(settings: Settings) -> Tracer:
@@ -78,9 +74,9 @@ class Tracer(Closing):
         """
         return _SendingTracer(settings.otlp_url) if settings.otlp_url else Tracer()
 
-    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> Span:
-        """A piece of work, to be used in a ``with`` block. It belongs to the span around it, or to that of the caller,
-        which the headers of a request name by ``traceparent``.
+    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> TraceSpan:
+        """A span, to be used in a ``with`` block. Its parent is the enclosing span, or the caller's span that the request's
+        header ``traceparent`` names.
         """
         return _NOTHING
 
@@ -96,7 +92,7 @@ class _SendingTracer(Tracer):
         self._tracer: OtelTracer = self._provider.get_tracer("memwell")
         self._closing_s = closing_s
 
-    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> Span:
+    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> TraceSpan:
         return _SentSpan(self._tracer, name, headers, attributes)
 
     def close(self) -> None:
@@ -105,59 +101,45 @@ class _SendingTracer(Tracer):
         closing.start()
         closing.join(self._closing_s)
         if closing.is_alive():
-            # It would go on trying in the background, for nobody.
+            # It would go on trying in the background.
             self._exporter.shutdown()
             closing.join(_LAST_S)
 
 
-class _SentSpan(Span):
-    __slots__ = ("_attributes", "_headers", "_name", "_span", "_token", "_tracer")
+class _SentSpan(TraceSpan):
+    __slots__ = ("_span", "_started")
 
     def __init__(
         self, tracer: OtelTracer, name: str, headers: Mapping[str, str] | None, attributes: Mapping[str, object]
     ) -> None:
-        self._tracer = tracer
-        self._name = name
-        self._headers = headers
-        self._attributes = attributes
+        # The message of an error may quote user text, so only its type is recorded.
+        self._started = tracer.start_as_current_span(
+            name,
+            context=None if headers is None else _caller(headers),
+            attributes=_allowed(attributes),
+            record_exception=False,
+            set_status_on_exception=False,
+        )
         self._span: OtelSpan | None = None
-        self._token: Any = None
 
     def note(self, **attributes: object) -> None:
         if self._span is not None:
             self._span.set_attributes(_allowed(attributes))
 
-    @property
-    def traceparent(self) -> str:
-        if self._span is None:
-            return ""
-        context = self._span.get_span_context()
-        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
-
     def __enter__(self) -> Self:
-        # Loaded by whoever made the tracer; here it is only looked up.
-        from opentelemetry import context, trace  # noqa: PLC0415
-
-        around = None if self._headers is None else _caller(self._headers)
-        self._span = self._tracer.start_span(self._name, context=around, attributes=_allowed(self._attributes))
-        self._token = context.attach(trace.set_span_in_context(self._span))
+        self._span = self._started.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from opentelemetry import context  # noqa: PLC0415 - as above
+        # Loaded already when the tracer was made.
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
 
-        span = self._span
-        context.detach(self._token)
-        if span is None:
-            return
-        if kind is not None:
-            # Its message may quote what somebody wrote, so the kind of error is all that is told.
-            span.set_attribute("error.type", kind.__name__)
-            span.set_status(Status(StatusCode.ERROR))
-        span.end()
+        if kind is not None and self._span is not None:
+            self._span.set_attribute("error.type", kind.__name__)
+            self._span.set_status(Status(StatusCode.ERROR))
+        self._started.__exit__(None, None, None)
 
 
 def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float | str]:
@@ -171,8 +153,8 @@ def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float |
 
 
 def _caller(headers: Mapping[str, str]) -> Any:
-    """The context of who calls; an empty one when the headers name none, or name it wrongly."""
-    from opentelemetry.context import Context  # noqa: PLC0415 - loaded by whoever made the tracer
+    """The context of the caller; an empty one when the headers have none, or an invalid one."""
+    from opentelemetry.context import Context  # noqa: PLC0415 - loaded with the tracer
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
 
     named = {name.lower(): value for name, value in headers.items() if name.lower() in ("traceparent", "tracestate")}
@@ -191,7 +173,7 @@ def _provider(url: str) -> tuple[TracerProvider, OTLPSpanExporter]:
     except ImportError as error:
         raise MissingDependency('traces need OpenTelemetry: pip install "memwell[otel]"') from error
     session = requests.Session()
-    # Neither a proxy nor a password is taken from the environment.
+    # No proxy and no password from the environment.
     session.trust_env = False
     # Not the provider of the whole process: a program that has one of its own keeps it.
     resource = Resource({"service.name": "memwell"})

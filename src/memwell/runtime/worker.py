@@ -36,22 +36,22 @@ from memwell.storage.protocols import Backend
 _log = logging.getLogger("memwell.jobs")
 
 _LOOK_S = 5.0
-"""How often the list is read for spaces that no notification came for."""
+"""How often the pending list is read, for spaces without a notification."""
 _AGAIN_S = 1.0
-"""How soon work is tried again that failed, or that another process owned; then at growing intervals."""
+"""The first pause before failed work, or work of a space that another process owned, is tried again; it then doubles."""
 _LONGEST_PAUSE_S = 30.0
 _SURE_S = 1.0
-"""How long a process that does the work itself trusts that a space it has listed is still on the list."""
+"""How long a process that does the work itself assumes that a space it has listed is still on the list."""
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
 _TOPIC = "memwell work "
 
-_held_back: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_held_back", default=None)
+_delayed: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_delayed", default=None)
 
 
 class _Left(Enum):
-    """What a batch of work leaves: nothing, more, or all of it for a later try."""
+    """The state of a space after a batch of work: finished, more to do, or to be tried again later."""
 
     NOTHING = auto()
     MORE = auto()
@@ -66,27 +66,27 @@ class _Uses(NamedTuple):
 
 
 @contextmanager
-def told_afterwards() -> Generator[None]:
-    """Hold notifications of pending work back until the block ends, and drop them when it ends by an error.
+def notified_afterwards() -> Generator[None]:
+    """Delay notifications of pending work until the block ends; an error drops them.
 
-    It goes around a transaction: a worker that is notified before the commit finds nothing.
+    It encloses a transaction: a worker that is notified before the commit finds nothing.
     """
     spaces: dict[Space, Callable[[Space], None]] = {}
-    token = _held_back.set(spaces)
+    token = _delayed.set(spaces)
     try:
         yield
     finally:
-        _held_back.reset(token)
-    for space, tell in spaces.items():
-        tell(space)
+        _delayed.reset(token)
+    for space, notify in spaces.items():
+        notify(space)
 
 
-def is_held_back(space: Space, tell: Callable[[Space], None]) -> bool:
-    """Whether the notification of this space waits for the end of ``told_afterwards``."""
-    spaces = _held_back.get()
+def is_delayed(space: Space, notify: Callable[[Space], None]) -> bool:
+    """Whether the notification of this space waits for the end of ``notified_afterwards``."""
+    spaces = _delayed.get()
     if spaces is None:
         return False
-    spaces[space] = tell
+    spaces[space] = notify
     return True
 
 
@@ -102,11 +102,12 @@ class Worker:
         self._pending = PendingList(backend.kv, REGISTRY, lease_s=LEASE_S)
         self._sure: dict[Space, float] = {}
         """When a space was last seen on the list."""
-        self._owing: set[Space] = set()
+        self._waiting: set[Space] = set()
+        """The spaces with work that is due."""
         self._others: set[Space] = set()
         """Listed spaces whose work cannot be done here."""
         self._unfinished: dict[Space, Eraser] = {}
-        """Held until their work is done: they count failed tries."""
+        """Kept until their work is done: they count failed tries."""
         self._put_off: dict[Space, tuple[float, float]] = {}
         """When a space whose work failed is tried again, and after how long a pause."""
         self._uses: dict[Space, _Uses] = {}
@@ -118,17 +119,15 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._stop_listening: Callable[[], None] | None = None
 
-    # Notifications
-
-    def tell(self, space: Space) -> None:
-        """There is work in this space, and this worker does it."""
+    def schedule(self, space: Space) -> None:
+        """List a space with pending work, and do the work here."""
         self._list(space, sure_s=_SURE_S)
-        self._take_on(space)
+        self._add(space)
 
-    def note(self, space: Space) -> None:
-        """There is work in this space, for the worker of any process."""
+    def announce(self, space: Space) -> None:
+        """List a space with pending work, for the worker of any process."""
         self._list(space)
-        # A notification only makes it sooner, so one that cannot be sent is no failure.
+        # The list is enough: a notification only makes it sooner.
         with suppress(MemwellError):
             self._backend.notify(_TOPIC + space.encoded())
 
@@ -136,8 +135,8 @@ class Worker:
         now = time.monotonic()
         if now - self._sure.get(space, float("-inf")) < sure_s:
             return
-        # The journal holds what is to be done. Without the list the worker here does it all the same, and without a worker
-        # the next process that recalls from the space or writes to it.
+        # The journal holds the work. When the space cannot be listed, the worker here does it all the same, or else the
+        # next process that recalls from the space or writes to it.
         try:
             self._pending.offer(space.encoded())
             self._sure[space] = now
@@ -146,26 +145,26 @@ class Worker:
         except BackendError as error:
             _log.warning("%r could not be listed as pending: %s", space, error)
 
-    def _take_on(self, space: Space) -> None:
-        self._owing.add(space)
+    def _add(self, space: Space) -> None:
+        self._waiting.add(space)
         if not self._wake.is_set():
             self._wake.set()
         if self._thread is None:
             self.start()
 
     def attend(self) -> None:
-        """Do pending work of other processes: what there is now, and what they notify of later."""
+        """Do pending work of other processes: the current work, and that of later notifications."""
         if self._stop_listening is None and not self._stopped:
             self._stop_listening = self._backend.listen(self._heard)
-        self.start_if_owed()
+        self.start_if_pending()
 
-    def start_if_owed(self) -> None:
-        """Start when another process has left pending work."""
+    def start_if_pending(self) -> None:
+        """Start if another process has left pending work."""
         if self._thread is None and not self._pending.is_empty():
             self.start()
 
     def start(self) -> None:
-        """Start the thread, with the pending work of earlier processes."""
+        """Start the thread. It begins with the pending work of earlier processes."""
         with self._lock:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
@@ -173,10 +172,10 @@ class Worker:
 
     def _heard(self, topic: str) -> None:
         if topic.startswith(_TOPIC) and not self._stopped:
-            self._take_on(Space.decode(topic[len(_TOPIC) :]))
+            self._add(Space.decode(topic[len(_TOPIC) :]))
 
     def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
-        """Memories were recalled at a moment. Their counts are stored now and then, not at once."""
+        """Count that memories were recalled at a moment. The counts are stored every 30 seconds."""
         with self._lock:
             uses = self._uses.setdefault(space, _Uses(Counter(), {}))
             uses.counts.update(ids)
@@ -184,7 +183,7 @@ class Worker:
                 uses.last[id_] = max(at, uses.last.get(id_, at))
 
     def close(self) -> None:
-        """Stop after the batch under way. The rest stays pending for the next worker."""
+        """Stop after the current batch. The rest stays pending for the next worker."""
         with self._lock:
             self._stopped = True
             thread = self._thread
@@ -195,51 +194,44 @@ class Worker:
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSING_S)
         for space in list(self._owned):
-            self._let_go(space)
+            self._release(space)
         self._pending.close()
         self.store_uses()
-        # The maker of memories holds this worker too: the ring would keep all of it until the collector comes.
+        # The function refers to this worker: a reference cycle would wait for the garbage collector.
         self._memory_of = _closed
         self._unfinished.clear()
 
-    def settle(self, spaces: Sequence[Space]) -> None:
-        """Do all pending work of these spaces, in the calling thread."""
-        for space in spaces:
-            self._owed_to(space).flush()
-
-    def _owed_to(self, space: Space) -> Eraser:
-        """The object that does the work of a space: its memory, or that of the documents in it."""
-        owner = _owner_of_documents(space)
+    def _memory(self, space: Space) -> Eraser:
+        """The memory of a space, or of the documents in it, which does its pending work."""
+        owner = owner_of_documents(space)
         if owner is None:
             return self._memory_of(space)
-        # Past the cache that memories have: a removed document must not leave its vectors there.
+        # Without the embedding cache of memories: a removed document must not leave its vectors there.
         memory = self._memory_of(owner)
         return self._unfinished.get(space) or Eraser(
             self._backend, space, embedder=memory.embedder, wanted_embedder=memory.wanted_embedder
         )
 
-    # The thread
-
     def _run(self) -> None:
         stored = time.monotonic()
         while not self._stopped:
             self._wake.clear()
-            self._look()
+            self._add_due()
             self._round()
             if time.monotonic() - stored > _USES_EVERY_S:
                 self.store_uses()
                 stored = time.monotonic()
-            if not self._owing:
+            if not self._waiting:
                 self._wake.wait(self._pause())
 
-    def _look(self) -> None:
-        """Take on the spaces whose next try is due, and now and then those that other processes have listed."""
+    def _add_due(self) -> None:
+        """Add the spaces whose next try is due, and every five seconds those that other processes have listed."""
         now = time.monotonic()
-        self._owing.update(space for space, (due, _) in self._put_off.items() if due <= now)
+        self._waiting.update(space for space, (due, _) in self._put_off.items() if due <= now)
         if now - self._looked >= _LOOK_S:
             self._looked = now
             passed_over = self._others | set(self._put_off)
-            self._owing.update(space for space in self._listed() if space not in passed_over)
+            self._waiting.update(space for space in self._listed() if space not in passed_over)
 
     def _listed(self) -> Iterator[Space]:
         entries = self._pending.entries()
@@ -259,13 +251,13 @@ class Worker:
 
     def _round(self) -> None:
         """Do one batch for each space that has work."""
-        spaces = list(self._owing)
-        # Workers that go down one list in one order would meet at the same spaces all the time.
+        spaces = list(self._waiting)
+        # In random order: workers that take the same order would meet at the same spaces.
         random.shuffle(spaces)
         for space in spaces:
             if self._stopped:
                 return
-            self._owing.discard(space)
+            self._waiting.discard(space)
             left = self._work(space)
             if left is _Left.LATER:
                 _, waited = self._put_off.get(space, (0.0, 0.0))
@@ -274,16 +266,16 @@ class Worker:
             else:
                 self._put_off.pop(space, None)
             if left is _Left.MORE:
-                self._owing.add(space)
+                self._waiting.add(space)
             if left is not _Left.NOTHING and len(spaces) > 1:
-                # While the others have their turns, another process may go on with this one.
-                self._let_go(space)
+                # Another process may take it during the turns of the others.
+                self._release(space)
 
     def _work(self, space: Space) -> _Left:
         """Do one batch for a space."""
-        memory = self._owed_to(space)
-        if memory.embedder is None and _owner_of_documents(space) is not None:
-            # Documents lack nothing but vectors; they stay listed for a process that can make them.
+        memory = self._memory(space)
+        if memory.embedder is None and owner_of_documents(space) is not None:
+            # Documents only lack vectors; they stay listed for a process with an embedder.
             self._others.add(space)
             return _Left.NOTHING
         self._unfinished[space] = memory
@@ -295,36 +287,36 @@ class Worker:
     def _batch(self, space: Space, memory: Eraser) -> _Left:
         done = 0
         try:
-            # A recall of another process may have taken the space off the list while it is worked on here.
+            # A recall of another process may have removed the space from the list meanwhile.
             self._pending.offer(space.encoded())
-            # Asked each time: a worker that has lost the space stops, and stores nothing more.
+            # Before each step: a worker that has lost the space stops.
             while not self._stopped and self._claims(space):
-                brought_on = memory.indexer.work()
-                done += brought_on
-                if not brought_on:
+                worked = memory.indexer.work()
+                done += worked
+                if not worked:
                     self._purge(space, memory)
                     return self._finish(space, memory)
                 if done >= BATCH:
                     return _Left.MORE
         except ReadOnlyStore:
-            # A process that may write does it.
+            # It is left to a process that can write.
             self._others.add(space)
             return _Left.NOTHING
-        except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
+        except Exception as error:  # noqa: BLE001 - an error in one space must not stop the work of the others
             if not self._stopped:
                 _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
         return _Left.LATER
 
     def _finish(self, space: Space, memory: Eraser) -> _Left:
-        """Take a space off the list, unless something is pending there."""
+        """Remove a space from the list, unless something is pending there."""
         if _is_pending(memory):
-            self._let_go(space)
+            self._release(space)
             return _Left.LATER
         self._sure.pop(space, None)
         self._owned.discard(space)
         self._pending.remove(space.encoded())
         if _is_pending(memory):
-            # It came in between, from a process that saw the space on the list.
+            # It was added in between, by a process that saw the space on the list.
             self._pending.offer(space.encoded())
             return _Left.LATER
         return _Left.NOTHING
@@ -337,8 +329,8 @@ class Worker:
         self._owned.add(space)
         return True
 
-    def _let_go(self, space: Space) -> None:
-        """Let another worker have the space at once."""
+    def _release(self, space: Space) -> None:
+        """Release a space, so that another worker can claim it at once."""
         if space in self._owned:
             self._owned.discard(space)
             with suppress(MemwellError):
@@ -346,8 +338,8 @@ class Worker:
 
     def _purge(self, space: Space, memory: Eraser) -> None:
         """Once a day, erase what expired and what was forgotten longer ago than its retention."""
-        if _owner_of_documents(space) is not None:
-            # Documents do neither; reading all their chunks would find nothing.
+        if owner_of_documents(space) is not None:
+            # Documents neither expire nor are forgotten.
             return
         inner = inner_space(space)
         if self._backend.kv.get(inner, "purged") is None:
@@ -355,7 +347,7 @@ class Worker:
             self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
 
     def store_uses(self, only: Space | None = None) -> None:
-        """Store the counts of all spaces, or of one, now."""
+        """Store the counts of recalled memories of all spaces, or of one."""
         with self._lock:
             spaces = list(self._uses) if only is None else [only]
             uses = {space: self._uses.pop(space) for space in spaces if space in self._uses}
@@ -369,7 +361,7 @@ class Worker:
 
 
 def pending_by_space(backend: Backend) -> dict[Space, PendingWork]:
-    """The spaces with pending work, and how many words and vectors each lacks."""
+    """The spaces with pending work, and how many memories of each are not indexed by words and by vectors."""
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
     found = {space: _pending_in(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
@@ -377,14 +369,14 @@ def pending_by_space(backend: Backend) -> dict[Space, PendingWork]:
 
 
 def listed_spaces(backend: Backend) -> Iterator[Space]:
-    """The spaces on the pending list: their first memories may not be indexed yet."""
+    """The spaces on the pending list, also those without any indexed memory."""
     return (Space.decode(entry.key) for entry in PendingList(backend.kv, REGISTRY).entries())
 
 
 def _pending_in(backend: Backend, space: Space) -> PendingWork:
     lacks = Journal(backend, space).pending()
-    # Documents lack vectors alone: their words are stored with them.
-    return lacks if _owner_of_documents(space) is None else replace(lacks, words=0)
+    # Documents only lack vectors: their words are indexed when they are stored.
+    return lacks if owner_of_documents(space) is None else replace(lacks, words=0)
 
 
 def _is_pending(memory: Eraser) -> bool:
@@ -392,8 +384,8 @@ def _is_pending(memory: Eraser) -> bool:
     return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 
 
-def _owner_of_documents(space: Space) -> Space | None:
-    """The space whose documents are in this one, if any are."""
+def owner_of_documents(space: Space) -> Space | None:
+    """The space whose documents this one holds; None when it holds memories."""
     owner = space[:-2]
     return Space(*owner) if owner and space == knowledge_space(Space(*owner)) else None
 

@@ -24,7 +24,7 @@ from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, AuditNote, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.runtime.worker import told_afterwards as notifying_after_commit
+from memwell.runtime.worker import notified_afterwards
 from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of
 from memwell.service.openapi import check_bounds
 from memwell.values import shown
@@ -231,7 +231,7 @@ def _once(call: Call, asked: RequestData) -> Answered:
 
     if call.route.atomic:
         # Write transactions run one by one, so a second request finds the answer of the first.
-        with notifying_after_commit(), call.service.backend.transaction():
+        with notified_afterwards(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)
     kept = once.begin(key, header, fingerprint)

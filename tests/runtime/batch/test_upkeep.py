@@ -56,7 +56,7 @@ def test_an_audit_of_all_spaces_is_that_of_each(store: Path, runner: Any):
 
 def test_a_consolidation_done_again_changes_nothing_more(store: Path):
     first = consolidation(store, runner="inline").run()
-    again = consolidation(store, runner="inline").run(anew=True)
+    again = consolidation(store, runner="inline").run(again=True)
     assert first.complete
     ann = next(one for one in first.results if one["space"] == ["ann"])
     assert ann["insights"]

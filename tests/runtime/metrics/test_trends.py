@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count
 from math import ceil
 
@@ -18,17 +19,17 @@ from memwell.runtime.metrics.trends import (
     HOURS,
     MINUTES,
     WHOLE,
+    Buckets,
     Course,
-    Distinct,
     Failed,
-    Row,
     Tally,
     Written,
-    add_to,
     bucket_of,
-    bucketed,
+    count_number,
+    distinct,
     drop,
     latency_of,
+    merged_numbers,
     number_of,
     percentile,
     read,
@@ -36,41 +37,28 @@ from memwell.runtime.metrics.trends import (
 )
 from memwell.storage.memory import MemoryBackend
 
-# Who comes twice counts once, in any order and over any number of processes.
-
-
 NUMBERS = st.lists(st.integers(0, 2**53 - 1) | st.integers(0, 40), max_size=60)
 
 
 @given(NUMBERS, NUMBERS, st.integers(1, 30))
-def test_two_are_merged_to_that_of_both(some: list[int], others: list[int], most: int):
-    merged, whole = Distinct(most, some), Distinct(most, some + others)
-    merged.merge(Distinct(most, others))
-    assert merged.smallest(most) == whole.smallest(most) == sorted({*some, *others})[:most]
-    assert merged.count() == whole.count()
-
-
-@given(NUMBERS)
-def test_few_are_counted_exactly(numbers: list[int]):
-    assert Distinct(61, numbers).count() == len(set(numbers))
+def test_numbers_are_counted_once_in_any_order(some: list[int], others: list[int], most: int):
+    counted: list[int] = []
+    for number in some:
+        count_number(counted, number)
+    assert counted == sorted(set(some))
+    assert distinct(counted, 61) == len(set(some))
+    merged = merged_numbers(counted[:most], merged_numbers(others, [], most), most)
+    assert merged == sorted({*some, *others})[:most]
 
 
 @pytest.mark.parametrize("many", [1_000, 20_000])
 def test_many_are_estimated(many: int):
-    numbers = [number_of(Space("acme", f"user-{n}")) for n in range(many)]
-    assert len(set(numbers)) == many
+    numbers: list[int] = []
+    for n in range(many):
+        count_number(numbers, number_of(Space("acme", f"user-{n}")))
+    assert len(numbers) == 256
     # Three standard errors of 6 %.
-    assert abs(Distinct(256, numbers).count() - many) < 0.19 * many
-
-
-def test_what_is_left_of_fewer_says_no_more_than_those():
-    numbers = [number_of(Space(f"user-{n}")) for n in range(500)]
-    coarse, fine = Distinct(64, numbers[:250]), Distinct(256, numbers)
-    fine.merge(coarse)
-    assert fine.most == 64
-    assert fine.smallest(64) == sorted(numbers)[:64]
-    fine.add(0)
-    assert fine.smallest(64) == [0, *sorted(numbers)[:63]]
+    assert abs(distinct(numbers, 256) - many) < 0.19 * many
 
 
 def test_a_speaker_is_another_in_another_space():
@@ -80,61 +68,42 @@ def test_a_speaker_is_another_in_another_space():
     assert all(0 <= one < 2**53 for one in ann)
 
 
-# Histograms add up, and a percentile is right to within the width of a bucket.
+# A percentile is right to within the width of a bucket.
 
 
 TIMES = st.lists(st.floats(0.0, 200.0) | st.floats(0.0, 0.01) | st.sampled_from(BOUNDS), max_size=60)
 
 
-@given(TIMES, TIMES)
-def test_histograms_of_parts_add_up_to_that_of_the_whole(some: list[float], others: list[float]):
-    added = bucketed(some)
-    add_to(added, bucketed(others))
-    assert added == bucketed(some + others)
+def bucketed(times: list[float]) -> Buckets:
+    return dict(Counter(map(bucket_of, times)))
 
 
 @given(TIMES.filter(bool), st.sampled_from((0.01, 0.25, 0.5, 0.95, 0.99, 1.0)))
 def test_a_percentile_lies_in_the_bucket_of_the_true_one(times: list[float], share: float):
     true = sorted(times)[max(ceil(share * len(times) - 1e-9), 1) - 1]
-    told = percentile(bucketed(times), share)
-    assert told is not None
+    found = percentile(bucketed(times), share)
+    assert found is not None
     place = bucket_of(true)
     if place == len(BOUNDS):
-        assert told == BOUNDS[-1]
+        assert found == BOUNDS[-1]
     else:
-        least = BOUNDS[place - 1] if place else 0.0
-        assert least <= told <= BOUNDS[place]
-        assert abs(told - true) <= max(true * 0.2, BOUNDS[0])
+        assert (BOUNDS[place - 1] if place else 0.0) <= found <= BOUNDS[place]
+        assert abs(found - true) <= max(true * 0.2, BOUNDS[0])
+    latency = latency_of(bucketed(times))
+    assert latency.count == len(times)
+    assert (latency.p50 or 0) <= (latency.p95 or 0) <= (latency.p99 or 0)
 
 
-@given(TIMES)
-def test_percentiles_do_not_fall(times: list[float]):
-    told = latency_of(bucketed(times))
-    assert told.count == len(times)
-    if times:
-        assert told.p50 is not None
-        assert told.p95 is not None
-        assert told.p99 is not None
-        assert told.p50 <= told.p95 <= told.p99
-
-
-def test_of_no_times_nothing_is_told():
-    assert percentile({}, 0.5) is None
-    assert latency_of({}).p99 is None
-
-
-@pytest.mark.parametrize("share", [0, -1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(share: float):
-    with pytest.raises(InvalidInput, match="share"):
-        percentile({3: 1}, share)
-
-
-def test_odd_times_fall_into_a_bucket():
+def test_odd_times_and_shares():
+    assert percentile({}, 0.5) is latency_of({}).p99 is None
     assert bucket_of(-1.0) == bucket_of(0.0) == bucket_of(float("nan")) == 0
     assert bucket_of(float("inf")) == len(BOUNDS)
+    for share in (0, -1, 1.1, float("nan")):
+        with pytest.raises(InvalidInput, match="share"):
+            percentile({3: 1}, share)
 
 
-# A tally comes back from its row as it was, and tallies add up.
+# A tally comes back from the store as it was, and tallies add up.
 
 
 KINDS = st.sampled_from(("write", "recall", "read", "other"))
@@ -146,8 +115,8 @@ def tally_of(requests: list[tuple[str, int, int]], spaces: list[int]) -> Tally:
     for kind, bucket, status in requests:
         tally.add(kind, bucket, status, 10)
     for space in spaces:
-        tally.spaces.add(space)
-        tally.speakers.add(space + 1)
+        count_number(tally.spaces, space)
+        count_number(tally.speakers, space + 1)
     return tally
 
 
@@ -155,28 +124,21 @@ def tally_of(requests: list[tuple[str, int, int]], spaces: list[int]) -> Tally:
 def test_tallies_add_up_before_and_after_they_are_stored(
     some: list[tuple[str, int, int]], others: list[tuple[str, int, int]], here: list[int], there: list[int]
 ):
-    whole = tally_of(some + others, here + there).row(256)
     merged = tally_of(some, here)
     merged.merge(tally_of(others, there))
-    stored = [msgspec.msgpack.encode(tally.row(256)) for tally in (tally_of(some, here), tally_of(others, there))]
-    read = Tally()
-    for one in stored:
-        read.add_row(msgspec.msgpack.decode(one, type=Row), 256)
-    assert merged.row(256) == read.row(256) == whole
+    stored = Tally()
+    for one in (tally_of(some, here), tally_of(others, there)):
+        stored.merge(msgspec.msgpack.decode(msgspec.msgpack.encode(one), type=Tally))
+    assert merged == stored == tally_of(some + others, here + there)
 
 
-def test_what_was_there_is_what_was_there_last():
-    early, late, silent = Tally(), Tally(), Tally()
-    early.memories, early.conversations, late.memories = 7, 3, 9
-    for one in (late, silent):
-        early.merge(one)
-    assert (early.memories, early.conversations) == (9, 3)
-
-
-def test_refusals_are_not_failures():
+def test_totals_are_the_last_ones_and_refusals_are_no_failures():
     tally = tally_of([("write", 1, 200), ("write", 1, 404), ("write", 1, 503)], [])
-    assert (tally.requests, tally.refused, tally.errors, tally.bytes) == (3, 1, 1, 30)
-    assert tally.write == {1: 3}
+    tally.memories, tally.conversations = 7, 3
+    for later in (Tally(memories=9), Tally()):
+        tally.merge(later)
+    assert (tally.memories, tally.conversations) == (9, 3)
+    assert (tally.requests, tally.refused, tally.errors, tally.bytes, tally.write) == (3, 1, 1, 30, {1: 3})
 
 
 NOON = 30_000_240
@@ -207,18 +169,6 @@ def test_no_request_is_lost_or_counted_twice_whatever_the_clock_does(steps: list
         assert [number for number, _ in slots] == sorted(number for number, _ in slots)
 
 
-def test_rows_of_processes_are_read_beside_one_another():
-    backend = MemoryBackend()
-    for process, many in (("one", 2), ("other", 3)):
-        going = course(process=process)
-        for _ in range(many):
-            going.tally.add("recall", 5, 200, 0)
-        keep(backend, going.rows())
-    [first, second] = read(backend.kv, WHOLE, MINUTES, NOON, NOON).slots
-    assert first[0] == second[0] == NOON
-    assert {first[1].requests, second[1].requests} == {2, 3}
-
-
 def test_what_is_asked_for_is_what_is_read():
     backend, going = MemoryBackend(), course()
     for minute in range(NOON, NOON + 150, 10):
@@ -230,15 +180,6 @@ def test_what_is_asked_for_is_what_is_read():
     assert [row.requests for _, row in read(backend.kv, WHOLE, HOURS, NOON // 60, NOON // 60 + 2).slots] == [6, 6, 3]
 
 
-def test_a_row_that_lives_stands_in_the_place_of_the_stored_one():
-    backend, going = MemoryBackend(), course()
-    going.tally.add("write", 1, 200, 0)
-    keep(backend, going.rows())
-    going.tally.add("write", 1, 200, 0)
-    [(_, row)] = read(backend.kv, WHOLE, MINUTES, NOON, NOON, going.rows()).slots
-    assert row.requests == 2
-
-
 def test_rows_of_one_space_are_not_those_of_another():
     backend, ann, bo = MemoryBackend(), Space("ann"), Space("bo")
     for space in (ann, bo, None):
@@ -246,9 +187,9 @@ def test_rows_of_one_space_are_not_those_of_another():
         going.tally.add("write", 1, 500, 0)
         going.fail(Failed(1.0, str(space), 500, "internal"))
         keep(backend, going.rows())
-    told = read(backend.kv, tag_of(ann), MINUTES, NOON, NOON)
-    assert len(told.slots) == 1
-    assert [one.operation for one in told.failures] == [str(ann)]
+    found = read(backend.kv, tag_of(ann), MINUTES, NOON, NOON)
+    assert len(found.slots) == 1
+    assert [one.operation for one in found.failures] == [str(ann)]
     assert drop(backend.kv, tag_of(ann)) == 2
     assert read(backend.kv, tag_of(ann), MINUTES, NOON, NOON).slots == []
     assert len(read(backend.kv, tag_of(bo), MINUTES, NOON, NOON).slots) == 1

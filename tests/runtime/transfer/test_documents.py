@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError
 from memwell.knowledge import Chunking, Knowledge, Parsed
 from memwell.knowledge.documents import BLOCK_KINDS, Block
 from memwell.longterm.memory import Memory
@@ -23,7 +22,6 @@ from memwell.runtime.transfer import Imported, documents, export_jsonl, import_j
 from memwell.storage import Backend, open_backend
 from memwell.testing.strategies import ids, metadata, texts
 from tests.knowledge.bench import SHELF, filled
-from tests.runtime.transfer.breaking import Breaking
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 QUESTIONS = ("How long is parental leave?", "员工每年有多少天年假？", "泡龙井茶水温多少合适？", "factory settings")
@@ -170,15 +168,6 @@ def test_what_is_here_under_the_same_id_stays():
 SECRETS = ("zanzibarquokka", "彝饕餮鬯")
 
 
-def test_only_the_documents_of_the_space_itself_go_out():
-    here = full()
-    for space in ("other", "ann/child", Space("ann", "memwell"), Space("ann", "memwell", "knowledge")):
-        Knowledge(here.memory.backend, space).add(f"A secret: {SECRETS}.", id="report", title=SECRETS[0])
-    out = b"".join(here.lines(vectors=True)).decode()
-    assert "Tea sales rose" in out
-    assert not any(secret in out for secret in SECRETS)
-
-
 @pytest.mark.parametrize(("theirs", "ours", "owed"), [(64, 32, True), (None, 64, True), (64, None, False)])
 def test_vectors_of_another_embedder_are_left_behind(theirs: int | None, ours: int | None, owed: bool):
     here, there = full(dimensions=theirs), home(dimensions=ours)
@@ -237,21 +226,6 @@ def test_a_bad_document_is_reported_and_the_rest_comes_over(fields: dict[str, An
     assert there.lines()[1:] == lines[1:]
 
 
-def test_vectors_of_another_size_are_made_anew():
-    here, there = home(), home()
-    filled(here.knowledge)
-    lines = here.lines(vectors=True)
-    at = next(n for n, line in enumerate(lines) if line.startswith(b'{"type":"document"'))
-    forged = json.loads(lines[at])
-    forged["vectors"] = dict.fromkeys(forged["vectors"], "ADwAAAAA")
-    done = there.bring([*lines[:at], json.dumps(forged).encode() + b"\n", *lines[at + 1 :]])
-    assert (done.problems, done.counts["documents"]) == ([], len(SHELF))
-    assert there.knowledge.pending().vectors == len(forged["vectors"])
-    there.knowledge.flush()
-    info = there.memory.backend.index.info(there.knowledge.space)
-    assert info.records == info.vectors
-
-
 def test_parts_without_a_beginning_and_in_the_wrong_place_are_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "CHARACTERS", 20)
     here = full()
@@ -285,17 +259,6 @@ def test_a_space_too_deep_for_documents_goes_out_and_says_so_when_some_come():
     done = deep.bring(full().lines())
     assert done.counts == {"memories": 1}
     assert {note.reason.partition(" has ")[2] for note in done.problems} == {"too many segments to have documents"}
-
-
-@pytest.mark.parametrize("good", range(0, 8, 2))
-def test_an_import_that_died_is_finished_by_the_next(good: int):
-    lines = full().lines()
-    backend = open_backend("memory:")
-    with pytest.raises(BackendError, match="killed"):
-        Home(Breaking(backend, good)).bring(lines)  # pyright: ignore[reportArgumentType]
-    there = Home(backend)
-    assert there.bring(lines).problems == []
-    assert there.lines()[1:] == lines[1:]
 
 
 def test_ingested_documents_are_known_again_by_their_files(tmp_path: Path):

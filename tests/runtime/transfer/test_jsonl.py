@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -245,20 +244,6 @@ def test_another_conversation_of_the_same_name_is_not_mixed_in() -> None:
     assert "gone on past index 0" in report.problems[0].reason
     assert [one.text for one in other.backend.log.read(Thread(SPACE, "trip"))] == ["Something else."]
     assert "threads" not in report.counts
-
-
-def test_the_times_that_an_earlier_version_kept_in_a_note_go_out() -> None:
-    memory = opened("memory:")
-    chat = History(memory.backend, "trip", space=SPACE)
-    chat.add_human("Hello")
-    chat.edit(0, "Hello!")
-    here = memory.backend.log.threads(SPACE).items[0].created.isoformat()
-    note = {"here": here, "created": NOON.isoformat(), "replaced": {"0": [NOON.isoformat()]}}
-    memory.backend.kv.put(SPACE / "memwell", "moved/" + sha256(b"trip").hexdigest(), note)
-    lines = [json.loads(line) for line in exported(memory)]
-    message, thread = (next(one for one in lines if one["type"] == kind) for kind in ("message", "thread"))
-    assert datetime.fromisoformat(message["versions"][0]["replaced"]) == NOON
-    assert datetime.fromisoformat(thread["created"]) == NOON
 
 
 BAD = [

@@ -110,13 +110,6 @@ def test_it_is_readable() -> None:
     assert "A draft" not in document(filled(), forgotten=False)
 
 
-def test_versions_and_forgotten_ones_come_over() -> None:
-    other = opened()
-    assert taken(other, document(filled())).counts == {"memories": 3}
-    assert other.undo("trains").text == "Ann likes trains."
-    assert other.undo("draft").text == "A draft."
-
-
 def test_a_changed_text_updates_and_an_added_bullet_is_remembered() -> None:
     memory = filled()
     changed = document(memory).replace("Ann likes fast trains.", "Ann likes slow trains.\n  Very slow ones.")
@@ -215,7 +208,7 @@ def test_media_come_in_words_alone_and_it_is_said_everywhere() -> None:
     assert report.counts == {"memories": 6}
     assert report.problems == []
     assert report.hints == [
-        "2 media came without bytes or features, which no document holds: bring the .jsonl export for those"
+        "2 media came without bytes or features, which no document holds: import the .jsonl export for those"
     ]
     cat, song, film = (MediaMemory(other).items(kinds=kind)[0] for kind in ("image", "audio", "video"))
     assert (cat.has_thumbnail, cat.dimensions) == (False, 0)
@@ -236,18 +229,6 @@ def test_media_that_came_in_words_are_whole_once_their_bytes_come() -> None:
     [cat] = MediaMemory(other).like([1.0, 0.0])
     assert MediaMemory(other).data(cat.id) == picture("PNG")
     assert MediaMemory(other).thumbnail(cat.id) is not None
-
-
-def test_media_stay_whole_when_a_document_comes_back_to_where_it_was_written() -> None:
-    memory = with_media()
-    before = memories(memory), MediaMemory(memory).items()
-    report = taken(memory, document(memory))
-    assert (report.new, report.hints) == (0, [])
-    assert (memories(memory), MediaMemory(memory).items()) == before
-
-
-def test_a_document_without_media_says_nothing_of_them() -> None:
-    assert "media" not in document(filled())
 
 
 def test_two_bullets_of_one_memory_are_reported() -> None:

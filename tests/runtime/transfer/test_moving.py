@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,13 @@ from memwell.messages import ai, human
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import MoveRefused, move
 from memwell.runtime.transfer import moving as steps
-from memwell.runtime.transfer.files import MOVING, spaces_of
-from memwell.runtime.transfer.moving import PARTS, Copier, Marks, total_of
+from memwell.runtime.transfer.files import MOVING
+from memwell.runtime.transfer.moving import total_of
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance.copies import talked
 from memwell.testing.strategies import Operation, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
@@ -364,35 +362,6 @@ def test_what_was_copied_is_not_copied_again(
     assert_same(source, target)
 
 
-def test_a_long_thread_goes_on_where_it_was(pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch) -> None:
-    source, target = pair
-    monkeypatch.setattr(steps, "_LONG", 10)
-    source.log.append(TALK, [human(f"{n}", tokens=1) for n in range(200)])
-    source.log.edit(TALK, dict.fromkeys(range(150, 200)))
-    restore, indexes = target.log.restore, list[int]()
-
-    def stopping(info: Any, places: Any) -> None:
-        if len(indexes) > 100:
-            raise _Stop
-        restore(info, places)
-        indexes.extend(place.index for place in places)
-
-    monkeypatch.setattr(target.log, "restore", stopping)
-    with pytest.raises(_Stop):
-        move(source, target)
-    assert len(target.log.places(TALK)) == len(indexes)
-    first = len(indexes)
-
-    def going_on(info: Any, places: Any) -> None:
-        restore(info, places)
-        indexes.extend(place.index for place in places)
-
-    monkeypatch.setattr(target.log, "restore", going_on)
-    move(source, target)
-    assert indexes == list(range(200)), f"{first} places were there already"
-    assert_same(source, target)
-
-
 CHILD = """
 import sys
 from memwell.runtime.transfer import move
@@ -523,32 +492,11 @@ def test_a_source_that_never_rests_is_copied_as_of_a_moment_ago(pair: tuple[Back
     assert_same(source, target)
 
 
-def one_pass(source: Backend, target: Backend) -> int:
-    copier = Copier(source, target, Marks(target), lambda _: None)
-    spaces = {*spaces_of(source), *spaces_of(target)}
-    changed = sum(getattr(copier, part)(space) for part in PARTS for space in spaces)
-    copier.flush()
-    return changed
-
-
-@given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4), st.integers(2, 30))
-def test_every_pass_copies_all_that_was_done_since(rounds: list[list[Operation]], long: int) -> None:
-    with MemoryBackend() as source, MemoryBackend() as target, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "_LONG", long)
-        patch.setattr(steps, "_BATCH", 3)
-        for made in rounds:
-            for operation in made:
-                outcome(operation, source)
-            one_pass(source, target)
-            assert total_of(target).hexdigest() == total_of(source).hexdigest()
-        assert one_pass(source, target) == 0
-
-
 def test_a_thread_that_only_grew_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = Thread(Space("home"), "talk")
     with MemoryBackend() as source, MemoryBackend() as target:
         source.log.append(talk, [human(f"{n}") for n in range(50)])
-        one_pass(source, target)
+        move(source, target)
         source.log.append(talk, [human("more"), human("and more")])
         restored: list[int] = []
         restore = target.log.restore
@@ -558,37 +506,9 @@ def test_a_thread_that_only_grew_is_continued(monkeypatch: pytest.MonkeyPatch) -
             restore(info, places)  # type: ignore[arg-type]
 
         monkeypatch.setattr(target.log, "restore", spied)
-        assert one_pass(source, target) == 1
+        assert move(source, target).copied == 1
         assert sum(restored) == 2
         assert target.log.places(talk) == source.log.places(talk)
-
-
-def test_sqlite_to_postgres_with_redis_to_sqlite(tmp_path: Path) -> None:
-    between = f"{store_url(tmp_path)},log={single_url(tmp_path)},kv={single_url(tmp_path)}"
-    urls = [f"sqlite:{tmp_path}/a.db", between, f"sqlite:{tmp_path}/b.db"]
-    with ExitStack() as held:
-        first, *others = [held.enter_context(open_backend(url)) for url in urls]
-        talked(first, Thread(HOME, "t"), Clock())
-        first.index.upsert(
-            [
-                Record(id=f"r{n}", text=f"tea {n} 茶", space=HOME, metadata={"n": n / 3}, vector=[n, 1, 2])
-                for n in range(99)
-            ]
-        )
-        first.index.delete(HOME, ["r7"])
-        first.kv.put(HOME, "键", {"b": [1, 2.5, None], "a": 2**63 - 1}, ttl=1000)
-        first.kv.put(HOME, "bytes", bytes(range(256)))
-        first.blobs.put(HOME, b"\x00" * 300_000)
-        before, source = total_of(first), first
-        for target in others:
-            moved = move(source, target, seal=True, reason="gone on")
-            assert (moved.checksum, moved.sealed) == (before.hexdigest(), True)
-            assert target.check() == []
-            source = target
-        assert source.log.match(Thread(HOME, "t"), "tea") == first.log.match(Thread(HOME, "t"), "tea")
-        assert [hit.record.id for hit in source.index.near(HOME, [5, 1, 2])] == [
-            hit.record.id for hit in first.index.near(HOME, [5, 1, 2])
-        ]
 
 
 @pytest.mark.parametrize("engine", ["postgres", "redis", "cluster"])

@@ -96,8 +96,8 @@ def test_what_breaks_a_shape_is_refused_before_it_is_sent(given: dict[str, Any])
 def test_what_cannot_be_sent_is_refused():
     with pytest.raises(Unsupported, match="nobody hears it"):
         operation("POST").request({"query": "a", "progress": print})
-    with pytest.raises(TypeError, match=r"Engine.bring\(path\)"):
-        derived(Engine.bring, ("Bring", ""), skip=0, query=False, fields={})
+    with pytest.raises(TypeError, match=r"Engine.import_file\(path\)"):
+        derived(Engine.import_file, ("Import", ""), skip=0, query=False, fields={})
 
 
 def test_messages_are_read_in_either_shape():

@@ -51,9 +51,9 @@ class AgentBase(Agent[Msg]):
             twin.content = blocks
         return twin
 
-    async def _tell_others(self, message: Msg | None) -> None:
+    async def _deliver_reply(self, message: Msg | None) -> None:
         # Checked here, the mistake is the caller's; on the hub it would be noted as a failure of every other agent.
-        await super()._tell_others(None if message is None else _message(message))
+        await super()._deliver_reply(None if message is None else _message(message))
 
 
 class MsgHub(Hub[Msg]):

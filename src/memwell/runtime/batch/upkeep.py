@@ -1,4 +1,4 @@
-"""Batches that come with memwell: audits, consolidation and re-embedding of every space."""
+"""The batches of memwell: audits, consolidation and re-embedding of every space."""
 
 from __future__ import annotations
 
@@ -20,33 +20,43 @@ from memwell.models.ports import Embedder
 from memwell.records import Space, SpaceLike, as_space, paged
 from memwell.runtime import engine
 from memwell.runtime.batch import Batch, RunnerName
+from memwell.runtime.worker import owner_of_documents
 from memwell.storage import Backend, open_backend
 from memwell.values import shown
-
-_DOCUMENTS = ("memwell", "knowledge")
 
 
 def spaces_with_memories(backend: Backend) -> Iterator[Space]:
     """Every space in which something was remembered."""
+    for owner, inner in _owners(backend):
+        remembered = backend.kv.get(inner, MARKS) is not None or backend.log.threads(inner, ids=["journal"]).items
+        if remembered and owner_of_documents(owner) is None:
+            yield owner
+
+
+def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
+    """Every space with vectors: of memories and of documents."""
+    return (owner for owner, inner in _owners(backend) if backend.kv.get(inner, MARK) is not None)
+
+
+def _owners(backend: Backend) -> Iterator[tuple[Space, Space]]:
+    """Every space about which memwell keeps something, and the space where it is kept."""
     for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
         owner = Space(*inner[:-1]) if len(inner) > 1 else None
-        if owner is None or inner_space(owner) != inner or owner[-2:] == _DOCUMENTS:
-            continue
-        if backend.kv.get(inner, MARKS) is not None or backend.log.threads(inner, ids=["journal"]).items:
-            yield owner
+        if owner is not None and inner_space(owner) == inner:
+            yield owner, inner
 
 
 def audits(
     store: str | Path | Backend, name: str = "audit", *, workers: int | None = None, runner: RunnerName = "auto"
 ) -> Batch:
-    """The audit of every memory of a store: what it found by kind, and its plan. It changes nothing."""
+    """An audit of every memory of a store: its findings by kind, and its plan. It changes nothing."""
     return Batch(store, name, list_spaces, audit_space, workers=workers, runner=runner)
 
 
 def consolidation(
     store: str | Path | Backend, name: str = "consolidate", *, workers: int | None = None, runner: RunnerName = "auto"
 ) -> Batch:
-    """The consolidation of every memory of a store: near duplicates are merged, insights drawn. All can be undone."""
+    """A consolidation of every memory of a store: merges near duplicates and draws insights. All can be undone."""
     return Batch(store, name, list_spaces, consolidate_space, workers=workers, runner=runner)
 
 
@@ -64,7 +74,7 @@ def audit_space(store: Backend, piece: list[str]) -> dict[str, Any]:
 
 def consolidate_space(store: Backend, piece: list[str]) -> dict[str, Any]:
     """The work of a consolidation. Done twice, it finds nothing more to merge and draws the same insights."""
-    # Not closed: the caller opened the store, and goes on with the next piece.
+    # Not closed: the caller opened the store, and uses it for the next piece.
     memory = engine.open(store, space=Space(*piece), work=False)
     merged = memory.compress()
     insights = memory.reflect()
@@ -84,11 +94,11 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 _PIECE = 512
 _AT_ONCE = 64
 _MOST_IDLE = 3
-"""How often an embedder may fail in a row: it is asked for each text by itself then, and given up when it takes none."""
+"""How often in a row re-embedding may make no progress before the space is given up."""
 
 
 class Reembedded(NamedTuple):
-    """How many spaces have other vectors now, how many records they hold, and which spaces are not done."""
+    """The numbers of re-embedded spaces and records, and the spaces that are not done."""
 
     spaces: int
     records: int
@@ -107,8 +117,8 @@ def reembed(
 ) -> Reembedded:
     """Re-embed a store, or some of its spaces. Killed and called again, it goes on.
 
-    Several processes do it where the embedder is known by its name; any other is used in this one. ``progress`` is called
-    with how many records are done, and of how many. Raises ``InvalidInput`` for a name that is not known.
+    Several processes do it if the embedder is known by its name, else this one. ``progress`` is called with how many
+    records are done, and of how many. Raises ``InvalidInput`` for an unknown name.
     """
     maker = embedder if isinstance(embedder, Embedder) else embedder_named(embedder)
     if maker is None:
@@ -119,28 +129,32 @@ def reembed(
         wanted = {space: _making(backend, space, maker, wanted_embedder) for space in named}
         wanted = {space: making for space, making in wanted.items() if making.begin()}
         records = {space: backend.index.info(space).records for space in wanted}
-        counter = _Counter(progress, sum(records.values()))
+        total, finished = sum(records.values()), 0
+
+        def report(done: int) -> None:
+            if progress is not None:
+                progress(min(done, total), total)
+
         if wanted and workers != 1 and embedder_named(maker.name) is not None:
             listed = partial(_pieces, spaces=list(wanted), model=maker.name)
             name = f"reembed {maker.name}"
             batch = Batch(store, name, listed, make_vectors, workers=workers, runner=runner, ray_address=ray_address)
-            # A piece that failed is made below, or the space is reported.
-            batch.run(progress=counter.of_pieces)
+            # A piece that failed is done below, or its space is among those left.
+            batch.run(progress=lambda done, pieces: report(total * done // max(pieces, 1)))
             batch.forget()
-        done = [space for space, making in wanted.items() if _finished(making, counter, records[space])]
+            finished = total
+        done: list[Space] = []
+        for space, making in wanted.items():
+            if _finished(
+                making, lambda left, space=space, before=finished: report(before + max(records[space] - left, 0))
+            ):
+                done.append(space)
+                finished += records[space]
     return Reembedded(len(done), sum(records[one] for one in done), [one for one in wanted if one not in done])
 
 
-def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
-    """Every space that has vectors: those of memories and of documents."""
-    for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
-        owner = Space(*inner[:-1]) if len(inner) > 1 else None
-        if owner is not None and inner_space(owner) == inner and backend.kv.get(inner, MARK) is not None:
-            yield owner
-
-
 def make_vectors(store: Backend, piece: dict[str, Any]) -> int:
-    """The work of the batch: collect the vectors of some records of a space. Raises ``ModelError``."""
+    """The work of the batch: make the vectors of some records of a space. Raises ``ModelError``."""
     maker = embedder_named(piece["model"])
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(piece['model'])}")
@@ -167,40 +181,14 @@ def _making(backend: Backend, space: Space, maker: Embedder, wanted_embedder: Wa
     return Indexer(backend, space, embedder=maker, wanted_embedder=wanted_embedder).reembedding
 
 
-def _finished(making: Reembedding, counter: _Counter, records: int) -> bool:
-    """Do what is left of one space; False when the embedder fails, or another process wants another embedder."""
+def _finished(making: Reembedding, report: Callable[[int], None]) -> bool:
+    """Finish one space; False when the embedder fails, or another process wants another embedder."""
     idle = 0
     while idle < _MOST_IDLE:
-        brought_on = making.work()
+        worked = making.work()
         left = making.left()
-        counter.of_records(records - min(left, records))
-        if not brought_on and not left:
-            counter.space_done(records)
+        report(left)
+        if not worked and not left:
             return True
-        idle = 0 if brought_on else idle + 1
+        idle = 0 if worked else idle + 1
     return False
-
-
-class _Counter:
-    """Reports how many records are done: first by the pieces of the batch, then by the spaces that are finished."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._made = 0
-        self._before = 0
-
-    def of_pieces(self, done: int, pieces: int) -> None:
-        self._made = self._total * done // max(pieces, 1)
-        self._report(self._made)
-
-    def of_records(self, done: int) -> None:
-        # What was made in the batch counts already; looking it through once more is quick.
-        self._report(max(self._made, self._before + done))
-
-    def space_done(self, records: int) -> None:
-        self._before += records
-
-    def _report(self, done: int) -> None:
-        if self._progress is not None:
-            self._progress(min(done, self._total), self._total)

@@ -1,4 +1,4 @@
-"""Assembles a prompt: each part gets a share of the token budget, and the next part may use what one leaves."""
+"""Assembles a prompt: each part gets a share of the token budget, and what it leaves goes to the other parts."""
 
 from __future__ import annotations
 
@@ -40,9 +40,6 @@ from memwell.transcript import to_anthropic, to_openai, to_text
 from memwell.values import as_utc, check_count, check_text, shown
 from memwell.windows import Round, Size, fitted, paired, whole
 
-# The part of a conversation that goes into a prompt, read from its end and never further than the budget reaches.
-
-
 _BLOCK = 64
 _FEW = 4
 _MOST_BEFORE_ROUNDS = 256
@@ -53,7 +50,7 @@ _STEADY = 4
 
 
 def preamble(history: HistoryReader) -> list[Message]:
-    """The system messages from before the first round that are for a model."""
+    """The system messages before the first round that are for a model."""
     found: list[Message] = []
     cursor = None
     for _ in range(_MOST_BEFORE_ROUNDS // _FEW):
@@ -67,7 +64,7 @@ def preamble(history: HistoryReader) -> list[Message]:
 
 
 def newest_rounds(history: HistoryReader, size: Size, most: int) -> Iterator[Round]:
-    """The rounds, newest first. One of more than ``most`` tokens is given as its opening and its end, and is the last."""
+    """The rounds, newest first. One of more than ``most`` tokens is cut to its opening and its end, and is the last."""
     gathered: list[Message] = []
     weight = 0
     for message in _newest_first(history):
@@ -90,7 +87,7 @@ def _newest_first(history: HistoryReader) -> Iterator[Message]:
 
 
 def _opened(history: HistoryReader, end: list[Message]) -> list[Message]:
-    """The end of a round behind the message that opened it, without the results at its front whose calls are cut off."""
+    """The opening message of a round and its end, without leading tool results whose calls are cut off."""
     opening = _opening(history, end[0])
     if opening is None or opening.index == end[0].index:
         return end
@@ -100,7 +97,7 @@ def _opened(history: HistoryReader, end: list[Message]) -> list[Message]:
 
 
 def _opening(history: HistoryReader, inside: Message) -> Message | None:
-    """The first message of the round that is no view, by bisection: rounds never fall as indexes rise."""
+    """The first message of the round that is no view, found by bisection, as round numbers rise with the indexes."""
     low, high = 0, inside.index or 0
     while low < high:
         middle = (low + high) // 2
@@ -114,34 +111,34 @@ def _opening(history: HistoryReader, inside: Message) -> Message | None:
 
 
 def goes_on(round_: Round, query: Message) -> bool:
-    """Whether the round is the one that the query opened, and a model is to speak next."""
+    """Whether the query opened this round, and a model is to speak next."""
     said = [message for message in round_.messages if message.for_model]
     if not said or said[-1].role not in _WAITING or said[0].role is not Role.HUMAN:
         return False
-    # A result in a person's name opens a round too, and without its call it cannot be asked.
+    # A tool result in a person's name opens a round too, and is no query.
     return said[0].id == query.id or (said[0].text == query.text and not said[0].tool_results)
 
 
 def under_way(round_: Round, budget: int, size: Size) -> list[Message]:
-    """The round of the query: its opening, which must fit, and as many of its last steps as fit."""
+    """The current round: its opening, which must fit, and as many of its last steps as fit."""
     opening = [message for message in round_.messages if message.for_model][:1]
-    # A model speaks next, so that no call can wait for its result any longer.
+    # A model speaks next, so no call may wait for its result.
     fitting = fitted([round_], budget, size, may_wait=False)
     return fitting if fitting and fitting[0].id == opening[0].id else opening
 
 
 def window(rounds: Iterator[Round], budget: int, size: Size, following: Message, *, steady: bool) -> list[Message]:
-    """As many whole rounds from the end as fit, ready to be followed by ``following``: no call in it waits for a result.
+    """As many whole rounds from the end as fit before ``following``: no call in it waits for a result.
 
-    With ``steady`` a window that leaves older rounds out begins at a round whose number is a multiple of a power of two, a
-    quarter of its length at most, so that it begins at the same round for several turns.
+    With ``steady`` a window that leaves older rounds out begins at a round whose number is a multiple of a power of two (at
+    most a quarter of its length), so that it begins at the same round for several turns.
     """
     chosen: list[Round] = []
     left = budget
     for round_ in rounds:
         left -= sum(size(message) for message in round_.messages if message.for_model)
         if left < 0:
-            # fitted keeps the end of the newest one even if all of it does not fit.
+            # ``fitted`` keeps the end of the newest round even if all of it does not fit.
             chosen = _aligned(chosen) if steady else chosen
             chosen = chosen or [round_]
             break
@@ -151,7 +148,7 @@ def window(rounds: Iterator[Round], budget: int, size: Size, following: Message,
 
 
 def _aligned(newest_first: list[Round]) -> list[Round]:
-    """Without the oldest, up to one whose number is a multiple of the step."""
+    """The rounds without the oldest ones, up to one whose number is a multiple of the step."""
     step = 1
     while step * 2 * _STEADY <= len(newest_first):
         step *= 2
@@ -162,7 +159,7 @@ def _aligned(newest_first: list[Round]) -> list[Round]:
 
 
 def _no_larger(messages: Sequence[Message], before: Sequence[Message], size: Size) -> list[Message]:
-    """The messages, none larger than it was whole: a count that a caller gave for all of it bounds what is left."""
+    """The messages, none counted larger than before it was cut: a caller may have given the count of the whole."""
     were = {message.id: size(message) for message in before}
     return [one if size(one) <= were[one.id] else one.changed(tokens=were[one.id]) for one in messages]
 
@@ -178,11 +175,11 @@ DEFAULT_LIMIT = 20
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """How what the system text and the query leave of the budget is shared out, in proportion to these numbers.
+    """The shares of the parts in the budget that the system text and the query leave.
 
     What a part does not use goes to the others. ``steady`` lets the conversation's window begin at the same round for
-    several turns, which a prompt cache likes, at the price of up to a quarter of its rounds. Raises ``InvalidInput`` for
-    a share below 0, or when all are 0.
+    several turns, for prompt caches, at the price of up to a quarter of its rounds. Raises ``InvalidInput`` for a share
+    below 0, or when all are 0.
     """
 
     history: float = 5
@@ -197,7 +194,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"shares are numbers of at least 0, and not all 0, not {shown(parts)}")
 
     def of(self, part: float) -> float:
-        """A part as a share of all."""
+        """The fraction of a part in the sum of all."""
         return part / (self.history + self.memories + self.documents + self.profile)
 
 
@@ -237,11 +234,11 @@ def assemble(
     language: str = "en",
     now: datetime | None = None,
 ) -> Context:
-    """A prompt that asks ``query``, of at most ``budget`` tokens, with as much as fits of all that may help to answer it.
+    """A prompt of at most ``budget`` tokens that ends with ``query``, with as much as fits of what may help to answer it.
 
-    The query may already be the latest message of the history, or have been followed by tool results: then it is not
-    repeated, and the prompt ends with that round. ``limit`` memories are recalled at most. With ``now`` the frame says
-    what day it is; no clock is read. Raises ``InvalidInput`` when the system text and the query alone are over the budget.
+    The query may be the latest message of the history, also with tool results after it: then it is not repeated, and
+    the prompt ends with that round. At most ``limit`` memories are recalled. With ``now`` the frame says what day it
+    is; no clock is read. Raises ``InvalidInput`` when the system text and the query alone are over the budget.
     """
     check_count(budget, "budget")
     check_count(limit, "limit")
@@ -268,13 +265,13 @@ def _asked(query: str | Message, moment: datetime | None) -> Message:
 
 
 def _made(role: Role, text: str, moment: datetime | None) -> Message:
-    """A message whose id and time follow from what it is, so that the same prompt is made of the same bytes."""
+    """A message with an id and a time derived from its content: the same inputs give the same bytes."""
     digest = blake2b(f"{role}:{text}".encode(), digest_size=16).hexdigest()
     return Message(role, (Text(text),), id=digest, time=moment or _LONG_AGO)
 
 
 class _Plan:
-    """A prompt in the making. ``left`` is how many tokens may still be used."""
+    """A prompt being assembled. ``left`` is how many tokens may still be used."""
 
     def __init__(
         self,
@@ -305,10 +302,8 @@ class _Plan:
         self._entered: dict[str, list[Entered]] = {part: [] for part in ("start", "window", "notes", "end")}
         self._left_out: list[LeftOut] = []
 
-    # What must be there
-
     def begin(self, system: str | None, history: HistoryReader | None) -> None:
-        """The system text and the query. Raises ``InvalidInput`` when they do not fit."""
+        """Add the system text and the query. Raises ``InvalidInput`` when they do not fit."""
         if history is not None:
             self._rounds = newest_rounds(history, self._size, self.budget)
             latest = next(self._rounds, None)
@@ -335,7 +330,7 @@ class _Plan:
         self._entered["start"].append(Entered(kind, id_, self._size(message)))
 
     def _add_preamble(self, history: HistoryReader | None, system: str | None) -> None:
-        """The conversation's own instructions, which count as a part of it."""
+        """Add the conversation's own instructions, within its share."""
         room = min(self.left, int(self._free * self._shares.of(self._shares.history)))
         for message in [] if history is None else preamble(history):
             size = self._size(message)
@@ -348,10 +343,8 @@ class _Plan:
                 room -= size
                 self.left -= size
 
-    # What may be there
-
     def add_profile(self, profile: str | None) -> None:
-        """The profile, or as many of its first sentences as its share allows."""
+        """Add the profile, or as many of its first sentences as its share allows."""
         text = clean(check_text(profile, "a profile")) if profile else ""
         if not text:
             return
@@ -366,15 +359,15 @@ class _Plan:
         self.left -= self._size(made)
 
     def _profile_of(self, text: str) -> Message:
-        # A person, not the system, is who says it: what is known of someone comes from what was said, by whomever.
+        # As a user message, not a system one: a profile is made of what any speaker said.
         return _made(Role.HUMAN, framed(self.words.profile, quoted(text)), None)
 
     def consider(self, candidates: Iterable[Candidate]) -> None:
-        """Take note of what was found."""
+        """Add recalled memories or passages as candidates."""
         self._candidates += candidates
 
     def add_conversation(self, history: HistoryReader | None) -> None:
-        """The round under way and the window before it, as far as they fit beside what was found."""
+        """Add the current round and the window before it, within what the candidates leave."""
         room = self.left - self._reserve()
         if history is None or room <= 0:
             return
@@ -388,14 +381,14 @@ class _Plan:
         self.left -= sum(map(self._size, self._window))
 
     def _reserve(self) -> int:
-        """How much the conversation leaves to what was found: what that needs, at most its share, in quarters of it.
+        """The tokens reserved for the candidates: what they need, at most their share, rounded up to quarters of it.
 
-        Quarters, because each size of the window may begin it at another round, and then a prompt cache is of no use.
+        Rounded, because the window begins at another round for each size, and that would defeat a prompt cache.
         """
         most = self._free * sum(self._share_of(kind) for kind in {one.kind for one in self._candidates})
         costs = [self._choice.cost(one) for one in self._candidates]
         needed = self._frame_cost() + sum(costs)
-        # A share that is too small for the least of them would be left empty.
+        # A share that is too small for the shortest candidate would stay unused.
         if not costs or most < self._frame_cost() + min(costs):
             return 0
         return int(most * min(1, ceil(_QUARTERS * needed / most) / _QUARTERS))
@@ -404,11 +397,11 @@ class _Plan:
         return self._shares.of(self._shares.memories if kind == "memory" else self._shares.documents)
 
     def _frame_cost(self) -> int:
-        # Any seal will do: they differ by a few tokens, and what is made in the end is counted.
+        # With any seal: they differ by a few tokens, and the final message is counted again.
         return self._size(self._noted([]))
 
     def add_notes(self) -> None:
-        """What was found, as far as it fits, without what the conversation says already."""
+        """Add the candidates that fit, without what the conversation says already."""
         shown_already = [*self._start, *self._window, *self._end]
         candidates = distinct(not_shown(self._candidates, shown_already, self._left_out), self._left_out)
         chosen = self._fitting(candidates) if candidates else []
@@ -418,7 +411,7 @@ class _Plan:
             self._put_notes(chosen)
 
     def _fitting(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, int]]:
-        """As many as fit, of which the frame around them is a part that is only known when it is made."""
+        """As many candidates as fit with the frame around them, whose size is known only when it is made."""
         room = self.left - self._frame_cost()
         chosen: list[tuple[Candidate, int]] = []
         for _ in range(_TRIES):
@@ -432,7 +425,7 @@ class _Plan:
         return chosen
 
     def _chosen(self, candidates: Sequence[Candidate], room: int) -> list[tuple[Candidate, int]]:
-        """Each kind within its share first; then whatever still fits, cut if need be."""
+        """First each kind within its share; then what still fits, shortened if necessary."""
         self._choice.chosen = []
         longest = max(0, room // min(_MOST_OF_ONE, len(candidates)))
         kinds = {one.kind for one in candidates}
@@ -455,7 +448,7 @@ class _Plan:
         self.left -= self._size(made)
 
     def _noted(self, chosen: Sequence[tuple[Candidate, int]]) -> Message:
-        """The message of what was recalled: documents first, then memories as they happened."""
+        """The message with the recalled texts: documents first, then memories by time."""
         ordered = sorted((one for one, _ in chosen), key=lambda one: one.order)
         body = "\n".join(one.written(number) for number, one in enumerate(ordered, 1))
         head = self.words.notes
@@ -463,10 +456,8 @@ class _Plan:
             head = self.words.today.format(day=self._now.date().isoformat()) + head
         return _made(Role.HUMAN, framed(head, body, self.query.text), None)
 
-    # The end
-
     def context(self, history: HistoryReader | None) -> Context:
-        """The prompt, and the receipt for it."""
+        """The prompt and its receipt."""
         messages = [*self._start, *self._window, *self._notes, *self._end]
         first, *steps = self._end
         self._entered["end"] = [

@@ -1,4 +1,4 @@
-"""Chooses which recalled texts enter a prompt, frames them as data, and writes the receipt."""
+"""Recalled texts for a prompt: frames them as data, chooses which fit, and keeps receipts of what entered."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from memwell.records import SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
 from memwell.values import as_utc, check_count, check_id, shown
 
-# The frame around recalled text: what is inside is data, and cannot pass for anything else.
-
-
 _STRUCTURE = re.compile(r"[\s|｜\[\]()（）#<>·:：]+")
 _NOT_OF_AN_ID = re.compile(r"[^\w.-]+")
 
@@ -34,17 +31,17 @@ _DOT = " · "
 
 
 def label(text: str) -> str:
-    """A name for a heading: one short line without the marks that headings are made of."""
+    """A name for a heading: one short line without the characters that structure headings."""
     return _STRUCTURE.sub(" ", clean(text[: 4 * _LONGEST_LABEL])).strip()[:_LONGEST_LABEL].rstrip()
 
 
 def short_id(id_: str) -> str:
-    """The end of an id, by which a reader finds the whole one; its beginning is often the same for many."""
+    """The last characters of an id: the first ones are often the same for many."""
     return _NOT_OF_AN_ID.sub("-", clean(id_[-4 * _SHORT_ID :]))[-_SHORT_ID:]
 
 
 class Phrases(NamedTuple):
-    """The words of a frame in one language."""
+    """The texts of a frame in one language."""
 
     notes: str
     profile: str
@@ -83,38 +80,25 @@ _PHRASES: Final = {
 
 
 def phrases(language: str) -> Phrases:
-    """The words of a frame. Raises ``InvalidInput`` for a language there are none in."""
+    """The texts of a frame. Raises ``InvalidInput`` for another language than those of ``_PHRASES``."""
     try:
         return _PHRASES[language]
     except (KeyError, TypeError):
         raise InvalidInput(f"a frame's language is one of {', '.join(_PHRASES)}, not {shown(language)}") from None
 
 
-class Note(NamedTuple):
-    """One recalled text, cleaned, and what its heading says of it: the days it was said, and ``facts``."""
-
-    text: str
-    days: Sequence[str]
-    facts: str
-
-    def written(self, number: int) -> str:
-        """The note as it stands in the frame: a heading, and the text behind bars."""
-        heading = f"{', '.join(self.days)}{_DOT}{self.facts}" if self.days else self.facts
-        return f"[{number}] {heading}\n{quoted(self.text)}"
-
-
 def facts_of(name: str, source: str, marks: Iterable[str], id_: str) -> str:
-    """What a heading says beside the days: who or what said it, what that is worth, and where to look it up."""
+    """The parts of a heading after the days: the speaker or title, the source, its marks, and the id."""
     return _DOT.join(fact for fact in (label(name), source, *marks, f"#{short_id(id_)}") if fact)
 
 
 def framed(head: str, body: str, *around: str) -> str:
-    """A body between two sealed lines, under a head that says what they mean. ``around`` goes into the seal as well."""
+    """A text between two lines with a seal that it cannot contain, after an explanation of them.
+
+    ``around`` are further texts that must not contain the seal.
+    """
     seal = seal_of(body, *around)
     return f"{head.format(seal=seal)}\n<<<{seal}\n{body}\n>>>{seal}"
-
-
-# Receipts: which memory went into which prompt, what was left out and why. They hold ids and numbers, never a text.
 
 
 _STATE: Final = "receipts"
@@ -124,10 +108,10 @@ _IS_NUMBER = re.compile(rf"[0-9]{{{_DIGITS}}}").fullmatch
 
 
 class Entered(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that is in the prompt: what it is, its id, and how many tokens it takes.
+    """A part of the prompt: its kind, its id, and how many tokens it takes.
 
     ``kind`` is ``system``, ``profile``, ``message``, ``memory``, ``document``, ``query``, or ``frame`` for the lines around
-    what was recalled. ``score`` and ``signals`` say why a memory was recalled; ``cut`` that only a part of it is there.
+    what was recalled. ``score`` and ``signals`` say why a memory was recalled; ``cut`` that only an excerpt is there.
     """
 
     kind: str
@@ -139,7 +123,7 @@ class Entered(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that is not in the prompt, and why.
+    """Something that was left out of the prompt, and why.
 
     ``reason`` is ``budget``, ``shown`` (the message ``like`` says it already), ``duplicate`` (of ``like``), or ``empty``.
     """
@@ -151,13 +135,13 @@ class LeftOut(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What went into one prompt. The tokens of all that entered add up to ``tokens``."""
+    """Which memories and messages entered one prompt: ids and numbers, no texts. The tokens of all add up to ``tokens``."""
 
     budget: int
     tokens: int
     encoding: str
     digest: str
-    """SHA-256 of the prompt's bytes; empty once something of it was erased."""
+    """SHA-256 of the prompt's bytes; empty after a part of it was erased."""
     entered: tuple[Entered, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     thread: str = ""
@@ -165,7 +149,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How many messages of the conversation are not in the prompt."""
     now: datetime | None = None
     id: str = ""
-    """Given when it is stored."""
+    """Assigned when it is stored."""
 
     @property
     def memories(self) -> list[str]:
@@ -173,9 +157,10 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return [one.id for one in self.entered if one.kind == "memory"]
 
     def without(self, ids: Iterable[str]) -> Receipt:
-        """The same with these ids blank, and without the digest of a text that they were part of."""
+        """The receipt with these ids blanked and, if it had one of them, without the digest."""
         gone = frozenset(ids)
-        if not any(one.id in gone for one in (*self.entered, *self.left_out)) and not self._likened_to(gone):
+        named = {one.id for one in (*self.entered, *self.left_out)} | {one.like for one in self.left_out}
+        if gone.isdisjoint(named):
             return self
         return replace(
             self,
@@ -183,9 +168,6 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
             entered=tuple(replace(one, id="") if one.id in gone else one for one in self.entered),
             left_out=tuple(_without(one, gone) for one in self.left_out),
         )
-
-    def _likened_to(self, ids: frozenset[str]) -> bool:
-        return any(one.like in ids for one in self.left_out)
 
 
 def _without(one: LeftOut, gone: frozenset[str]) -> LeftOut:
@@ -212,7 +194,7 @@ class Receipts:
         self._transaction = transaction
 
     def put(self, receipt: Receipt) -> str:
-        """Store a receipt and return the id it has now; the oldest goes when there are too many."""
+        """Store a receipt and return its id; the oldest is dropped when there are too many."""
         with self._transaction():
             number = self._taken()
             id_ = f"{number:0{_DIGITS}d}"
@@ -223,7 +205,7 @@ class Receipts:
         """The next number, claimed for this writer."""
         while True:
             oldest, number, version = self._state()
-            # What is too old goes before that is written down: whoever dies in between leaves work to do, not leftovers.
+            # The old ones are deleted first: a process killed in between leaves them listed, and the next one goes on.
             least = max(oldest, number + 1 - self._most)
             for old in range(oldest, least):
                 self._kv.delete(self.space, _key(old))
@@ -241,7 +223,7 @@ class Receipts:
         return state["oldest"], state["next"], entry.version
 
     def get(self, receipt_id: str) -> Receipt:
-        """One receipt. Raises ``NotFound`` when there is none, or it was so old that it went."""
+        """One receipt. Raises ``NotFound`` when there is none, or it was dropped."""
         is_number = _IS_NUMBER(check_id(receipt_id, "a receipt's id"))
         found = self._read(int(receipt_id))[0] if is_number else None
         if found is None:
@@ -261,12 +243,12 @@ class Receipts:
                 yield found
 
     def of_memory(self, memory_id: str) -> list[Receipt]:
-        """The prompts that a memory went into, newest first."""
+        """The receipts of the prompts that a memory entered, newest first."""
         check_id(memory_id, "a memory's id")
         return [receipt for receipt in self.all() if memory_id in receipt.memories]
 
     def forget(self, ids: Iterable[str]) -> int:
-        """Take ids out of all receipts, for good; returns how many receipts had one. For what was erased."""
+        """Blank ids in all receipts, after an erasure; returns how many receipts had one."""
         gone = [check_id(id_, "an id") for id_ in ids]
         oldest, following, _ = self._state()
         with self._transaction():
@@ -306,8 +288,8 @@ _SIGNALS = 4
 _ELLIPSIS = "…"
 
 
-class Found(Protocol):
-    """What is needed of a memory that was recalled. ``score``, ``signals`` and ``evidence`` are used if it has them."""
+class RecalledMemory(Protocol):
+    """A recalled memory. ``score``, ``signals`` and ``evidence`` are used if it has them."""
 
     @property
     def id(self) -> str: ...
@@ -328,7 +310,7 @@ class Found(Protocol):
 class Recaller(Protocol):
     """An object that recalls: a ``Memory``, or anything with this one method."""
 
-    def recall(self, query: str, *, limit: int) -> Sequence[Found]:
+    def recall(self, query: str, *, limit: int) -> Sequence[RecalledMemory]:
         """The memories that answer the query best, best first."""
         ...
 
@@ -345,11 +327,16 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that may go into the prompt, its text already clean. ``order`` is its place when all are in order."""
+    """A memory or passage that may enter the prompt. ``order`` sorts the candidates in the prompt."""
 
     kind: str
     id: str
-    note: Note
+    text: str
+    """Cleaned, and shortened if it was very long."""
+    days: Sequence[str]
+    """The days on which it was said."""
+    facts: str
+    """The rest of its heading."""
     order: tuple[int, float, int]
     score: float
     signals: dict[str, float]
@@ -358,27 +345,25 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     is_cut: bool = False
 
     def written(self, number: int = 88) -> str:
-        """How it would stand in the frame."""
-        return self.note.written(number)
+        """The candidate in the frame: a heading, and the quoted text."""
+        heading = f"{', '.join(self.days)}{_DOT}{self.facts}" if self.days else self.facts
+        return f"[{number}] {heading}\n{quoted(self.text)}"
 
     def of_text(self, text: str) -> Candidate:
-        """A part of it."""
-        return replace(self, note=self.note._replace(text=text), is_cut=True)
+        """An excerpt of it."""
+        return replace(self, text=text, is_cut=True)
 
 
-def of_memory(found: Found, place: int, words: Phrases) -> Candidate:
+def of_memory(found: RecalledMemory, place: int, words: Phrases) -> Candidate:
     """A recalled memory as a candidate."""
     time = as_utc(found.time, "a memory's time")
     source = words.trusts.get(found.trust) or label(found.trust)
-    note = Note(
-        text=_beginning(found.text),
-        days=(time.date().isoformat(),),
-        facts=facts_of(found.speaker, source, _marks(found.flags, words), found.id),
-    )
     return Candidate(
         kind="memory",
         id=found.id,
-        note=note,
+        text=_beginning(found.text),
+        days=(time.date().isoformat(),),
+        facts=facts_of(found.speaker, source, _marks(found.flags, words), found.id),
         order=(1, time.timestamp(), place),
         score=float(getattr(found, "score", 0.0)),
         signals=_signals(found),
@@ -390,15 +375,12 @@ def of_memory(found: Found, place: int, words: Phrases) -> Candidate:
 
 def of_passage(passage: Passage, place: int, words: Phrases) -> Candidate:
     """A piece of a document as a candidate."""
-    note = Note(
-        text=_beginning(passage.text),
-        days=() if passage.time is None else (passage.time.date().isoformat(),),
-        facts=facts_of(passage.title, words.document, _marks(passage.flags, words), passage.id),
-    )
     return Candidate(
         kind="document",
         id=passage.id,
-        note=note,
+        text=_beginning(passage.text),
+        days=() if passage.time is None else (passage.time.date().isoformat(),),
+        facts=facts_of(passage.title, words.document, _marks(passage.flags, words), passage.id),
         order=(0, 0.0, place),
         score=passage.score,
         signals={},
@@ -409,7 +391,7 @@ def of_passage(passage: Passage, place: int, words: Phrases) -> Candidate:
 
 
 def _beginning(text: str) -> str:
-    """The text, clean; only the beginning of one that no prompt would hold."""
+    """The cleaned text; of one that is longer than any prompt, its beginning."""
     return clean(text) if len(text) <= _LOOKED_AT else f"{clean(text[:_LOOKED_AT])} {_ELLIPSIS}"
 
 
@@ -417,28 +399,28 @@ def _marks(flags: Iterable[str], words: Phrases) -> tuple[str, ...]:
     return (words.untrusted,) if "injection" in flags else ()
 
 
-def _signals(found: Found) -> dict[str, float]:
-    """The weightiest reasons of its score, by name."""
+def _signals(found: RecalledMemory) -> dict[str, float]:
+    """The largest shares of its score, by name."""
     given = cast("dict[str, Any]", getattr(found, "signals", None) or {})
     shares = {name: float(getattr(signal, "share", signal)) for name, signal in given.items()}
     return dict(sorted(shares.items(), key=lambda item: (-abs(item[1]), item[0]))[:_SIGNALS])
 
 
-def _messages_of(found: Found) -> frozenset[str]:
-    """The messages that are its evidence; with an empty id, which no message has, when it also rests on something else."""
+def _messages_of(found: RecalledMemory) -> frozenset[str]:
+    """The ids of the messages that are its evidence; an empty id stands for evidence that is no message."""
     evidence = cast("Sequence[Any]", getattr(found, "evidence", ()))
     return frozenset(str(getattr(one, "message", "")) for one in evidence)
 
 
 def not_shown(candidates: Iterable[Candidate], shown: Sequence[Message], left: list[LeftOut]) -> list[Candidate]:
-    """Those that no message shown says already: by their evidence, or in the same words. Others are noted in ``left``."""
+    """The candidates that no shown message contains, by their evidence or text. The others are added to ``left``."""
     ids = {message.id for message in shown}
     texts = [_plain_text(message.text) for message in shown]
     prints = {fingerprint(text): message.id for text, message in zip(texts, shown, strict=True)}
     kept: list[Candidate] = []
     for one in candidates:
-        text = _plain_text(one.note.text)
-        # A short text may stand in a longer one and mean something else there.
+        text = _plain_text(one.text)
+        # A short text may be contained in a longer one that means something else.
         inside = (m.id for t, m in zip(texts, shown, strict=True) if len(text) >= _LONG_ENOUGH and text in t)
         twin = prints.get(fingerprint(text)) or next(inside, None)
         if twin is None and one.said_in and one.said_in <= ids:
@@ -455,14 +437,14 @@ def _plain_text(text: str) -> str:
 
 
 def distinct(candidates: Iterable[Candidate], left: list[LeftOut]) -> list[Candidate]:
-    """The candidates without those that say nearly what a better one says, whose days it then shows too."""
+    """The candidates without near duplicates of better ones; a kept one gets the days of its duplicates."""
     kept: list[tuple[Candidate, frozenset[str]]] = []
     alike: dict[int, list[Candidate]] = {}
     for one in candidates:
-        if not one.note.text:
+        if not one.text:
             left.append(LeftOut(one.kind, one.id, "empty"))
             continue
-        terms = frozenset(query_terms(one.note.text))
+        terms = frozenset(query_terms(one.text))
         twin = next((place for place, other in enumerate(kept) if _same(one, terms, *other)), None)
         if twin is None:
             kept.append((one, terms))
@@ -473,30 +455,30 @@ def distinct(candidates: Iterable[Candidate], left: list[LeftOut]) -> list[Candi
 
 
 def _same(one: Candidate, terms: frozenset[str], other: Candidate, others: frozenset[str]) -> bool:
-    """Whether two say nearly the same. What two people say is two things, and so are two numbers, however alike."""
+    """Whether two say nearly the same. Different speakers, or different numbers, are never the same."""
     either = len(terms) + len(others)
-    # Sets as alike as this are rare, and only they are worth a closer look.
+    # A cheap test first: few pairs are similar enough for the others.
     if one.speaker != other.speaker or (1 + _ALIKE) * len(terms & others) < _ALIKE * either:
         return False
-    if fingerprint(one.note.text) == fingerprint(other.note.text):
+    if fingerprint(one.text) == fingerprint(other.text):
         return True
     if terms - others and others - terms:
-        # Each has a word of its own, and that may be all that matters: a day, a drug, a colour.
+        # Each has a term that the other lacks, and it may be the important one: a day, a drug, a colour.
         return False
-    same_numbers = decisive_terms(one.note.text, terms) == decisive_terms(other.note.text, others)
-    return same_numbers and similar(one.note.text, other.note.text) >= _ALIKE
+    same_numbers = decisive_terms(one.text, terms) == decisive_terms(other.text, others)
+    return same_numbers and similar(one.text, other.text) >= _ALIKE
 
 
 def _of_days(first: Candidate, alike: Sequence[Candidate]) -> Candidate:
-    days = sorted({day for one in (first, *alike) for day in one.note.days})
+    days = sorted({day for one in (first, *alike) for day in one.days})
     shown = days if len(days) <= _DAYS else [*days[: _DAYS - 2], _ELLIPSIS, days[-1]]
-    return replace(first, note=first.note._replace(days=shown))
+    return replace(first, days=shown)
 
 
 def excerpt(text: str, fits: Callable[[str], bool], terms: frozenset[str] = frozenset()) -> str | None:
-    """The text, or as many neighbouring sentences as fit, around the one that has most of the terms; None if not one fits.
+    """The text, or as many neighbouring sentences as fit, around the one with most of the terms; None if none fits.
 
-    An ellipsis stands for what is left out before and after them.
+    An ellipsis marks what is left out before and after them.
     """
     if fits(text):
         return text
@@ -539,9 +521,9 @@ class Choice:
         return cost
 
     def fill(self, waiting: Sequence[Candidate], room: int, longest: int, *, cut: bool) -> list[Candidate]:
-        """Take what fits into ``room``, nothing longer than ``longest``; returns what did not fit.
+        """Choose what fits into ``room``, nothing longer than ``longest``; returns what did not fit.
 
-        With ``cut`` what does not fit whole is cut to fit; without, only what is longer than ``longest`` is.
+        With ``cut`` a candidate that does not fit is shortened; without, only one that is longer than ``longest`` is.
         """
         left: list[Candidate] = []
         for one in waiting:
@@ -559,5 +541,5 @@ class Choice:
         return left
 
     def _shortened(self, one: Candidate, limit: int) -> Candidate | None:
-        part = excerpt(one.note.text, lambda text: self.cost(one.of_text(text)) <= limit, self._terms)
+        part = excerpt(one.text, lambda text: self.cost(one.of_text(text)) <= limit, self._terms)
         return None if part is None else one.of_text(part)

@@ -1,29 +1,31 @@
-"""The figures of the overview page: requests of all processes over a span, and what is stored and pending now."""
+"""The figures of the service, for its overview page and for Prometheus."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from memwell.errors import InvalidInput
-from memwell.models.ledger import Account
+from memwell.errors import InvalidInput, MissingDependency
 from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics.recorder import Metrics
 from memwell.runtime.metrics.trends import (
+    BOUNDS,
+    COARSE,
     FIGURES,
     HOURS,
     MINUTES,
-    MOST_OF_AN_HOUR,
-    Distinct,
     Failed,
     Level,
     Past,
     Tally,
+    distinct,
     latency_of,
     percentile,
 )
@@ -41,10 +43,11 @@ from memwell.runtime.wire.running import (
 from memwell.storage.protocols import KeyValue
 from memwell.values import shown
 
-# How well recall did when it was last measured, kept in a store for its overview.
-
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
 
 _KEY = "quality"
+"""Where a store keeps the last measurement of recall."""
 
 
 def note_quality(kv: KeyValue, quality: Quality) -> None:
@@ -63,7 +66,7 @@ _DAY = 24
 _WEEK = 7 * _DAY
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """How far back figures go, and in which steps."""
 
     length_s: int
@@ -72,10 +75,10 @@ class Span(NamedTuple):
 
 
 SPANS = {
-    "1h": Span(3600, 60, MINUTES),
-    "24h": Span(86_400, 900, MINUTES),
-    "7d": Span(7 * 86_400, 7200, HOURS),
-    "30d": Span(30 * 86_400, 21_600, HOURS),
+    "1h": TimeSpan(3600, 60, MINUTES),
+    "24h": TimeSpan(86_400, 900, MINUTES),
+    "7d": TimeSpan(7 * 86_400, 7200, HOURS),
+    "30d": TimeSpan(30 * 86_400, 21_600, HOURS),
 }
 
 
@@ -88,7 +91,7 @@ def figures_of(
     jobs: int = 0,
     ledger: KeptLedger | None = None,
 ) -> ServiceFigures:
-    """The figures of the engine's space, or with ``whole`` of the service, for who runs it.
+    """The figures of the engine's space, or with ``whole`` of the whole service, for its operator.
 
     ``jobs`` is how many jobs wait or are under way. Raises ``InvalidInput`` for an unknown span.
     """
@@ -101,7 +104,7 @@ def figures_of(
     total = Tally()
     for tally in steps.values():
         total.merge(tally)
-    queue = metrics.stock.owed_whole(engine) if whole else metrics.stock.owed(engine)
+    queue = metrics.stock.pending_whole(engine) if whole else metrics.stock.pending(engine)
     return ServiceFigures(
         now=_moment(now),
         span=span,
@@ -119,46 +122,42 @@ def figures_of(
         quality=last_quality(metrics.backend.kv),
         costs=None if ledger is None or not whole else costs_of(ledger),
         operations=metrics.operations() if whole else [],
-        trends=_points(steps, begin, asked, whole=whole),
+        trends=list(_points(steps, begin, asked, whole=whole)),
     )
 
 
-def _steps(past: Past, asked: Span) -> dict[int, Tally]:
+def _steps(past: Past, asked: TimeSpan) -> dict[int, Tally]:
     """What happened in each step, by its number since 1970; steps without any row are left out."""
     steps: dict[int, Tally] = {}
     for number, row in past.slots:
         step = number * asked.level.slot_s // asked.step_s
-        if step not in steps:
-            steps[step] = Tally(asked.level.most)
-        steps[step].add_row(row, asked.level.most)
+        steps.setdefault(step, Tally()).merge(row)
     return steps
 
 
-def _points(steps: dict[int, Tally], begin: int, asked: Span, *, whole: bool) -> list[Point]:
-    points: list[Point] = []
+def _points(steps: dict[int, Tally], begin: int, asked: TimeSpan, *, whole: bool) -> Iterator[Point]:
     memories = conversations = None
-    first = begin // asked.step_s
+    first, most = begin // asked.step_s, asked.level.most
     for number in range(first, first + asked.length_s // asked.step_s):
         tally = steps.get(number) or Tally()
         memories = memories if tally.memories is None else tally.memories
         conversations = conversations if tally.conversations is None else tally.conversations
-        points.append(
-            Point(
-                time=_moment(number * asked.step_s),
-                requests=tally.requests,
-                writes=sum(tally.write.values()),
-                recalls=sum(tally.recall.values()),
-                errors=tally.errors,
-                write_p50=percentile(tally.write, 0.5),
-                write_p95=percentile(tally.write, 0.95),
-                recall_p50=percentile(tally.recall, 0.5),
-                recall_p95=percentile(tally.recall, 0.95),
-                memories=memories,
-                conversations=conversations,
-                active=tally.spaces.count() if whole else max(tally.speakers.count(), int(tally.requests > 0)),
-            )
+        yield Point(
+            time=_moment(number * asked.step_s),
+            requests=tally.requests,
+            writes=sum(tally.write.values()),
+            recalls=sum(tally.recall.values()),
+            errors=tally.errors,
+            write_p50=percentile(tally.write, 0.5),
+            write_p95=percentile(tally.write, 0.95),
+            recall_p50=percentile(tally.recall, 0.5),
+            recall_p95=percentile(tally.recall, 0.95),
+            memories=memories,
+            conversations=conversations,
+            active=distinct(tally.spaces, most)
+            if whole
+            else max(distinct(tally.speakers, most), int(tally.requests > 0)),
         )
-    return points
 
 
 def _availability(total: Tally, metrics: Metrics, now: float, *, whole: bool) -> Availability:
@@ -173,7 +172,7 @@ def _availability(total: Tally, metrics: Metrics, now: float, *, whole: bool) ->
 
 
 def _failures(
-    metrics: Metrics, space: Space | None, past: Past, asked: Span, begin: int, now: float
+    metrics: Metrics, space: Space | None, past: Past, asked: TimeSpan, begin: int, now: float
 ) -> Sequence[Failed]:
     """The last failures of the span. They are kept with the minutes, so for two days."""
     minute = int(now // 60)
@@ -184,44 +183,34 @@ def _failures(
 def _active(metrics: Metrics, space: Space | None, now: float) -> ActiveUsers:
     hour = int(now // 3600)
     slots = metrics.past(space, HOURS, hour - _WEEK + 1, hour).slots
-    spaces = {length: Distinct(MOST_OF_AN_HOUR) for length in (_DAY, _WEEK)}
-    speakers = {length: Distinct(MOST_OF_AN_HOUR) for length in (_DAY, _WEEK)}
-    for number, row in slots:
-        for length in (_DAY, _WEEK):
+    found: dict[str, int] = {}
+    for name, length in (("day", _DAY), ("week", _WEEK)):
+        total = Tally()
+        for number, row in slots:
             if number > hour - length:
-                # In the rows of a space there is no other.
-                seen = row.spaces if space is None else [0][: row.requests]
-                spaces[length].merge(Distinct(MOST_OF_AN_HOUR, seen))
-                speakers[length].merge(Distinct(MOST_OF_AN_HOUR, row.speakers))
-    return ActiveUsers(
-        spaces_day=spaces[_DAY].count(),
-        spaces_week=spaces[_WEEK].count(),
-        speakers_day=speakers[_DAY].count(),
-        speakers_week=speakers[_WEEK].count(),
-    )
+                total.merge(row)
+        # In the rows of a space there is no other.
+        found[f"spaces_{name}"] = distinct(total.spaces, HOURS.most) if space is None else int(total.requests > 0)
+        found[f"speakers_{name}"] = distinct(total.speakers, HOURS.most)
+    return ActiveUsers(**found)
 
 
-def _missed(metrics: Metrics, asked: Span, begin: int, now: float) -> bool:
-    """Whether requests of some space or other were counted in the whole only."""
+def _missed(metrics: Metrics, asked: TimeSpan, begin: int, now: float) -> bool:
+    """Whether requests of some space were counted for the whole service only."""
     slots = metrics.past(None, asked.level, begin // asked.level.slot_s, int(now // asked.level.slot_s)).slots
     return any(row.missed for _, row in slots)
 
 
 def costs_of(ledger: KeptLedger) -> ModelCosts:
-    """What models took in this month."""
-    models = [_model_cost(model, account) for model, account in sorted(ledger.accounts().items())]
+    """What models cost in this month."""
+    models = [
+        ModelCost(
+            model=model, calls=one.calls, input_tokens=one.input_tokens, output_tokens=one.output_tokens, cost=one.cost
+        )
+        for model, one in sorted(ledger.accounts().items())
+    ]
     spent = sum(one.cost or 0.0 for one in models)
     return ModelCosts(month=ledger.month, spent=spent, cap=ledger.spend_cap, models=models)
-
-
-def _model_cost(model: str, account: Account) -> ModelCost:
-    return ModelCost(
-        model=model,
-        calls=account.calls,
-        input_tokens=account.input_tokens,
-        output_tokens=account.output_tokens,
-        cost=account.cost,
-    )
 
 
 def _failure(failed: Failed) -> FailedRequest:
@@ -230,3 +219,102 @@ def _failure(failed: Failed) -> FailedRequest:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+# Prometheus. No label holds a space, a user or any user text.
+
+
+_STORED = ("conversations", "messages", "memories", "documents", "chunks")
+
+
+def exposition(
+    metrics: Metrics, engine: Engine, *, version: str, jobs: int = 0, ledger: KeptLedger | None = None
+) -> tuple[bytes, str]:
+    """What Prometheus reads, and its content type: the requests of this process, what all spaces hold.
+
+    ``version`` is memwell's own. Raises ``MissingDependency`` without prometheus_client.
+    """
+    try:
+        # An optional dependency, only needed here.
+        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependency('figures for Prometheus need: pip install "memwell[server]"') from error
+    families = [*_requests(metrics), *_gauges(metrics, engine, jobs)]
+    if ledger is not None:
+        families += _costs(ledger)
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector([*families, _build(version)]))
+    return generate_latest(registry), CONTENT_TYPE_LATEST
+
+
+class _Collector:
+    """Gives the registry of one answer its families."""
+
+    def __init__(self, families: list[Metric]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Metric]:
+        return self._families
+
+
+def _requests(metrics: Metrics) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415 - as above
+
+    requests = CounterMetricFamily("memwell_requests", "Requests that were answered.", labels=("operation", "status"))
+    seconds = HistogramMetricFamily("memwell_request_seconds", "How long requests took.", labels=("operation",))
+    sizes = CounterMetricFamily("memwell_request_bytes", "Bytes received and sent.", labels=("operation",))
+    for name, one in metrics.counts().items():
+        for status, many in one.statuses.items():
+            requests.add_metric((name, status), many)
+        # How many requests took no longer than each bound; every fourth bound is shown.
+        below = list(accumulate(one.buckets))
+        bounds = [*((repr(BOUNDS[place]), float(below[place])) for place in COARSE), ("+Inf", float(below[-1]))]
+        seconds.add_metric((name,), bounds, one.seconds)
+        sizes.add_metric((name,), one.bytes)
+    yield from (requests, seconds, sizes)
+
+
+def _gauges(metrics: Metrics, engine: Engine, jobs: int) -> Iterator[Metric]:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
+
+    yield GaugeMetricFamily("memwell_in_flight", "Requests under way.", value=metrics.requests_in_flight)
+    yield GaugeMetricFamily("memwell_start_time_seconds", "When the process began.", value=metrics.started)
+    yield GaugeMetricFamily(
+        "memwell_unflushed", "How often figures could not be stored since they last were.", value=metrics.unflushed
+    )
+    stored = metrics.stock.whole(engine)
+    for name in _STORED:
+        many: int | None = getattr(stored, name)
+        if many is not None:
+            yield GaugeMetricFamily(f"memwell_{name}", f"The {name} of all spaces.", value=many)
+    yield GaugeMetricFamily(
+        "memwell_counted_time_seconds", "When what is stored was counted.", value=stored.counted.timestamp()
+    )
+    queue = metrics.stock.pending_whole(engine)
+    pending = GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
+    for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs)):
+        pending.add_metric((work,), many)
+    yield pending
+
+
+def _costs(ledger: KeptLedger) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415 - as above
+
+    costs = CounterMetricFamily("memwell_cost", "What models cost in this calendar month.", labels=("model",))
+    tokens = CounterMetricFamily("memwell_tokens", "Tokens of this calendar month.", labels=("model", "direction"))
+    for model, account in ledger.accounts().items():
+        if account.cost is not None:
+            costs.add_metric((model,), account.cost)
+        tokens.add_metric((model, "input"), account.input_tokens)
+        tokens.add_metric((model, "output"), account.output_tokens)
+    yield from (costs, tokens)
+    if ledger.spend_cap is not None:
+        yield GaugeMetricFamily("memwell_spend_cap", "What may be spent in a month.", value=ledger.spend_cap)
+
+
+def _build(version: str) -> Metric:
+    from prometheus_client.core import InfoMetricFamily  # noqa: PLC0415 - as above
+
+    build = InfoMetricFamily("memwell_build", "What is running.")
+    build.add_metric((), {"version": version, "python": platform.python_version()})
+    return build

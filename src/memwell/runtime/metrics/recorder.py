@@ -1,4 +1,4 @@
-"""Records the metrics of every request, in a few microseconds, and stores them.
+"""Records the metrics of every request, in a few microseconds, stores them, and counts what a store holds.
 
     metrics = Metrics(engine.backend)
     with metrics.in_flight():
@@ -6,37 +6,33 @@
     metrics.observe("recall", "recall", 0.004, status=200, space=space)
     metrics.flush()                                   # every 15 seconds, and at the end
 
-What was observed since the last ``flush`` is lost when the process is killed, and nothing else.
-
-Memory is bounded: figures of their own are kept for the spaces of the last hour or so, at most ``most_spaces`` of them.
-When more are busy at once, the ones that came last are counted in the whole only until others have fallen silent.
+A killed process loses what it observed since its last ``flush``. Memory is bounded: the spaces of the last hour or so have
+figures of their own, at most ``most_spaces`` of them. When more are active at once, the latest ones are counted for the
+whole service only, until others have been silent for an hour.
 """
 
 from __future__ import annotations
 
-import platform
 import threading
 import time
-from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from itertools import accumulate, count
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from itertools import count
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from memwell.errors import BackendError, MissingDependency, ReadOnlyStore
+import msgspec
+from msgspec.structs import replace
+
+from memwell.errors import BackendError, ReadOnlyStore
 from memwell.filters import Where
-from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.longterm.journal import inner_space
 from memwell.records import MAX_SEGMENTS, Space, paged
-from memwell.runtime.costs import KeptLedger
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import Engine, chunks_in
 from memwell.runtime.grants import OWN_SPACES
-from memwell.runtime.jobs import REGISTRY
 from memwell.runtime.metrics.trends import (
     BOUNDS,
-    COARSE,
     FIGURES,
     WHOLE,
     Buckets,
@@ -45,6 +41,8 @@ from memwell.runtime.metrics.trends import (
     Level,
     Past,
     Written,
+    bucket_of,
+    count_number,
     drop,
     latency_of,
     number_of,
@@ -52,24 +50,18 @@ from memwell.runtime.metrics.trends import (
     tag_of,
 )
 from memwell.runtime.wire.running import Latency, OperationFigures, Queue, StoredCounts
+from memwell.runtime.worker import listed_spaces, owner_of_documents
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
 
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
-
-
-# Counts what a store holds: by the store's own statistics where it has them, else by counting at intervals.
-
-
 _FRESH_S = 5.0
 _PATIENCE = 50.0
+"""A count is kept for this many times as long as it took to make."""
 _MOST_KEPT = 1_000
 _A_PAGE = 1_000
-_MOST_OWED = 200
-"""So many spaces that are owed work are asked how much; of more, their number alone is told."""
+_MOST_PENDING = 200
+"""Pending work is counted in this many spaces; of further spaces only their number is."""
 _MEDIA = Where("@kind", "in", ("image", "audio", "video"))
-_SEGMENTS_OF_KNOWLEDGE = 3
 
 
 class _Count(NamedTuple):
@@ -82,7 +74,7 @@ class _Count(NamedTuple):
 
 
 class Stock:
-    """Counts what a store holds, of one space or of all, from any thread."""
+    """Counts what a store holds, of one space or of all: by its own statistics where it has them. Safe from any thread."""
 
     def __init__(self, backend: Backend, clock: Callable[[], float] = time.time) -> None:
         self._backend = backend
@@ -106,27 +98,25 @@ class Stock:
         threads = self._counted("threads", space, lambda: self._threads(space), may_count=may_count)
         return self._backend.index.info(space).records, None if threads is None else threads[0]
 
-    def owed(self, engine: Engine) -> Queue:
-        """What the space of an engine is owed."""
-        owed = engine.pending()
-        vectors = owed.vectors + (engine.knowledge.pending().vectors if self._chunks(engine.space) else 0)
-        return Queue(words=owed.words, vectors=vectors, spaces=int(bool(owed.words or vectors)))
+    def pending(self, engine: Engine) -> Queue:
+        """The pending work of an engine's space."""
+        found = engine.pending()
+        vectors = found.vectors + (engine.knowledge.pending().vectors if chunks_in(self._backend, engine.space) else 0)
+        return Queue(words=found.words, vectors=vectors, spaces=int(bool(found.words or vectors)))
 
-    def owed_whole(self, engine: Engine) -> Queue:
-        """What all spaces are owed, as far as the first 200 of them go."""
-        owing = self._owing()
-        each = [self.owed(engine.at(_owner(space))) for space in owing[:_MOST_OWED]]
+    def pending_whole(self, engine: Engine) -> Queue:
+        """The pending work of all spaces, counted in the first 200 of them."""
+        listed = self._listed()
+        each = [self.pending(engine.at(_owner(space))) for space in listed[:_MOST_PENDING]]
         return Queue(
             words=sum(one.words for one in each),
             vectors=sum(one.vectors for one in each),
-            spaces=sum(one.spaces for one in each) + max(len(owing) - _MOST_OWED, 0),
+            spaces=sum(one.spaces for one in each) + max(len(listed) - _MOST_PENDING, 0),
         )
 
-    def _owing(self) -> list[Space]:
-        kv = self._backend.kv
-        entries = paged(lambda cursor: kv.scan(REGISTRY, limit=_A_PAGE, cursor=cursor))
-        found = [Space.decode(entry.key) for entry in entries]
-        return [space for space in found if space[:2] not in OWN_SPACES]
+    def _listed(self) -> list[Space]:
+        """The spaces with pending work."""
+        return [space for space in listed_spaces(self._backend) if space[:2] not in OWN_SPACES]
 
     def _counted(self, what: str, space: Space | None, count: Callable[[], Any], *, may_count: bool = True) -> Any:
         """A count that is kept while it is fresh; None when there is none and none may be made."""
@@ -148,12 +138,10 @@ class Stock:
                 self._kept.popitem(last=False)
         return value
 
-    # One space
-
     def _count_space(self, engine: Engine) -> StoredCounts:
         space = engine.space
         conversations, messages = self._threads(space)
-        chunks = self._chunks(space)
+        chunks = chunks_in(self._backend, space)
         index = self._backend.index
         media = paged(lambda cursor: index.scan(space, where=_MEDIA, limit=_A_PAGE, cursor=cursor))
         return StoredCounts(
@@ -172,20 +160,12 @@ class Stock:
         sizes = [info.messages for info in infos]
         return len(sizes), sum(sizes)
 
-    def _chunks(self, space: Space) -> int:
-        if len(space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
-            # Too deep for documents to have a space of their own.
-            return 0
-        return self._backend.index.info(knowledge_space(space)).records
-
-    # All of them
-
     def _count_whole(self, engine: Engine) -> StoredCounts:
         facts = self._backend.facts()
         if "spaces" not in facts:
             return StoredCounts(counted=self._now())
         memories, conversations, messages = self._sums(facts)
-        shelves = {space: many for space, many in _spaces(facts) if _is_shelf(space) and many}
+        shelves = {space: many for space, many in _spaces(facts) if owner_of_documents(space) and many}
         return StoredCounts(
             conversations=conversations,
             messages=messages,
@@ -201,9 +181,9 @@ class Stock:
         if "spaces" not in known:
             return None, None, None
         spaces = _spaces(known)
-        # Memories and documents have a journal each, which is a thread of the store, and nobody's conversation.
-        listed = {*(space for space, _ in spaces), *self._owing()}
-        journals = [self._journal(space) for space in listed if _is_memory(space) or _is_shelf(space)]
+        # Memories and documents have a journal each: a thread of the store that is no conversation.
+        listed = {*(space for space, _ in spaces), *self._listed()}
+        journals = [self._journal(space) for space in listed if _is_memory(space) or owner_of_documents(space)]
         return (
             sum(many for space, many in spaces if _is_memory(space)),
             known["threads"] - sum(found for found, _ in journals),
@@ -226,21 +206,19 @@ def _spaces(facts: dict[str, Any]) -> Sequence[tuple[Space, int]]:
 
 
 def _is_memory(space: Space) -> bool:
-    """Whether it is somebody's memory, and not one of the spaces beside it in which memwell keeps what goes with it."""
+    """Whether it is a user's memory, and not a space in which memwell keeps its own data."""
     return "memwell" not in space[1:] and space[:2] not in OWN_SPACES
-
-
-def _is_shelf(space: Space) -> bool:
-    return space[-2:] == ("memwell", "knowledge") and len(space) > 2
 
 
 def _owner(space: Space) -> Space:
     """The space whose documents these are, or the space itself."""
-    return Space(*space[:-2]) if _is_shelf(space) else space
+    return owner_of_documents(space) or space
 
 
 Kind: TypeAlias = Literal["write", "recall", "read", "other"]
+"""What a request does. Trends have writes and recalls of their own."""
 
+_ANSWERS = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 _MOST_OPERATIONS = 512
 _MOST_HEARD = 256
 _MOST_HELD = 20_000
@@ -250,50 +228,23 @@ _SAMPLING_S = 0.1
 RECENT_MINUTES = 5
 
 
-class OperationCounts(NamedTuple):
-    """One operation since the process began."""
+class OperationCounts(msgspec.Struct):
+    """The counts of one operation since the process began."""
 
     statuses: dict[str, int]
     """How often it was answered with ``2xx`` and so on."""
     buckets: list[int]
     """By the place of the bucket; the last one is of what took longer than all bounds."""
-    seconds: float
-    bytes: int
+    seconds: float = 0.0
+    bytes: int = 0
 
-
-class _Operation:
-    __slots__ = ("buckets", "bytes", "seconds", "statuses")
-
-    def __init__(self) -> None:
-        self.statuses = [0] * 6
-        self.buckets = [0] * (len(BOUNDS) + 1)
-        self.seconds = 0.0
-        self.bytes = 0
-
-    def counts(self) -> OperationCounts:
-        statuses = {f"{hundreds}xx": many for hundreds, many in enumerate(self.statuses) if many}
-        return OperationCounts(statuses, list(self.buckets), self.seconds, self.bytes)
-
-
-class _InFlight:
-    """A request that is under way while the block lasts."""
-
-    __slots__ = ("_metrics",)
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def __enter__(self) -> None:
-        self._metrics.add_in_flight(1)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._metrics.add_in_flight(-1)
+    def copied(self) -> OperationCounts:
+        """The counts of this moment."""
+        return replace(self, statuses=dict(self.statuses), buckets=list(self.buckets))
 
 
 class Metrics:
-    """Counts and times of one process, from any thread, and the trends of all processes of a store."""
+    """Counts and durations of one process, and the trends of all processes of a store. Safe from any thread."""
 
     def __init__(self, backend: Backend, *, clock: Callable[[], float] = time.time, most_spaces: int = 1_000) -> None:
         self.backend = backend
@@ -308,16 +259,13 @@ class Metrics:
         numbers, process = count(), new_id()
         self._named = lambda: f"{process}-{next(numbers)}"
         self._in_flight = 0
-        self._guard = _InFlight(self)
-        self._operations: dict[str, _Operation] = {}
+        self._operations: dict[str, OperationCounts] = {}
         self._snapshots: deque[tuple[int, dict[str, list[int]]]] = deque(maxlen=_SNAPSHOTS)
         """The counts of all operations at the end of minutes."""
         self._whole = Course(None, int(self.started // 60), self._named)
         self._spaces: dict[Space, Course] = {}
         self._held: dict[str, Written] = {}
         """Rows that nothing is added to any more, until they are in the store."""
-
-    # While requests come
 
     def observe(
         self,
@@ -331,24 +279,25 @@ class Metrics:
         size: int = 0,
         code: str = "",
     ) -> None:
-        """Count a request that was answered. ``space`` is None when it was nobody's, such as one with a wrong key.
+        """Count a request that was answered. ``space`` is None for a request without one, such as one with a wrong key.
 
-        ``speaker`` is who is named in it, ``size`` how many bytes came and went, ``code`` that of its problem. Of these
-        nothing but counts is kept, and of failures the time, operation, status and code.
+        ``speaker`` is who is named in it, ``size`` how many bytes were received and sent, ``code`` that of its problem.
+        Only counts are kept, and of failures the time, operation, status and code.
         """
         now = self.clock()
         minute = int(now // 60)
-        bucket = bisect_left(BOUNDS, seconds)
+        bucket = bucket_of(seconds)
         with self._lock:
             whole = self._whole
             if whole.minute != minute:
-                # Before anything is counted: it takes down the counts until now.
+                # Before anything is counted: the counts until now belong to the minute before.
                 self._turn_whole(minute)
             done = self._operations.get(operation) or self._operation(operation)
             done.buckets[bucket] += 1
             done.seconds += seconds
             done.bytes += size
-            done.statuses[status // 100 if 100 <= status < 600 else 0] += 1
+            answer = _ANSWERS[status // 100 if 100 <= status < 600 else 0]
+            done.statuses[answer] = done.statuses.get(answer, 0) + 1
             whole.tally.add(kind, bucket, status, size)
             whole.changed = True
             course = None
@@ -362,12 +311,14 @@ class Metrics:
                     if speaker is not None and speaker not in course.heard:
                         self._hear(course, speaker)
             if status >= 500:
-                self._fail(course, Failed(now, operation, status, code or str(status)))
+                for one in (whole, course):
+                    if one is not None:
+                        one.fail(Failed(now, operation, status, code or str(status)))
 
-    def _operation(self, name: str) -> _Operation:
+    def _operation(self, name: str) -> OperationCounts:
         if len(self._operations) >= _MOST_OPERATIONS:
             name = "other"
-        return self._operations.setdefault(name, _Operation())
+        return self._operations.setdefault(name, OperationCounts({}, [0] * (len(BOUNDS) + 1)))
 
     def _turn_whole(self, minute: int) -> None:
         ended = self._whole.minute
@@ -385,45 +336,40 @@ class Metrics:
         else:
             whole = self._whole.tally
             whole.missed += 1
-            whole.spaces.add(number_of(space))
+            count_number(whole.spaces, number_of(space))
             if speaker is not None:
-                whole.speakers.add(number_of(space, speaker))
+                count_number(whole.speakers, number_of(space, speaker))
             return None
-        self._whole.tally.spaces.add(course.number)
+        count_number(self._whole.tally.spaces, course.number)
         return course
 
     def _hear(self, course: Course, speaker: str) -> None:
         if course.space is not None:
             number = number_of(course.space, speaker)
-            course.tally.speakers.add(number)
-            self._whole.tally.speakers.add(number)
+            count_number(course.tally.speakers, number)
+            count_number(self._whole.tally.speakers, number)
         if len(course.heard) < _MOST_HEARD:
             course.heard.add(speaker)
 
-    def _fail(self, course: Course | None, failed: Failed) -> None:
-        self._whole.fail(failed)
-        if course is not None:
-            course.fail(failed)
-
-    def in_flight(self) -> _InFlight:
-        """A context in which one more request is under way."""
-        return self._guard
-
-    def add_in_flight(self, many: int) -> None:
-        """Count requests that begin, or with a number below 0 that end."""
+    @contextmanager
+    def in_flight(self) -> Generator[None]:
+        """A context in which one more request is being answered."""
         with self._lock:
-            self._in_flight += many
-
-    # Keeping
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1
 
     def flush(self) -> None:
-        """Store what was observed. Raises ``BackendError`` when that fails; nothing is lost then, the next one stores it.
+        """Store what was observed. Raises ``BackendError`` when that fails; then the next flush stores it.
 
-        In a store that can only be read nothing is kept.
+        In a read-only store nothing is kept.
         """
         with self._flushing:
             with suppress(BackendError):
-                # Counts of what is stored are missing then, and nothing else.
+                # When this fails, only the totals of memories and conversations are missing.
                 self._sample()
             rows = self._due()
             try:
@@ -438,7 +384,7 @@ class Metrics:
             self.unflushed = 0
 
     def _sample(self) -> None:
-        """Note in the courses how much is stored."""
+        """Write the totals of memories and conversations into the courses."""
         with self._lock:
             courses = [course for course in (self._whole, *self._spaces.values()) if course.changed]
         end = time.monotonic() + _SAMPLING_S
@@ -455,7 +401,7 @@ class Metrics:
             courses = [self._whole, *self._spaces.values()]
         hour = int(self.clock() // 3600)
         for course in courses:
-            # One at a time: requests must not wait until a thousand are written down.
+            # The lock is taken for one at a time: requests must not wait until a thousand are encoded.
             with self._lock:
                 if course.changed:
                     rows.update(course.rows())
@@ -474,11 +420,11 @@ class Metrics:
     def _hold(self, rows: dict[str, Written]) -> None:
         self._held.update(rows)
         while len(self._held) > _MOST_HELD:
-            # The store has been failing for long. The oldest rows go.
+            # The store has been failing for a long time. The oldest rows are dropped.
             del self._held[next(iter(self._held))]
 
     def forget(self, space: Space) -> int:
-        """Take the figures of a space out of the store; how many rows there were. In those of the whole it still counts."""
+        """Delete the figures of a space; how many rows there were. In those of the whole service it still counts."""
         tag = tag_of(space)
         with self._flushing:
             with self._lock:
@@ -486,15 +432,13 @@ class Metrics:
                 self._held = {key: row for key, row in self._held.items() if not key.startswith(f"{tag}/")}
             return drop(self.backend.kv, tag)
 
-    # Reading
-
     @property
     def requests_in_flight(self) -> int:
-        """How many requests this process is at now."""
+        """How many requests this process is answering now."""
         return self._in_flight
 
     def past(self, space: Space | None, level: Level, first: int, last: int) -> Past:
-        """The slots from ``first`` to ``last`` of a space, or of the whole with None; this process's as of this moment."""
+        """The slots from ``first`` to ``last`` of a space, or with None of the whole service, up to this moment."""
         tag = WHOLE if space is None else tag_of(space)
         with self._lock:
             course = self._whole if space is None else self._spaces.get(space)
@@ -506,7 +450,7 @@ class Metrics:
     def counts(self) -> dict[str, OperationCounts]:
         """Every operation since the process began."""
         with self._lock:
-            return {name: one.counts() for name, one in self._operations.items()}
+            return {name: one.copied() for name, one in self._operations.items()}
 
     def latency(self, operation: str, *, minutes: int | None = None) -> Latency:
         """How long an operation took since the process began, or in its last minutes, this one included; at most 15."""
@@ -529,7 +473,7 @@ class Metrics:
         return self._snapshots[0][1] if len(self._snapshots) == _SNAPSHOTS else {}
 
     def operations(self) -> list[OperationFigures]:
-        """Every operation by name: its counts, and its times since the beginning and of late."""
+        """Every operation by name: its counts, and its durations since the process began and in the last minutes."""
         return [
             OperationFigures(
                 operation=name,
@@ -545,127 +489,3 @@ class Metrics:
 
 def _filled(buckets: list[int]) -> Buckets:
     return {place: many for place, many in enumerate(buckets) if many}
-
-
-# The metrics of this process in Prometheus' format. No label holds a space, a user or any user text.
-
-
-_STORED = ("conversations", "messages", "memories", "documents", "chunks")
-
-
-def exposition(
-    metrics: Metrics, engine: Engine, *, version: str, jobs: int = 0, ledger: KeptLedger | None = None
-) -> tuple[bytes, str]:
-    """What Prometheus reads, and its content type: the requests of this process, what all spaces hold and are owed.
-
-    ``version`` is memwell's own. Raises ``MissingDependency`` without prometheus_client.
-    """
-    try:
-        # Optional, and of use to nobody who is not asked for figures.
-        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingDependency('figures for Prometheus need: pip install "memwell[server]"') from error
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(metrics, engine, version, jobs, ledger))
-    return generate_latest(registry), CONTENT_TYPE_LATEST
-
-
-class _Collector:
-    """Reads the figures once, when it is asked. It is made for one answer and registered nowhere else."""
-
-    def __init__(self, metrics: Metrics, engine: Engine, version: str, jobs: int, ledger: KeptLedger | None) -> None:
-        self._metrics = metrics
-        self._engine = engine
-        self._version = version
-        self._jobs = jobs
-        self._ledger = ledger
-
-    def describe(self) -> list[Metric]:
-        """Nothing: a registry would otherwise collect once to learn the names."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """All figures."""
-        operations = self._metrics.counts()
-        yield from _requests(operations)
-        yield from _gauges(self._metrics)
-        yield from _stored(self._metrics.stock.whole(self._engine))
-        yield _owed(self._metrics.stock.owed_whole(self._engine), self._jobs)
-        if self._ledger is not None:
-            yield from _costs(self._ledger)
-        yield _build(self._version)
-
-
-def _requests(operations: dict[str, OperationCounts]) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415 - as above
-
-    requests = CounterMetricFamily("memwell_requests", "Requests that were answered.", labels=("operation", "status"))
-    seconds = HistogramMetricFamily("memwell_request_seconds", "How long requests took.", labels=("operation",))
-    sizes = CounterMetricFamily("memwell_request_bytes", "Bytes received and sent.", labels=("operation",))
-    for name, one in operations.items():
-        for status, many in one.statuses.items():
-            requests.add_metric((name, status), many)
-        seconds.add_metric((name,), _cumulative(one.buckets), one.seconds)
-        sizes.add_metric((name,), one.bytes)
-    yield from (requests, seconds, sizes)
-
-
-def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
-    """How many requests took no longer than each bound, of which every fourth is told."""
-    below = list(accumulate(buckets))
-    return [*((repr(BOUNDS[place]), float(below[place])) for place in COARSE), ("+Inf", float(below[-1]))]
-
-
-def _gauges(metrics: Metrics) -> Iterator[Metric]:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    yield GaugeMetricFamily("memwell_in_flight", "Requests under way.", value=metrics.requests_in_flight)
-    yield GaugeMetricFamily("memwell_start_time_seconds", "When the process began.", value=metrics.started)
-    yield GaugeMetricFamily(
-        "memwell_unflushed", "How often figures could not be stored since they last were.", value=metrics.unflushed
-    )
-
-
-def _stored(stored: StoredCounts) -> Iterator[Metric]:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    for name in _STORED:
-        many: int | None = getattr(stored, name)
-        if many is not None:
-            yield GaugeMetricFamily(f"memwell_{name}", f"The {name} of all spaces.", value=many)
-    yield GaugeMetricFamily(
-        "memwell_counted_time_seconds", "When what is stored was counted.", value=stored.counted.timestamp()
-    )
-
-
-def _owed(queue: Queue, jobs: int) -> Metric:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    owed = GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
-    owed.add_metric(("words",), queue.words)
-    owed.add_metric(("vectors",), queue.vectors)
-    owed.add_metric(("jobs",), jobs)
-    return owed
-
-
-def _costs(ledger: KeptLedger) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    costs = CounterMetricFamily("memwell_cost", "What models cost in this calendar month.", labels=("model",))
-    tokens = CounterMetricFamily("memwell_tokens", "Tokens of this calendar month.", labels=("model", "direction"))
-    for model, account in ledger.accounts().items():
-        if account.cost is not None:
-            costs.add_metric((model,), account.cost)
-        tokens.add_metric((model, "input"), account.input_tokens)
-        tokens.add_metric((model, "output"), account.output_tokens)
-    yield from (costs, tokens)
-    if ledger.spend_cap is not None:
-        yield GaugeMetricFamily("memwell_spend_cap", "What may be spent in a month.", value=ledger.spend_cap)
-
-
-def _build(version: str) -> Metric:
-    from prometheus_client.core import InfoMetricFamily  # noqa: PLC0415 - as above
-
-    build = InfoMetricFamily("memwell_build", "What is running.")
-    build.add_metric((), {"version": version, "python": platform.python_version()})
-    return build

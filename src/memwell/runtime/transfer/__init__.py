@@ -1,4 +1,4 @@
-"""Import, export and move: a memory as files, in memwell's own formats and in those of others, and whole stores."""
+"""Import, export and move: memories as files in memwell's own formats and those of other products, and whole stores."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ FORMATS: dict[str, _Import] = {
 
 
 def detect(path: str | os.PathLike[str]) -> str:
-    """The format of a file, one of ``FORMATS``. Only its beginning is looked at, and its name where that says nothing.
+    """The format of a file, one of ``FORMATS``, by its beginning and, if that is not enough, its name.
 
-    Raises ``InvalidInput`` for a file of no known format and for one whose name says JSON when it is not, and ``FileError``
+    Raises ``InvalidInput`` for an unknown format and for a file that is named like JSON and is not, and ``FileError``
     when it cannot be read.
     """
     with opened(Path(path)) as file:
@@ -67,7 +67,7 @@ def detect(path: str | os.PathLike[str]) -> str:
 
 
 def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
-    """Raises ``InvalidInput`` naming the first line that is not JSON, of a file whose name says that all are."""
+    """Raises ``InvalidInput`` with the first line that is not JSON, of a file that is named like JSON."""
     text = beginning.removeprefix(_BOM).decode("utf-8", "replace")
     before = text[: len(text) - len(text.lstrip())].count("\n")
     text = text.strip()
@@ -78,7 +78,7 @@ def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
     else:
         more = []
     if len(beginning) == _HEAD and not more and text[0] in "{[":
-        # It goes on behind what was read.
+        # The value is longer than what was read.
         return
     line = _line_without_json(text)
     if line is not None:
@@ -87,7 +87,7 @@ def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
 
 
 def _line_without_json(text: str) -> int | None:
-    """The number of the line where the text is no JSON object or list any more; None when it is one."""
+    """The number of the line where the text stops being a JSON object or list; None when it is one."""
     try:
         return None if isinstance(json.loads(text), dict | list) else 1
     except json.JSONDecodeError as error:
@@ -112,7 +112,7 @@ def _json(head: bytes) -> str | None:
 
 
 def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
-    """A key of an object; inside a text its quotes would be escaped."""
+    """A pattern for a key of an object; within a string its quotes would be escaped."""
     behind = "" if value is None else rf'\s*"{value}"'
     return re.compile(rf'(?<!\\)"{name}"\s*:{behind}'.encode())
 
@@ -143,7 +143,7 @@ def import_file(
     progress: Progress | None = None,
     **options: Any,
 ) -> Imported:
-    """Bring a file into a memory, in the format named or found out. ``options`` are those of the format's own function.
+    """Import a file into a memory, in the named or detected format. ``options`` are those of the format's own function.
 
     Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
     """

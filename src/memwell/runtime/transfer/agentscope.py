@@ -1,7 +1,7 @@
-"""AgentScope's memories in SQL and in Redis: every session becomes a conversation, with its marks and its summary.
+"""Imports AgentScope's memories from SQL and Redis: each session becomes a conversation, with its marks and its summary.
 
-The tables and keys are only read. A conversation has the name of its session, with a mark of its origin behind it where
-another conversation has that name already. Importing again takes only what is new.
+The tables and keys are only read. A conversation has the name of its session, with a suffix for its origin where another
+conversation has that name. Importing again adds only what is new.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memwell.history.marks import MessageMarks, places_at
 from memwell.history.reading import thread_keys
 from memwell.messages import Message
 from memwell.records import Space
-from memwell.runtime.transfer.files import Imported, Progress, Tally, decoded
+from memwell.runtime.transfer.files import ImportCounts, Imported, Progress, decoded
 from memwell.storage.protocols import Backend
 from memwell.storage.urls import without_secrets
 from memwell.transcript.agentscope import SUMMARY, from_agentscope
@@ -36,12 +36,12 @@ from memwell.values import shown
 _AT_ONCE = 500
 _TABLES = ("session", "message", "message_mark")
 _DIGESTED = "sha256:"
-"""How a key begins that stands for a name which was too long or not unique."""
+"""The prefix of a key that is the digest of a name which was too long or not unique."""
 _SYNC = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 
 class _Session(NamedTuple):
-    """The memory of one session. Messages are given with the ids under which they are listed, as JSON."""
+    """The memory of one session. Messages are JSON, each with the id under which it is listed."""
 
     user: str
     name: str
@@ -60,40 +60,40 @@ def import_agentscope(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Make a conversation of every session in the tables or keys at ``url``; with ``remember`` also remember what was said.
+    """Import every session in the tables or keys at ``url`` as a conversation; with ``remember`` also remember it.
 
-    ``target`` is an open memory, or a store such as ``open_backend("redis://…")``, which cannot remember. The conversations
-    of a user come into the space of that name, where ``MemwellMemory(store, session_id, user_id)`` finds them; with
-    ``user`` those of this user alone come into the memory's own space. ``url`` is SQLAlchemy's for a database, or
-    ``redis://…`` for the keys under ``key_prefix``. A message that cannot be read is reported and the others come over,
-    unless ``strict``. Raises ``NotFound`` when the tables are not there and ``BackendUnavailable`` when the server cannot
-    be reached.
+    ``target`` is an open memory, or a store such as ``open_backend("redis://…")``, which cannot remember. The
+    conversations of a user go into the space of that name, where ``MemwellMemory(store, session_id, user_id)`` finds
+    them; with ``user`` only those of this user, into the memory's own space. ``url`` is SQLAlchemy's for a database, or
+    ``redis://…`` for the keys under ``key_prefix``. A message that cannot be read is reported and the others are
+    imported, unless ``strict``. Raises ``NotFound`` when the tables are not there and ``BackendUnavailable`` when the
+    server cannot be reached.
     """
     is_redis = url.startswith(("redis://", "rediss://", "unix://"))
     sessions = _in_redis(url, key_prefix) if is_redis else _in_sql(url)
-    tally = Tally("agentscope", strict=strict)
+    counts = ImportCounts("agentscope", strict=strict)
     origin = _digest(f"agentscope {without_secrets(url)} {key_prefix}")
     for number, session in enumerate(sessions, 1):
         if user in (None, session.user):
             space = Space(session.user) if user is None or isinstance(target, Backend) else target.space
             backend = target if isinstance(target, Backend) else target.backend
-            taken = _taken(backend, space, session, origin, tally)
+            taken = _taken(backend, space, session, origin, counts)
             if remember and not isinstance(target, Backend):
                 target.at(space).remember([one for one in taken if one.text.strip()], session=session.name)
         if progress is not None:
             progress(number, None)
-    return tally.report()
+    return counts.report()
 
 
-def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally: Tally) -> list[Message]:
-    """Store what is new of a session, and return the messages of it."""
+def _taken(backend: Backend, space: Space, session: _Session, origin: str, counts: ImportCounts) -> list[Message]:
+    """Store the new messages, marks and summary of a session, and return the messages."""
     history = History(backend, session.name, space=space)
     info = history.info()
     if info is not None and info.metadata.get("origin", origin) != origin:
-        # A conversation of another origin has this name.
+        # Another origin's conversation has this name.
         history = History(backend, f"{session.name} ({origin[:6]})", space=space)
         info = history.info()
-    read = list(_read(session, tally))
+    read = list(_read(session, counts))
     known = {one.id for one in history.log.read(history.thread, ids=[one.id for one in read])}
     fresh = [one for one in read if one.id not in known]
     stored = [
@@ -101,27 +101,27 @@ def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally
     ]
     if read and info is None:
         history.set_metadata(source="agentscope", origin=origin)
-        tally.took("threads")
-    tally.took("messages", len(stored))
-    tally.knew(len(read) - len(stored))
+        counts.add("threads")
+    counts.add("messages", len(stored))
+    counts.add_known(len(read) - len(stored))
     for mark, ids in session.marks.items():
         found = history.log.read(history.thread, ids=ids)
         MessageMarks(history).add(mark, places_at(one.index or 0 for one in found))
-    inner, beside = thread_keys(history.thread)
-    if session.summary and backend.kv.get(inner, beside + SUMMARY) is None:
-        backend.kv.put(inner, beside + SUMMARY, {"text": session.summary})
+    inner, prefix = thread_keys(history.thread)
+    if session.summary and backend.kv.get(inner, prefix + SUMMARY) is None:
+        backend.kv.put(inner, prefix + SUMMARY, {"text": session.summary})
     return stored
 
 
 def _added(history: History, messages: Sequence[Message]) -> list[Message]:
-    """Add messages, all but those whose id is taken: the message was removed here, and does not come back."""
+    """Add messages, except those whose id is taken: such a message was removed here, and is not added again."""
     try:
         return history.add(*messages)
     except Conflict:
         return [] if len(messages) == 1 else [one for each in messages for one in _added(history, [each])]
 
 
-def _read(session: _Session, tally: Tally) -> Iterator[Message]:
+def _read(session: _Session, counts: ImportCounts) -> Iterator[Message]:
     for number, (listed, written) in enumerate(session.messages, 1):
         try:
             found = decoded(written.encode())
@@ -132,14 +132,11 @@ def _read(session: _Session, tally: Tally) -> Iterator[Message]:
             made: dict[str, Any] = {"id": id_, "timestamp": "", **layout, "metadata": layout.get("metadata") or {}}
             yield from_agentscope(made, id=id_)
         except InvalidInput as error:
-            tally.problem(number, error)
+            counts.problem(number, error)
 
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-
-
-# Tables
 
 
 def _in_sql(url: str) -> Iterator[_Session]:
@@ -187,7 +184,7 @@ def _sql_session(sql: Any, connection: Any, tables: dict[str, Any], key: str, us
 
 
 def _session_name(key: str, user: str, rows: dict[str, str]) -> str:
-    """The name of a session. Where its key is a digest, the ids of its rows still have the name in them."""
+    """The name of a session. Where its key is a digest, the ids of its rows contain the name."""
     if key.startswith(_DIGESTED):
         for id_, msg in rows.items():
             if not id_.startswith(_DIGESTED):
@@ -196,16 +193,13 @@ def _session_name(key: str, user: str, rows: dict[str, str]) -> str:
 
 
 def _own_id(msg: str) -> str:
-    """The id of a message; empty for what is none, which the import reports."""
+    """The id of a message; empty for what is no message, which the import reports."""
     try:
         value: object = msgspec.json.decode(msg)
     except msgspec.DecodeError:
         return ""
     id_ = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
     return id_ if isinstance(id_, str) else ""
-
-
-# Keys
 
 
 def _in_redis(url: str, key_prefix: str) -> Iterator[_Session]:

@@ -1,6 +1,6 @@
-"""Documents in and out of an export: what is known of each, its text as it was read, and how it is cut.
+"""Documents in an export: their descriptions, their texts, and how they are cut.
 
-Chunks do not go along. They are cut again from the text, and come out the same; their vectors go along when wanted.
+Chunks are not exported: they are cut again from the text, and come out the same. Their vectors are exported on request.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from memwell.knowledge.ingest import FILE, URL, document_id
 from memwell.knowledge.shelf import DocumentStore, Manifest, checked_metadata, checked_parsed
 from memwell.longterm.base import MemoryBase
 from memwell.records import MAX_SEGMENTS, Vector, pack_half
-from memwell.runtime.transfer.files import Tally
+from memwell.runtime.transfer.files import ImportCounts
 from memwell.runtime.transfer.jsonl import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 CHARACTERS = 6_000_000
-"""So much of a text goes into one line: it takes a quarter of what a line may be long, however it must be written."""
+"""How many characters of a text go into one line: at most a quarter of the longest line, however they are escaped."""
 BLOCKS = 200_000
 VECTORS = 4_000
 
 _MOST_CHARACTERS = 512 * 1024 * 1024
 _MOST_SEGMENTS = MAX_SEGMENTS - 3
-"""Documents stand two steps below their space, and what is noted of them one more."""
+"""Documents have a space two segments below their owner's, and memwell's notes on them one more."""
 _INT64 = range(-(2**63), 2**63)
 
 
 def shelf_of(memory: MemoryBase) -> DocumentStore | None:
-    """Where the documents of a memory's space stand; None when its name is so long that it can have none."""
+    """The documents of a memory's space; None when the space has too many segments for any."""
     if len(memory.space) > _MOST_SEGMENTS:
         return None
-    # In the store itself: what a store that cannot be written is read through knows of memories alone.
+    # The store itself: a read-only view has only memories.
     return DocumentStore(
         memory.backend,
         knowledge_space(memory.space),
@@ -48,11 +48,8 @@ def shelf_of(memory: MemoryBase) -> DocumentStore | None:
     )
 
 
-# Out
-
-
 def document_lines(shelf: DocumentStore, *, vectors: bool) -> Iterator[ChunkingLine | DocumentLine | PartLine]:
-    """The lines of all documents of a space, and first how documents are cut there, when that was chosen."""
+    """The lines of all documents of a space, after how the space cuts documents if that was chosen."""
     chosen = shelf.chunking()
     if chosen is not None:
         yield ChunkingLine(chunking=msgspec.to_builtins(chosen))
@@ -83,7 +80,7 @@ def _lines_of(shelf: DocumentStore, manifest: Manifest, *, vectors: bool) -> Ite
 
 
 def _text_of(shelf: DocumentStore, manifest: Manifest) -> tuple[Manifest, Parsed] | None:
-    """A document and its text; None when it was removed meanwhile, or its text is lost."""
+    """A document and its text; None when it was removed meanwhile, or its text is missing."""
     try:
         return manifest, shelf.parsed(manifest)
     except NotFound:
@@ -101,20 +98,10 @@ def _written(block: Block) -> tuple[str, int, int, int, int | None]:
 
 
 def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carried: Mapping[str, Any]) -> DocumentLine:
-    known = manifest.document
+    known = msgspec.structs.asdict(manifest.document)
+    del known["chunks"]
     return DocumentLine(
-        id=known.id,
-        source=known.source,
-        title=known.title,
-        media_type=known.media_type,
-        digest=known.digest,
-        size=known.size,
-        characters=known.characters,
-        pages=known.pages,
-        time=known.time,
-        modified=known.modified,
-        metadata=known.metadata,
-        warnings=known.warnings,
+        **known,
         own_title=parsed.title,
         own_metadata=parsed.metadata,
         origin=manifest.origin,
@@ -124,11 +111,8 @@ def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carrie
     )
 
 
-# In
-
-
 class _Begun:
-    """A document of which not all lines have come yet."""
+    """A document whose last line was not read yet."""
 
     def __init__(self, line: DocumentLine, *, known: bool) -> None:
         self.line = line
@@ -139,7 +123,7 @@ class _Begun:
         self._size = 0
 
     def add(self, line: DocumentLine | PartLine) -> None:
-        """Take what a line carries, but of a document that is here already nothing. Raises ``InvalidInput``."""
+        """Add the content of a line, unless the document is stored already. Raises ``InvalidInput`` when it is too long."""
         if self.known:
             return
         self._size += len(line.text)
@@ -150,7 +134,7 @@ class _Begun:
         self._vectors |= line.vectors
 
     def parsed(self) -> Parsed:
-        """The document as it was read. Raises ``InvalidInput`` when a part of it is missing."""
+        """The parsed document. Raises ``InvalidInput`` when a part of it is missing."""
         line, text = self.line, "".join(self._texts)
         if len(text) != line.characters:
             raise InvalidInput(
@@ -163,7 +147,7 @@ class _Begun:
         return checked_parsed(parsed)
 
     def vectors(self) -> dict[str, Vector]:
-        """The vectors by the keys of their texts. Raises ``InvalidInput`` for one that is none."""
+        """The vectors by the digests of their texts. Raises ``InvalidInput`` for an invalid one."""
         found = ((key, vector_of(vector)) for key, vector in self._vectors.items())
         return {key: vector for key, vector in found if vector is not None}
 
@@ -177,24 +161,24 @@ def _block(kind: str, start: int, end: int, level: int, page: int | None) -> Blo
 
 
 class DocumentWriter:
-    """Puts documents back, each whole or not at all. What is there stays."""
+    """Restores documents, each whole or not at all. Stored ones stay."""
 
-    def __init__(self, shelf: DocumentStore, tally: Tally) -> None:
+    def __init__(self, shelf: DocumentStore, counts: ImportCounts) -> None:
         self._shelf = shelf
-        self._tally = tally
+        self._counts = counts
         self._begun: _Begun | None = None
         self._numbers: int | None = None
 
     @classmethod
-    def of(cls, memory: MemoryBase, tally: Tally) -> DocumentWriter:
+    def of(cls, memory: MemoryBase, counts: ImportCounts) -> DocumentWriter:
         """The writer for the documents of a memory's space. Raises ``InvalidInput`` when that can have none."""
         shelf = shelf_of(memory)
         if shelf is None:
             raise InvalidInput(f"{memory.space!r} has too many segments to have documents")
-        return cls(shelf, tally)
+        return cls(shelf, counts)
 
     def take(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
-        """Take a line; the last one of a document stores it."""
+        """Add a line; the last one of a document stores it."""
         try:
             match line:
                 case ChunkingLine():
@@ -207,23 +191,23 @@ class DocumentWriter:
                     self._add(line)
         except InvalidInput as error:
             self._begun = None
-            self._tally.problem(number, error)
+            self._counts.problem(number, error)
 
     def end(self, number: int) -> None:
-        """No more lines of the last document come."""
+        """Report the current document as incomplete: no more of its lines follow."""
         begun, self._begun = self._begun, None
         if begun is not None:
-            self._tally.problem(number, f"the last part of the document {shown(begun.line.id)} is missing")
+            self._counts.problem(number, f"the last part of the document {shown(begun.line.id)} is missing")
 
     def _keep_chunking(self, chunking: Chunking) -> None:
         if self._shelf.chunking() is None:
             self._shelf.keep_chunking(chunking)
 
     def _knows(self, number: int, line: DocumentLine) -> bool:
-        """Whether a document of this id is here; that it says something else is noted, and no more."""
+        """Whether a document of this id is stored; one with another content is reported."""
         known = self._shelf.manifest(check_id(line.id, "a document's id"))
         if known is not None and known.document.digest != line.digest:
-            self._tally.skip(number, f"the document {shown(line.id)} has another content here, which stays")
+            self._counts.skip(number, f"the document {shown(line.id)} has another content here, which stays")
         return known is not None
 
     def _add(self, line: DocumentLine | PartLine) -> None:
@@ -234,9 +218,9 @@ class DocumentWriter:
         if not line.more:
             self._begun = None
             if not begun.known and self._store(begun):
-                self._tally.took("documents")
+                self._counts.add("documents")
             else:
-                self._tally.knew()
+                self._counts.add_known()
 
     def _store(self, begun: _Begun) -> bool:
         line, parsed, vectors = begun.line, begun.parsed(), begun.vectors()
@@ -245,14 +229,14 @@ class DocumentWriter:
         return self._shelf.restore(document, parsed, chunking, origin=line.origin, vectors=fitting)
 
     def _fitting(self, embedder: str, vectors: dict[str, Vector]) -> dict[str, Vector]:
-        """The vectors that fit those here; others are made again."""
+        """The vectors that fit the stored ones; others are made again."""
         if not self._shelf.adopt_embedder(check_text(embedder, "an embedder")):
             return {}
         self._numbers = self._numbers or self._numbers_here() or len(next(iter(vectors.values())))
         return {key: vector for key, vector in vectors.items() if len(vector) == self._numbers}
 
     def _numbers_here(self) -> int | None:
-        """How many numbers a vector here has, as far as that is known."""
+        """How many dimensions the stored vectors have, if that is known."""
         info, embedder = self._shelf.backend.index.info(self._shelf.space), self._shelf.vectors.embedder
         if info.vectors or embedder is None:
             return info.dimensions
@@ -269,9 +253,9 @@ def _chunking(given: dict[str, Any]) -> Chunking:
 
 
 def _document(line: DocumentLine) -> Document:
-    """What is known of a document. Raises ``InvalidInput`` for what breaks a rule."""
+    """The description of a document. Raises ``InvalidInput`` for a value that breaks a rule."""
     if line.origin and (line.origin not in (FILE, URL) or line.id != document_id(line.origin, line.source)):
-        # Under another id there would be two of it once its source is ingested.
+        # Under another id it would be stored twice once its source is ingested.
         raise InvalidInput(f"the document {shown(line.id)} was not made of {shown(line.origin)} {shown(line.source)}")
     return Document(
         id=check_id(line.id, "a document's id"),

@@ -1,7 +1,7 @@
-"""Files in and out: written whole or not at all, read piece by piece, never trusted; and the report of an import.
+"""Files for imports and exports, the report of an import, and a store read as a stream.
 
-A file that is imported may come from anywhere. It is read in pieces of a bounded size, so that a line of a gigabyte or a
-nest of a million brackets costs no more than a line in the report.
+A file is written whole or not at all. An imported file may come from anywhere: it is read in pieces of a bounded size, so
+that a line of a gigabyte or a million nested brackets is one problem in the report.
 """
 
 from __future__ import annotations
@@ -19,39 +19,36 @@ import msgspec
 
 from memwell.errors import FileError, InvalidInput, MemwellError
 from memwell.messages import Message, encode_message
-from memwell.records import Page, Record, Space, Thread, pack_half
-from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo, Version
-
-# The report of an import
-
+from memwell.records import Page, Record, Space, Thread
+from memwell.storage.protocols import Backend, Entry, Place, ThreadInfo
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with how far it is and how far it goes, None when that is not known: bytes when reading, lines when writing."""
+"""Called with how much is done and of how much, None when that is not known: bytes when reading, lines when writing."""
 
 MOST_NOTES = 1000
-"""How many skipped things and problems are listed one by one; more are only counted."""
+"""How many skipped things and problems are listed; more are only counted."""
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something that did not come over: the number of its line or item (from 1), and why."""
+    """Something that was not imported: the number of its line or item (from 1), and why."""
 
     number: int
     reason: str
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What an import did. ``counts`` says how many of each thing are new; importing the same again makes them all 0."""
+    """The report of an import. ``counts`` has the new things by kind; importing the same file again makes them all 0."""
 
     format: str
     counts: dict[str, int]
     known: int
-    """How many things were there already and were left as they are."""
+    """How many things were stored already and stay as they are."""
     skipped: list[Note]
-    """What was left out on purpose: refused by the gate, expired, hidden."""
+    """What was left out on purpose: refused by the gate, expired or hidden."""
     problems: list[Note]
-    """What could not be read or stored. The rest came over."""
+    """What could not be read or stored. The rest was imported."""
     failed: int
-    """How many problems there were, also when too many to list."""
+    """How many problems there were, also those that are not listed."""
     hints: list[str] = []
     """What the user should know, although nothing went wrong."""
 
@@ -61,8 +58,8 @@ class Imported(msgspec.Struct, frozen=True):
         return sum(self.counts.values())
 
 
-class Tally:
-    """Counts while an import runs. With ``strict`` the first problem ends it."""
+class ImportCounts:
+    """The counts of a running import. With ``strict`` the first problem ends it."""
 
     def __init__(self, format_: str, *, strict: bool = False) -> None:
         self._format = format_
@@ -73,21 +70,21 @@ class Tally:
         self._problems: list[Note] = []
         self._failed = 0
 
-    def took(self, what: str, number: int = 1) -> None:
+    def add(self, what: str, number: int = 1) -> None:
         """Something new was stored."""
         if number:
             self._counts[what] = self._counts.get(what, 0) + number
 
-    def knew(self, number: int = 1) -> None:
-        """Something was there already."""
+    def add_known(self, number: int = 1) -> None:
+        """Something was stored already."""
         self._known += number
 
     def count(self, what: str, *, new: bool) -> None:
-        """Something was stored, or was there already."""
+        """Something was stored now, or was stored already."""
         if new:
-            self.took(what)
+            self.add(what)
         else:
-            self.knew()
+            self.add_known()
 
     def skip(self, number: int, reason: str) -> None:
         """Something was left out on purpose."""
@@ -95,21 +92,23 @@ class Tally:
             self._skipped.append(Note(number, reason))
 
     def problem(self, number: int, error: MemwellError | str) -> None:
-        """Something is wrong with the file. Raises ``InvalidInput`` when nothing may be wrong."""
+        """Something in the file is wrong. Raises ``InvalidInput`` when ``strict``."""
         if self._strict:
             raise InvalidInput(f"{self._format}, {number}: {error}")
         self._failed += 1
         if len(self._problems) < MOST_NOTES:
             self._problems.append(Note(number, str(error)))
 
-    def mark(self) -> tuple[dict[str, int], int, int]:
-        """What was counted so far, to come back to."""
-        return dict(self._counts), self._known, len(self._skipped)
-
-    def back_to(self, mark: tuple[dict[str, int], int, int]) -> None:
-        """Forget what was counted since: it was undone."""
-        self._counts, self._known = dict(mark[0]), mark[1]
-        del self._skipped[mark[2] :]
+    @contextlib.contextmanager
+    def attempt(self) -> Generator[None]:
+        """A block whose counts are taken back when it raises."""
+        counts, known, skipped = dict(self._counts), self._known, len(self._skipped)
+        try:
+            yield
+        except BaseException:
+            self._counts, self._known = counts, known
+            del self._skipped[skipped:]
+            raise
 
     @property
     def failed(self) -> int:
@@ -117,18 +116,15 @@ class Tally:
         return self._failed
 
     def report(self) -> Imported:
-        """What came of it."""
+        """The report."""
         return Imported(self._format, self._counts, self._known, self._skipped, self._problems, self._failed)
-
-
-# Files
 
 
 FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
 """The path of a file, or an open binary file."""
 
 LONGEST = 128 * 1024 * 1024
-"""A line or item of a file may be this many bytes long: more than the largest memory takes when it is written as JSON."""
+"""The most bytes of a line or item: more than the largest memory takes as JSON."""
 
 _CHUNK = 1 << 16
 _PROGRESS_EVERY = 1 << 18
@@ -137,7 +133,7 @@ _DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError,
 
 
 class Piece(NamedTuple):
-    """A line or an item of a file: its number, and its bytes or else why there are none."""
+    """A line or an item of a file: its number, and its bytes or what is wrong with it."""
 
     number: int
     data: bytes
@@ -146,7 +142,7 @@ class Piece(NamedTuple):
 
 @contextlib.contextmanager
 def written(target: FileLike) -> Generator[BinaryIO]:
-    """A file to write to. A path has its new content when this ends well, on disk, and the old one otherwise.
+    """A file to write to. A path is replaced, and synced to disk, when the block succeeds; else it stays as it was.
 
     Raises ``FileError`` when it cannot be written.
     """
@@ -160,7 +156,7 @@ def written(target: FileLike) -> Generator[BinaryIO]:
 
 @contextlib.contextmanager
 def named(path: Path, done: str) -> Generator[None]:
-    """Errors of the system name the file that was asked for and not one made on the way to it."""
+    """Turn errors of the system into ``FileError``, with the name of this file instead of a temporary one."""
     try:
         yield
     except (FileError, BrokenPipeError):
@@ -174,7 +170,7 @@ def named(path: Path, done: str) -> Generator[None]:
 @contextlib.contextmanager
 def _replacing(path: Path) -> Generator[BinaryIO]:
     if path.is_dir():
-        # Said before all is written, and not when it takes its place.
+        # Now, and not after everything is written.
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
     try:
@@ -191,7 +187,7 @@ def _replacing(path: Path) -> Generator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name itself on disk."""
+    """Sync the new name of a file to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -200,16 +196,16 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Reading:
-    """A file being read, with reports of how far it is."""
+    """A file that is being read, with progress reports."""
 
     def __init__(self, file: BinaryIO, progress: Progress | None) -> None:
         self._file = file
         self._progress = progress
-        self._done = self._told = 0
+        self._done = self._reported = 0
         self.total = _size(file)
 
     def line(self, most: int) -> bytes:
-        """The next line, or so much of it."""
+        """The next line, or its first ``most`` bytes."""
         return self._count(self._file.readline(most))
 
     def chunk(self) -> bytes:
@@ -218,8 +214,8 @@ class Reading:
 
     def _count(self, data: bytes) -> bytes:
         self._done += len(data)
-        if self._progress is not None and (self._done - self._told >= _PROGRESS_EVERY or not data):
-            self._told = self._done
+        if self._progress is not None and (self._done - self._reported >= _PROGRESS_EVERY or not data):
+            self._reported = self._done
             self._progress(self._done, self.total)
         return data
 
@@ -235,7 +231,7 @@ def reading(source: FileLike, progress: Progress | None = None) -> Generator[Rea
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file, open to be read. Raises ``FileError``."""
+    """A file that is open for reading. Raises ``FileError``."""
     with named(path, "read"):
         return path.open("rb")
 
@@ -244,12 +240,12 @@ def _size(file: BinaryIO) -> int | None:
     try:
         return os.fstat(file.fileno()).st_size
     except (OSError, AttributeError, ValueError):
-        # A file in memory, or one that another library made up.
+        # A file in memory, or an object of another library.
         return None
 
 
 def lines(file: Reading, longest: int = LONGEST, *, empty: bool = False) -> Iterator[Piece]:
-    """The lines of a file without their ends; unless ``empty`` is set, empty ones are passed over but counted."""
+    """The lines of a file without their ends; unless ``empty`` is set, empty ones are skipped but counted."""
     number = 0
     while line := file.line(longest + 1):
         number += 1
@@ -264,7 +260,7 @@ def lines(file: Reading, longest: int = LONGEST, *, empty: bool = False) -> Iter
 
 
 def decoded(data: bytes, kind: Any = Any) -> Any:
-    """JSON as a value of a type. Raises ``InvalidInput`` when it is malformed, nested too deep, or of another type."""
+    """JSON decoded as a type. Raises ``InvalidInput`` when it is malformed, nested too deep, or of another type."""
     try:
         return msgspec.json.decode(data, type=kind)
     except _DECODE_ERRORS as error:
@@ -276,9 +272,9 @@ _INSIDE = re.compile(rb'["\\]')
 
 
 class _Scanner:
-    """Cuts the items of a JSON array out of a stream, without understanding them.
+    """Splits a JSON array in a stream into its items, without parsing them.
 
-    The array is the file itself, or the first array of an object under one of ``keys``.
+    The array is the file itself, or the first array under one of ``keys`` of the object in the file.
     """
 
     def __init__(self, keys: tuple[str, ...], longest: int) -> None:
@@ -292,7 +288,7 @@ class _Scanner:
         self.ended = False
 
     def feed(self, chunk: bytes) -> Iterator[Piece]:
-        """The items that end in a chunk."""
+        """The items that are complete with this chunk."""
         place = 0
         if self._escaped and chunk:
             self._keep(chunk[:1])
@@ -334,7 +330,7 @@ class _Scanner:
         self._keep(mark)
 
     def _opens(self, mark: bytes) -> bool:
-        """Whether the array of the items begins here."""
+        """Whether the array begins here."""
         if mark != b"[":
             return False
         return self._depth == 1 or (self._depth == 2 and any(key in self._kept for key in self._keys))
@@ -355,7 +351,7 @@ class _Scanner:
             yield Piece(self._number, data, f"the item is longer than {self._longest:,} bytes" if too_long else "")
 
     def rest(self) -> Iterator[Piece]:
-        """What is wrong when the file ends here."""
+        """The problem when the file ends here."""
         if self._base is None:
             yield Piece(0, b"", "the file holds no JSON array")
         elif not self.ended:
@@ -363,30 +359,27 @@ class _Scanner:
 
 
 def items(file: Reading, keys: tuple[str, ...] = (), longest: int = LONGEST) -> Iterator[Piece]:
-    """The items of the JSON array in a file, each by itself: the file is never held whole."""
+    """The items of the JSON array in a file, one by one: the file is never in memory whole."""
     scanner = _Scanner(keys, longest)
     while chunk := file.chunk():
         yield from scanner.feed(chunk)
     yield from scanner.rest()
 
 
-# Reading a store as a stream, a little at a time, and what it holds in one form that is the same on every backend.
-
-
 T = TypeVar("T")
 U = TypeVar("U")
 
 MOVING = Space("memwell", "moving")
-"""Where a move keeps its own notes, on both sides. It is never copied."""
+"""Where a move keeps its notes, in both stores. It is never copied."""
 
 MOST_BYTES = 8 * 2**20
-"""A page is made smaller when it was more than this, and larger again when it was much less."""
+"""The aim for the size of a page: the next one is shorter after a larger page, and longer after a much smaller one."""
 _FIRST = 16
 _MOST = 1000
 
 
 def _pages(read: Callable[[str | None, int], Page[T]], weight: Callable[[T], int]) -> Iterator[T]:
-    """All items, in pages whose length follows the weight of what they held."""
+    """All items, read in pages of about ``MOST_BYTES``."""
     cursor, limit = None, _FIRST
     while True:
         page = read(cursor, limit)
@@ -403,7 +396,7 @@ def _next_limit(limit: int, weight: int) -> int:
 
 
 def spaces_of(backend: Backend) -> Iterator[Space]:
-    """Every space but our own, in the order of their paths."""
+    """Every space except ``MOVING``, in the order of their paths."""
     for space in _pages(lambda cursor, limit: backend.spaces(limit=limit, cursor=cursor), lambda _: 0):
         if space != MOVING:
             yield space
@@ -434,7 +427,7 @@ def digests_of(backend: Backend, space: Space) -> Iterator[str]:
 
 
 def place_pages(backend: Backend, thread: Thread, after: int, before: int) -> Iterator[list[Place]]:
-    """The places between two indexes, in pieces."""
+    """The places between two indexes, in pages."""
     limit = _FIRST
     while True:
         page = backend.log.places(thread, after=after, limit=limit)
@@ -447,13 +440,13 @@ def place_pages(backend: Backend, thread: Thread, after: int, before: int) -> It
 
 
 def entry_weight(entry: Entry) -> int:
-    """About how many bytes an entry takes."""
-    return len(entry.value if isinstance(entry.value, bytes | str) else _canonical(entry.value)) + 100
+    """The approximate size of an entry in bytes."""
+    return len(entry.value if isinstance(entry.value, bytes | str) else canonical(entry.value)) + 100
 
 
 def record_weight(record: Record) -> int:
-    """About how many bytes a record takes."""
-    return len(record.text) * 2 + 4 * len(record.vector or ()) + len(_canonical(record.metadata)) + 200
+    """The approximate size of a record in bytes."""
+    return len(record.text) * 2 + 4 * len(record.vector or ()) + len(canonical(record.metadata)) + 200
 
 
 def _place_weight(place: Place) -> int:
@@ -461,75 +454,6 @@ def _place_weight(place: Place) -> int:
     return 100 + sum(len(encode_message(message)) for message in held if message is not None)
 
 
-def _canonical(value: Any) -> bytes:
+def canonical(value: Any) -> bytes:
+    """A value as JSON, with sorted keys: the same on every backend."""
     return msgspec.json.encode(value, order="deterministic")
-
-
-def _packed(vector: Any) -> bytes:
-    return b"" if vector is None else pack_half(vector)
-
-
-def entry_bytes(entry: Entry) -> bytes:
-    """An entry in one form on every backend."""
-    value = entry.value
-    kind, encoded = ("bytes", value) if isinstance(value, bytes) else ("json", _canonical(value))
-    expires = None if entry.expires is None else entry.expires.isoformat()
-    return _canonical([entry.key, entry.version, expires, kind]) + encoded
-
-
-def record_bytes(record: Record) -> bytes:
-    """A record in one form on every backend, with its vector in half precision."""
-    plain = [record.id, record.kind, record.time.isoformat(), record.metadata, record.text]
-    return _canonical(plain) + _packed(record.vector)
-
-
-def info_bytes(info: ThreadInfo) -> bytes:
-    """What a listing says of a thread, in one form on every backend."""
-    return _canonical([*info_key(info), info.updated.isoformat()])
-
-
-def info_key(info: ThreadInfo) -> list[Any]:
-    """What says that a thread is as it was: all that its listing shows but what is derived from its newest message."""
-    return [
-        info.thread.id,
-        info.first,
-        info.next,
-        info.messages,
-        info.tokens,
-        info.rounds,
-        info.created.isoformat(),
-        info.metadata,
-        info.ended_round,
-        info.edits,
-    ]
-
-
-def place_bytes(place: Place) -> bytes:
-    """A place with all its versions, in one form on every backend."""
-    held = [_version_bytes(version) for version in place.versions]
-    return b"\x00".join([_canonical([place.index, place.round, place.id]), _message_bytes(place.message), *held])
-
-
-def _version_bytes(version: Version) -> bytes:
-    return _message_bytes(version.message) + version.replaced.isoformat().encode()
-
-
-def _message_bytes(message: Message | None) -> bytes:
-    return b"null" if message is None else _canonical(msgspec.json.decode(encode_message(message)))
-
-
-def merged(
-    left: Iterator[T], right: Iterator[U], key_of: Callable[[T | U], str]
-) -> Iterator[tuple[T | None, U | None]]:
-    """Two listings in the order of their keys as one: what both have comes together, what one lacks is None there."""
-    mine, theirs = next(left, None), next(right, None)
-    while mine is not None or theirs is not None:
-        if theirs is None or (mine is not None and key_of(mine) < key_of(theirs)):
-            yield mine, None
-            mine = next(left, None)
-        elif mine is None or key_of(theirs) < key_of(mine):
-            yield None, theirs
-            theirs = next(right, None)
-        else:
-            yield mine, theirs
-            mine, theirs = next(left, None), next(right, None)

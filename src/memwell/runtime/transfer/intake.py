@@ -1,13 +1,12 @@
-"""Taking memories and conversations in: as an export of memwell had them, or as another product did.
+"""Imports memories and conversations into a memory.
 
-``Shelf`` reads and restores memories as they are, past the gate, which judged them before. ``Intake`` remembers what comes
-from other products, once, through the gate.
+``RawMemory`` reads and restores memories as they were exported, without the gate. ``Intake`` remembers memories and
+conversations of other products once, through the gate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
@@ -25,8 +24,8 @@ from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.messages import Message
 from memwell.records import Record, Thread, paged
-from memwell.runtime.transfer.files import Imported, Piece, Tally
-from memwell.storage.protocols import Backend, Entry
+from memwell.runtime.transfer.files import ImportCounts, Imported, Piece
+from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_text, shown
 
 _PAGE = 500
@@ -34,65 +33,62 @@ _EMBEDDER = "embedder"
 _TRUSTED = ("user", "document")
 
 
-class Shelf(MemoryBase):
-    """What memories are taken from and put back on, whatever their status, past the gate: it judged them before."""
+class RawMemory(MemoryBase):
+    """The memories of a space as they are stored, of any status, for export and restore. The gate has judged them
+    before."""
 
     store: Backend
-    """Where all stands that is no memory: a store that cannot be written may be read through a copy of the memories."""
+    """The store itself; ``backend`` is a read-only view with indexed memories when the store cannot be written."""
 
     @classmethod
-    def of(cls, memory: MemoryBase) -> Shelf:
-        """The shelf of a memory. It shares all that the memory holds."""
+    def of(cls, memory: MemoryBase) -> RawMemory:
+        """The stored memories of a memory. It shares the memory's parts."""
         memory.catch_up()
-        shelf = cls.sharing(memory, memory.indexer.view)
-        shelf.store = memory.backend
-        return shelf
+        raw = cls.sharing(memory, memory.indexer.view)
+        raw.store = memory.backend
+        return raw
 
     def records(self) -> Iterator[Record]:
-        """Every memory, whatever its status, in the order of storing."""
+        """Every memory of any status, in the order in which they were stored."""
         return self._all()
 
     def versions(self, record: Record) -> list[MemoryVersion]:
-        """What a memory was before, oldest first."""
-        # Only what was changed has versions, and looking for them costs more than reading the memory.
+        """The earlier versions of a memory, oldest first."""
+        # Looking for versions costs more than reading the memory, so only changed ones are looked up.
         return self._versions(record.id) if traits_of(record).version > 1 else []
 
     def aliases(self) -> Iterator[tuple[str, str]]:
-        """The ids of what was said again, each with the memory it was counted to."""
-        for entry in self.entries(ALIAS):
+        """The ids of repeated statements, each with the memory that stands for it."""
+        kv, where = self.backend.kv, id_begins_with(ALIAS)
+        for entry in paged(lambda cursor: kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)):
             id_, memory = cast("list[str]", entry.value)
             yield id_, memory
 
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        """What memwell keeps about the space under a prefix."""
-        where = id_begins_with(prefix)
-        return paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
-
     def value(self, key: str) -> Any:
-        """What memwell keeps about the space under a key, or None."""
+        """The value that memwell keeps about the space under a key, or None."""
         entry = self.backend.kv.get(self._inner, key)
         return None if entry is None else entry.value
 
     def keep(self, key: str, value: Any) -> None:
-        """Keep something about the space."""
+        """Store a value about the space."""
         self.backend.kv.put(self._inner, key, value)
 
     @property
     def embedder_name(self) -> str | None:
-        """Whose vectors the memories carry."""
+        """The name of the embedder that made the vectors."""
         return self.value(_EMBEDDER) or (None if self.embedder is None else self.embedder.name)
 
     def adopt_embedder(self, name: str | None) -> bool:
-        """Whether vectors of this embedder may be stored here; the first to come say whose they are."""
+        """Whether vectors of this embedder may be stored here; a space without an embedder adopts it."""
         if self.embedder_name is None and name is not None:
             self.keep(_EMBEDDER, name)
         return self.embedder_name == name
 
     def restore(self, record: Record, versions: Sequence[MemoryVersion] = ()) -> bool:
-        """Put a memory back as it was, with its versions and its facts; whether that changed anything.
+        """Store a memory as it was, with its versions and its facts; whether that changed anything.
 
-        One that is here already stays, unless what comes is a later version of it. Raises ``InvalidInput`` for a memory
-        that breaks a rule; nothing of it is stored then.
+        A memory that is stored already is only replaced by a later version. Raises ``InvalidInput`` for a memory that
+        breaks a rule; nothing of it is stored then.
         """
         traits = traits_of(record)
         here = self.backend.index.get(self.space, [record.id])
@@ -108,7 +104,7 @@ class Shelf(MemoryBase):
         return True
 
     def judged(self, record: Record) -> Record:
-        """A memory with words that were changed, as the gate lets them in. Raises ``InvalidInput`` when it does not."""
+        """A memory with an edited text, judged by the gate. Raises ``InvalidInput`` when the gate refuses it."""
         traits = traits_of(record)
         verdict = self._gate.judge(record.text, speaker=traits.speaker, trust=traits.trust)
         if not verdict.accepted:
@@ -117,7 +113,7 @@ class Shelf(MemoryBase):
         return replace(record, text=verdict.text, metadata=with_traits(own_metadata(record), judged))
 
     def _relearn(self, record: Record, *, fresh: bool) -> None:
-        """Know the text again when it is said again, and learn the facts in it."""
+        """Register the text for duplicate detection, and learn its facts."""
         traits = traits_of(record)
         if not fresh:
             self.indexer.facts.retract([record.id], final=True)
@@ -130,7 +126,7 @@ class Shelf(MemoryBase):
             self.indexer.facts.retract([record.id], at=traits.changed)
 
     def add_alias(self, id_: str, memory: str) -> bool:
-        """Let something that was said again be found under its own id; whether that is new."""
+        """Store the id of a repeated statement; whether it is new."""
         key = inner_key(ALIAS, id_)
         if self.value(key) is not None:
             return False
@@ -138,7 +134,7 @@ class Shelf(MemoryBase):
         return True
 
     def knows(self, id_: str) -> bool:
-        """Whether a memory of this id was ever stored here, be it forgotten or counted to another that says the same."""
+        """Whether a memory of this id was ever stored here, also if it is forgotten or a repeated statement."""
         return bool(self.backend.index.get(self.space, [id_])) or self.value(inner_key(ALIAS, id_)) is not None
 
     def done(self) -> None:
@@ -150,7 +146,7 @@ _BATCH = 100
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory as another system had it."""
+    """A memory of another product."""
 
     id: str
     text: str
@@ -163,7 +159,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Talk(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as another system had it."""
+    """A conversation of another product."""
 
     id: str
     messages: Sequence[Message]
@@ -172,17 +168,17 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intake:
-    """Takes what arrives into a memory. What is there already, or ever was, is left alone."""
+    """Imports memories and conversations into a memory. What was ever stored there stays as it is."""
 
     def __init__(self, memory: Rememberer, format_: str, *, strict: bool = False) -> None:
         self._memory = memory
-        self._shelf = Shelf.of(memory)
+        self._raw = RawMemory.of(memory)
         self._taken: set[str] = set()
-        self.tally = Tally(format_, strict=strict)
+        self.counts = ImportCounts(format_, strict=strict)
 
     def take_all(self, pieces: Iterator[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> Imported:
-        """Take what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""
-        # What was remembered a moment ago is known by its id only once it is in the index.
+        """Import what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""
+        # A memory is known by its id once it is indexed.
         self._memory.catch_up()
         batch: list[Piece] = []
         for piece in pieces:
@@ -191,8 +187,8 @@ class Intake:
                 self._take_batch(batch, read)
                 batch = []
         self._take_batch(batch, read)
-        self._shelf.done()
-        return self.tally.report()
+        self._raw.done()
+        return self.counts.report()
 
     def _take_batch(self, batch: Sequence[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> None:
         if not batch:
@@ -202,24 +198,14 @@ class Intake:
                 try:
                     if piece.wrong:
                         raise InvalidInput(piece.wrong)
-                    # Inside the other, so that a piece is taken as a whole or not at all.
-                    with self._memory.backend.transaction(), self._counted():
+                    # Nested, so that a piece is imported whole or not at all.
+                    with self._memory.backend.transaction(), self.counts.attempt():
                         for one in read(piece):
                             self._take(piece.number, one)
                 except (InvalidInput, Conflict) as error:
-                    self.tally.problem(piece.number, error)
+                    self.counts.problem(piece.number, error)
                 except RecursionError:
-                    self.tally.problem(piece.number, "it is nested too deep")
-
-    @contextmanager
-    def _counted(self) -> Generator[None]:
-        """Count what was taken only once it is known to stay."""
-        mark = self.tally.mark()
-        try:
-            yield
-        except (InvalidInput, Conflict, RecursionError):
-            self.tally.back_to(mark)
-            raise
+                    self.counts.problem(piece.number, "it is nested too deep")
 
     def _take(self, number: int, one: Arrival | Talk) -> None:
         if isinstance(one, Talk):
@@ -229,15 +215,15 @@ class Intake:
 
     def _take_arrival(self, number: int, one: Arrival) -> None:
         if one.id in self._taken:
-            self.tally.skip(number, f"the file has another item with the id {shown(one.id)}, or with the same words")
+            self.counts.skip(number, f"the file has another item with the id {shown(one.id)}, or with the same words")
             return
         self._taken.add(one.id)
-        if self._shelf.knows(one.id):
-            self.tally.knew()
+        if self._raw.knows(one.id):
+            self.counts.add_known()
             return
         ttl = None if one.expires is None else (one.expires - self._memory.clock()).total_seconds()
         if ttl is not None and ttl <= 0:
-            self.tally.skip(number, "it has expired")
+            self.counts.skip(number, "it has expired")
             return
         done = self._memory.remember(
             one.text,
@@ -249,9 +235,9 @@ class Intake:
             trust=one.trust,
             ttl=ttl,
         )
-        self.tally.took("memories", len(done.ids))
+        self.counts.add("memories", len(done.ids))
         for refused in done.rejected:
-            self.tally.skip(number, "; ".join(refused.reasons))
+            self.counts.skip(number, "; ".join(refused.reasons))
 
     def _take_talk(self, number: int, talk: Talk) -> None:
         thread = Thread(self._memory.space, talk.id)
@@ -259,15 +245,15 @@ class Intake:
         _check_distinct(talk)
         here = {one.id for one in log.read(thread, ids=[one.id for one in talk.messages])}
         begun = bool(log.threads(thread.space, ids=[thread.id]).items)
-        # One that was removed here must not come back, and its id is still taken.
+        # A message that was removed here is not imported again.
         here |= self._removed(thread, [one for one in talk.messages if one.id not in here]) if begun else set()
         fresh = [one for one in talk.messages if one.id not in here]
         log.append(thread, fresh)
         if not begun:
             log.annotate(thread, metadata=talk.metadata)
-            self.tally.took("threads")
-        self.tally.took("messages", len(fresh))
-        self.tally.knew(len(here))
+            self.counts.add("threads")
+        self.counts.add("messages", len(fresh))
+        self.counts.add_known(len(here))
         if talk.remember and fresh:
             self._remember_messages(number, talk.id, fresh)
 
@@ -284,11 +270,11 @@ class Intake:
         return {one.id for one in held if one is not None} & {one.id for one in missing}
 
     def _remember_messages(self, number: int, session: str, fresh: Sequence[Message]) -> None:
-        worded = [one for one in fresh if one.text.strip() and not self._shelf.knows(one.id)]
+        worded = [one for one in fresh if one.text.strip() and not self._raw.knows(one.id)]
         done = self._memory.remember(worded, session=session)
-        self.tally.took("memories", len(done.ids))
+        self.counts.add("memories", len(done.ids))
         for refused in done.rejected:
-            self.tally.skip(number, "; ".join(refused.reasons))
+            self.counts.skip(number, "; ".join(refused.reasons))
 
 
 def _check_distinct(talk: Talk) -> None:
@@ -296,11 +282,8 @@ def _check_distinct(talk: Talk) -> None:
         raise InvalidInput(f"the conversation {shown(talk.id)} has two messages of one id")
 
 
-# Reading what others wrote
-
-
 def derived_id(source: str, *parts: object) -> str:
-    """An id for something that came without one: the same content has the same id whenever it comes."""
+    """An id derived from the content, for something without one."""
     digest = sha256(msgspec.json.encode([source, *map(str, parts)])).hexdigest()
     return f"{source}:{digest[:32]}"
 
@@ -320,7 +303,7 @@ def as_list(value: Any, what: str) -> list[Any]:
 
 
 def as_text(value: Any, what: str) -> str:
-    """A text that says something. Raises ``InvalidInput`` for anything else."""
+    """A text that is not empty. Raises ``InvalidInput`` for anything else."""
     text = check_text(value, what)
     if not text.strip():
         raise InvalidInput(f"{what} must not be empty")

@@ -1,7 +1,7 @@
-"""memwell's own format: JSON, a line for each thing, without loss. What was exported is imported exactly as it was.
+"""memwell's own export format: JSON lines, without loss.
 
-A file is read and written line by line. It is written whole or not at all; it may be read in part, and again: what is there
-already stays.
+A file is read and written line by line. It is written whole or not at all. It may be imported in part and again: what is
+stored already stays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import binascii
 from array import array
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -29,10 +28,10 @@ from memwell.records import Record, Space, Thread, pack_half, unpack_half
 from memwell.runtime.transfer.files import (
     LONGEST,
     FileLike,
+    ImportCounts,
     Imported,
     Piece,
     Progress,
-    Tally,
     decoded,
     entries_of,
     lines,
@@ -41,12 +40,10 @@ from memwell.runtime.transfer.files import (
     threads_of,
     written,
 )
-from memwell.runtime.transfer.intake import Shelf
+from memwell.runtime.transfer.intake import RawMemory
 from memwell.storage.protocols import Entry, Place, ThreadInfo
 from memwell.storage.protocols import Version as LogVersion
 from memwell.values import check_count, shown
-
-# The lines
 
 if TYPE_CHECKING:
     from memwell.runtime.transfer.documents import DocumentWriter
@@ -57,11 +54,11 @@ VERSION = 1
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="type"):
-    """A line is a JSON object whose ``type`` says what it is. Fields that a reader does not know are passed over."""
+    """A line of the file: a JSON object with its kind under ``type``. Unknown fields are ignored."""
 
 
 class Header(_Line, frozen=True, tag="header"):
-    """The first line: what this is, whose memory, when it was written, and whose vectors it carries."""
+    """The first line: the format, the space, when it was written, and the embedder of the vectors in the file."""
 
     format: str
     version: int
@@ -71,7 +68,7 @@ class Header(_Line, frozen=True, tag="header"):
 
 
 class Earlier(msgspec.Struct, frozen=True, kw_only=True):
-    """What a memory was before."""
+    """An earlier version of a memory."""
 
     text: str
     kind: str
@@ -82,7 +79,7 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryLine(_Line, frozen=True, tag="memory"):
-    """A memory, with its traits in its metadata, and all that it was before."""
+    """A memory, with its traits in its metadata, and its earlier versions."""
 
     id: str
     kind: str
@@ -94,30 +91,30 @@ class MemoryLine(_Line, frozen=True, tag="memory"):
 
 
 class AliasLine(_Line, frozen=True, tag="alias"):
-    """The id of something that was said again, and the memory it was counted to."""
+    """The id of a repeated statement, and the memory that stands for it."""
 
     id: str
     memory: str
 
 
-class Held(msgspec.Struct, frozen=True):
-    """What a place of a conversation held until a moment; None when it was empty."""
+class PastMessage(msgspec.Struct, frozen=True):
+    """The message that a place of a conversation held until a moment; None when it was empty."""
 
     message: Message | None
     replaced: datetime
 
 
 class MessageLine(_Line, frozen=True, tag="message"):
-    """A place of a conversation: its message, None when that was removed, and all that was there before."""
+    """A place of a conversation: its message, None when that was removed, and the earlier ones."""
 
     thread: str
     index: int
     message: Message | None
-    versions: tuple[Held, ...] = ()
+    versions: tuple[PastMessage, ...] = ()
 
 
 class ThreadLine(_Line, frozen=True, tag="thread"):
-    """A conversation, after all its messages: only now is it known to be whole."""
+    """A conversation. It follows its messages, so it also says that they are complete."""
 
     id: str
     created: datetime
@@ -140,7 +137,7 @@ class ValueLine(_Line, frozen=True, tag="value"):
 class BlobLine(_Line, frozen=True, tag="blob"):
     """Bytes, in base64, under their SHA-256: of the space itself, of its memories, or of one conversation.
 
-    Many bytes are several lines, as a line may only be so long: all but the last say that there are more.
+    Many bytes take several lines, as the length of a line is limited: all but the last have ``more``.
     """
 
     digest: str
@@ -151,23 +148,23 @@ class BlobLine(_Line, frozen=True, tag="blob"):
 
 
 class FeaturesLine(_Line, frozen=True, tag="features"):
-    """The vector of a memory's features: no embedder could make it again."""
+    """The vector of a memory's features, which no embedder can make again."""
 
     memory: str
     vector: str
 
 
 class ChunkingLine(_Line, frozen=True, tag="chunking"):
-    """How documents are cut that are taken in from now on."""
+    """How the space cuts new documents into chunks."""
 
     chunking: dict[str, Any]
 
 
 class DocumentLine(_Line, frozen=True, tag="document"):
-    """A document: what is known of it, how it is cut, and its text with its blocks as it was read.
+    """A document: its description, how it is cut, its text and its blocks.
 
-    A long one is several lines, as a line may only be so long: all but the last say that there are more. ``own_title`` and
-    ``own_metadata`` are what its file says of itself. ``vectors`` are those of its chunks, by a digest of their texts.
+    A long one takes several lines, as the length of a line is limited: all but the last have ``more``. ``own_title`` and
+    ``own_metadata`` are those of its file. ``vectors`` are those of its chunks, by a digest of their texts.
     """
 
     id: str
@@ -194,7 +191,7 @@ class DocumentLine(_Line, frozen=True, tag="document"):
 
 
 class PartLine(_Line, frozen=True, tag="document_part"):
-    """What follows of a document that did not fit into one line."""
+    """A further part of a document that did not fit into one line."""
 
     document: str
     text: str = ""
@@ -204,7 +201,7 @@ class PartLine(_Line, frozen=True, tag="document_part"):
 
 
 class End(_Line, frozen=True, tag="end"):
-    """The last line: a file without it is not whole."""
+    """The last line: a file without it is incomplete."""
 
     lines: int
 
@@ -226,12 +223,12 @@ Line: TypeAlias = (
 
 
 def in_base64(data: bytes | memoryview) -> str:
-    """Bytes as text."""
+    """Bytes as base64."""
     return base64.b64encode(data).decode()
 
 
 def from_base64(text: str, what: str) -> bytes:
-    """The bytes that a text stands for. Raises ``InvalidInput`` when it stands for none."""
+    """The bytes of a base64 text. Raises ``InvalidInput`` for any other text."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -240,86 +237,52 @@ def from_base64(text: str, what: str) -> bytes:
 
 def memory_line(record: Record, versions: list[MemoryVersion], *, vector: bool) -> MemoryLine:
     """The line of a memory."""
+
+    def fields(of: Record) -> dict[str, Any]:
+        return {"text": of.text, "kind": of.kind, "time": of.time, "metadata": of.metadata}
+
     return MemoryLine(
         id=record.id,
-        kind=record.kind,
-        text=record.text,
-        time=record.time,
-        metadata=record.metadata,
+        **fields(record),
         vector=in_base64(pack_half(record.vector)) if vector and record.vector is not None else None,
-        versions=tuple(_earlier(version) for version in versions),
-    )
-
-
-def _earlier(version: MemoryVersion) -> Earlier:
-    old = version.record
-    return Earlier(
-        text=old.text,
-        kind=old.kind,
-        time=old.time,
-        metadata=old.metadata,
-        until=version.until,
-        reason=version.reason,
+        versions=tuple(Earlier(**fields(one.record), until=one.until, reason=one.reason) for one in versions),
     )
 
 
 def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[MemoryVersion]]:
     """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
+
+    def record(of: MemoryLine | Earlier, vector: array[float] | None = None) -> Record:
+        return Record(
+            text=of.text, space=space, id=line.id, kind=of.kind, time=of.time, metadata=of.metadata, vector=vector
+        )
+
     half = vector_of(line.vector) if vector and line.vector is not None else None
-    record = Record(
-        text=line.text,
-        space=space,
-        id=line.id,
-        kind=line.kind,
-        time=line.time,
-        metadata=line.metadata,
-        vector=half,
-    )
-    return record, [_version(record, earlier) for earlier in line.versions]
+    return record(line, half), [MemoryVersion(record(one), one.until, one.reason) for one in line.versions]
 
 
 def vector_of(text: str) -> array[float] | None:
-    """The vector that a text stands for, None when it is empty. Raises ``InvalidInput`` when it stands for none."""
+    """The vector of a base64 text, None when it is empty. Raises ``InvalidInput`` for any other text."""
     half = from_base64(text, "a vector")
     if len(half) % 2:
         raise InvalidInput(f"a vector takes two bytes a number, not {len(half)} bytes")
     return unpack_half(half) if half else None
 
 
-def _version(record: Record, earlier: Earlier) -> MemoryVersion:
-    old = Record(
-        text=earlier.text,
-        space=record.space,
-        id=record.id,
-        kind=earlier.kind,
-        time=earlier.time,
-        metadata=earlier.metadata,
-    )
-    return MemoryVersion(old, earlier.until, earlier.reason)
-
-
-# Conversations
-
 _CHUNK = 200
-_MOVED = "moved/"
 _LONGEST_GAP = 1_000_000
-"""How many indexes in a row may be without a message: a file with larger numbers is damaged, or hostile."""
+"""How many consecutive indexes may be without a message: a file with larger gaps is damaged, or hostile."""
 
 
-def thread_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[MessageLine | ThreadLine]:
+def thread_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[MessageLine | ThreadLine]:
     """The lines of a conversation: its places in order, then the conversation itself."""
-    moved = _moved(shelf, info)
-    for places in place_pages(shelf.backend, info.thread, -1, info.next):
+    for places in place_pages(raw.backend, info.thread, -1, info.next):
         for place in places:
-            times = moved["replaced"].get(str(place.index), [])
-            held = [
-                Held(version.message, datetime.fromisoformat(times[n]) if n < len(times) else version.replaced)
-                for n, version in enumerate(place.versions)
-            ]
-            yield MessageLine(thread=info.thread.id, index=place.index, message=place.message, versions=tuple(held))
+            past = tuple(PastMessage(version.message, version.replaced) for version in place.versions)
+            yield MessageLine(thread=info.thread.id, index=place.index, message=place.message, versions=past)
     yield ThreadLine(
         id=info.thread.id,
-        created=datetime.fromisoformat(moved["created"]),
+        created=info.created,
         first=info.first,
         next=info.next,
         rounds=info.rounds,
@@ -328,31 +291,20 @@ def thread_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[MessageLine | Threa
     )
 
 
-def _moved(shelf: Shelf, info: ThreadInfo) -> dict[str, Any]:
-    """The times of a conversation that an earlier version imported: it kept them in a note, under other times."""
-    # A digest, because a thread's id may by itself be as long as a key may be.
-    note = shelf.value(_MOVED + sha256(info.thread.id.encode()).hexdigest())
-    here = info.created.isoformat()
-    # A conversation that was deleted and begun again under the same name is another one.
-    if isinstance(note, dict) and note.get("here") == here:  # pyright: ignore[reportUnknownMemberType]
-        return note  # pyright: ignore[reportUnknownVariableType]
-    return {"created": here, "replaced": {}}
-
-
 class ThreadWriter:
-    """Restores conversations, a few places at a time. What is there stays, and an import that was cut short goes on."""
+    """Restores conversations, in batches of places. What is stored stays, and an interrupted import can be continued."""
 
-    def __init__(self, shelf: Shelf, tally: Tally) -> None:
-        self._shelf = shelf
-        self._log = shelf.backend.log
-        self._tally = tally
+    def __init__(self, raw: RawMemory, counts: ImportCounts) -> None:
+        self._raw = raw
+        self._log = raw.backend.log
+        self._counts = counts
         self._waiting: list[tuple[int, MessageLine]] = []
         self._thread: str | None = None
         self._refused = False
-        """Whether the conversation here is another one, so that nothing more of this one is stored."""
+        """Whether the stored conversation of this name is another one, so that nothing more of this one is stored."""
 
     def add(self, number: int, line: MessageLine) -> None:
-        """Take a place of a conversation."""
+        """Add a place of a conversation."""
         if line.thread != self._thread:
             self._begin(line.thread)
         self._waiting.append((number, line))
@@ -364,7 +316,7 @@ class ThreadWriter:
         self._thread, self._refused = thread, False
 
     def flush(self) -> None:
-        """Store the places that wait, together if that works, else each that can be."""
+        """Store the waiting places: together, or one by one when one of them cannot be stored."""
         waiting, self._waiting = self._waiting, []
         if not waiting or self._refused:
             return
@@ -380,23 +332,23 @@ class ThreadWriter:
             try:
                 taken = self._store([line])
             except InvalidInput as error:
-                self._tally.problem(number, error)
+                self._counts.problem(number, error)
             except Conflict as error:
                 self._refused = True
-                self._tally.problem(number, error)
+                self._counts.problem(number, error)
                 return
             else:
                 self._count(taken, 1)
 
     def _count(self, taken: int, of: int) -> None:
-        self._tally.took("messages", taken)
-        self._tally.knew(of - taken)
+        self._counts.add("messages", taken)
+        self._counts.add_known(of - taken)
 
     def _store(self, lines: Sequence[MessageLine]) -> int:
-        """Store places, all or none; how many were not there yet."""
-        thread = Thread(self._shelf.space, lines[0].thread)
+        """Store places, all or none; how many were new."""
+        thread = Thread(self._raw.space, lines[0].thread)
         places = [_place(line) for line in lines]
-        with self._shelf.backend.transaction():
+        with self._raw.backend.transaction():
             info = self._info(thread)
             fresh = [place for place in places if info is None or place.index >= info.next]
             if info is not None:
@@ -407,16 +359,16 @@ class ThreadWriter:
         return len(fresh)
 
     def _check_same(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        """Raises ``Conflict`` unless the places hold, or once held, the very messages that are here."""
+        """Raises ``Conflict`` unless the stored places have the same messages, or had them."""
         if not places:
             return
         here = {
             place.index: place.id
-            for page in place_pages(self._shelf.backend, info.thread, places[0].index - 1, places[-1].index + 1)
+            for page in place_pages(self._raw.backend, info.thread, places[0].index - 1, places[-1].index + 1)
             for place in page
         }
         for place in places:
-            # One that was trimmed away here has no place any more.
+            # A place that was trimmed here is missing.
             if here.get(place.index, place.id) != place.id:
                 raise Conflict(
                     f"the conversation {info.thread.id!r} has gone on past index {place.index} without this message"
@@ -430,15 +382,15 @@ class ThreadWriter:
             last = place.index
 
     def _listing(self, thread: Thread, info: ThreadInfo | None, fresh: Sequence[Place]) -> ThreadInfo:
-        """What is known of a conversation before its last line has come."""
-        now = self._shelf.clock()
+        """The listing of a conversation whose last line was not read yet."""
+        now = self._raw.clock()
         info = info or ThreadInfo(thread, fresh[0].index, 0, 0, 0, 0, now, now, {})
         rounds = max(info.rounds, *(place.round for place in fresh))
         edits = info.edits + sum(len(place.versions) for place in fresh)
         return replace(info, next=fresh[-1].index + 1, rounds=rounds, edits=edits)
 
     def end(self, number: int, line: ThreadLine) -> None:
-        """A conversation is whole: give it its metadata, its times, and the end it had."""
+        """Finish a conversation: store its metadata and its times."""
         if line.id != self._thread:
             self._begin(line.id)
         self.flush()
@@ -446,16 +398,16 @@ class ThreadWriter:
             try:
                 new = self._finish(line)
             except (InvalidInput, Conflict) as error:
-                self._tally.problem(number, error)
+                self._counts.problem(number, error)
             else:
-                self._tally.count("threads", new=new)
+                self._counts.count("threads", new=new)
         self._begin(None)
 
     def _finish(self, line: ThreadLine) -> bool:
-        thread = Thread(self._shelf.space, line.id)
+        thread = Thread(self._raw.space, line.id)
         for field in ("first", "next", "rounds"):
             check_count(getattr(line, field), f"a conversation's {field}")
-        with self._shelf.backend.transaction():
+        with self._raw.backend.transaction():
             info = self._info(thread)
             if info is not None and self._is_whole(info, line):
                 return False
@@ -463,7 +415,7 @@ class ThreadWriter:
                 raise InvalidInput(
                     f"the conversation {line.id!r} ends {line.next - info.next:,} places behind its last message"
                 )
-            now = self._shelf.clock()
+            now = self._raw.clock()
             info = info or ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
             ended = line.rounds if line.ended else None
             wanted = replace(
@@ -479,8 +431,8 @@ class ThreadWriter:
         return True
 
     def _is_whole(self, info: ThreadInfo, line: ThreadLine) -> bool:
-        """Whether the conversation is the very one, was imported before, or has gone on since."""
-        return info.next > line.next or info.created == line.created or "here" in _moved(self._shelf, info)
+        """Whether the conversation is the same one, or has gone on since."""
+        return info.next > line.next or info.created == line.created
 
     def _info(self, thread: Thread) -> ThreadInfo | None:
         found = self._log.threads(thread.space, ids=[thread.id]).items
@@ -488,73 +440,70 @@ class ThreadWriter:
 
 
 def _place(line: MessageLine) -> Place:
-    """A place of a conversation, in our own form. Raises ``InvalidInput`` when it never held a message."""
+    """The place of a line. Raises ``InvalidInput`` when it never held a message."""
     lives = [*(one.message for one in line.versions), line.message]
     first = lives[0]
     if first is None:
         raise InvalidInput(f"the place {line.index} of {line.thread!r} never held a message")
     if any(one is not None and one.id != first.id for one in lives):
         raise InvalidInput(f"the place {line.index} of {line.thread!r} held messages of more than one id")
-    # A time may carry another zone, and only a message that is made again is put into our form.
+    # Made again, as only the constructor normalises times.
     *before, now = [None if one is None else one.changed(index=line.index) for one in lives]
     held = [LogVersion(message, one.replaced) for message, one in zip(before, line.versions, strict=True)]
     return Place(line.index, first.round or 0, first.id, now, held)
 
 
-# Bytes and feature vectors
-
-
 PIECE = 48 * 1024 * 1024
-"""How many bytes go into one line: as text they take half of what a line may be long."""
+"""How many bytes go into one line: as base64 they take half of the longest line."""
 
 _MOST_BYTES = 512 * 1024 * 1024
 
 
-def attached_lines(shelf: Shelf, *, blobs: bool) -> Iterator[BlobLine | FeaturesLine]:
+def attached_lines(raw: RawMemory, *, blobs: bool) -> Iterator[BlobLine | FeaturesLine]:
     """The feature vectors of memories and, with ``blobs``, their bytes, each once."""
     seen: set[str] = set()
-    for record in shelf.records():
+    for record in raw.records():
         if dimensions := traits_of(record).features:
-            for one in shelf.store.index.get(features_space(shelf.space, dimensions), [record.id]):
+            for one in raw.store.index.get(features_space(raw.space, dimensions), [record.id]):
                 if one.vector is not None:
                     yield FeaturesLine(memory=record.id, vector=in_base64(pack_half(one.vector)))
         if blobs:
-            named = named_blobs([record, *(version.record for version in shelf.versions(record))])
+            named = named_blobs([record, *(version.record for version in raw.versions(record))])
             for digest in sorted(named - seen):
-                yield from _blob_line(shelf, blobs_space(shelf.space), digest, memories=True)
+                yield from _blob_line(raw, blobs_space(raw.space), digest, memories=True)
             seen |= named
 
 
-def space_blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
+def space_blob_lines(raw: RawMemory) -> Iterator[BlobLine]:
     """The blobs of the space itself that messages name, each once."""
     seen: set[str] = set()
-    for info in threads_of(shelf.backend, shelf.space):
-        for digest in _named_by_thread(shelf, info):
+    for info in threads_of(raw.backend, raw.space):
+        for digest in _named_by_thread(raw, info):
             if digest not in seen:
                 seen.add(digest)
-                yield from _blob_line(shelf, shelf.space, digest)
+                yield from _blob_line(raw, raw.space, digest)
 
 
-def thread_blob_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[BlobLine]:
+def thread_blob_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[BlobLine]:
     """The blobs of a conversation that its messages name, each once."""
-    for digest in dict.fromkeys(_named_by_thread(shelf, info)):
-        yield from _blob_line(shelf, thread_blobs(info.thread), digest, thread=info.thread.id)
+    for digest in dict.fromkeys(_named_by_thread(raw, info)):
+        yield from _blob_line(raw, thread_blobs(info.thread), digest, thread=info.thread.id)
 
 
-def _named_by_thread(shelf: Shelf, info: ThreadInfo) -> Iterator[str]:
-    for line in thread_lines(shelf, info):
+def _named_by_thread(raw: RawMemory, info: ThreadInfo) -> Iterator[str]:
+    for line in thread_lines(raw, info):
         if isinstance(line, MessageLine):
             messages: list[Message | None] = [line.message, *(held.message for held in line.versions)]
             yield from (one.blob for one in media_of(messages) if one.blob is not None)
 
 
 def _blob_line(
-    shelf: Shelf, space: Space, digest: str, *, memories: bool = False, thread: str | None = None
+    raw: RawMemory, space: Space, digest: str, *, memories: bool = False, thread: str | None = None
 ) -> Iterator[BlobLine]:
     try:
-        data = memoryview(shelf.backend.blobs.get(space, digest))
+        data = memoryview(raw.backend.blobs.get(space, digest))
     except (NotFound, InvalidInput):
-        # A message may name what was never stored, or is no digest at all. It goes out as it is.
+        # A message may name a blob that was never stored, or something that is no digest.
         return
     for start in range(0, max(1, len(data)), PIECE):
         piece, more = in_base64(data[start : start + PIECE]), start + PIECE < len(data)
@@ -562,32 +511,31 @@ def _blob_line(
 
 
 class Attacher:
-    """Restores bytes and feature vectors with what names them."""
+    """Restores blobs and feature vectors of memories and conversations."""
 
-    def __init__(self, shelf: Shelf, tally: Tally) -> None:
-        self._shelf = shelf
-        self._backend = shelf.backend
-        self._tally = tally
+    def __init__(self, raw: RawMemory, counts: ImportCounts) -> None:
+        self._raw = raw
+        self._backend = raw.backend
+        self._counts = counts
         self._expected: set[str] = set()
         self._begun = bytearray()
 
     def expect(self, record: Record) -> None:
-        """Let the bytes in that the memory of this id, as it is here now, names or named."""
+        """Accept the blobs that the stored memory of this id and its earlier versions name."""
         if traits_of(record).details or traits_of(record).blobs:
-            here = self._backend.index.get(self._shelf.space, [record.id])
-            versions = (version.record for one in here for version in self._shelf.versions(one))
+            here = self._backend.index.get(self._raw.space, [record.id])
+            versions = (version.record for one in here for version in self._raw.versions(one))
             self._expected |= named_blobs([*here, *versions])
 
     def take_blob(self, line: BlobLine) -> None:
-        """Store bytes, once the last of them are there. Raises ``InvalidInput`` when they have another digest, or nothing
-        here names them.
-        """
+        """Store a blob when its last line is read. Raises ``InvalidInput`` when it has another digest, or nothing names
+        it."""
         self._begun += from_base64(line.data, "a blob")
         if line.more and len(self._begun) <= _MOST_BYTES:
             return
         data = bytes(self._begun)
         self._begun.clear()
-        thread = None if line.thread is None else Thread(self._shelf.space, line.thread)
+        thread = None if line.thread is None else Thread(self._raw.space, line.thread)
         space = self._space(line, thread)
         try:
             self._backend.blobs.get(space, line.digest)
@@ -596,9 +544,9 @@ class Attacher:
                 put = self._backend.blobs.put(space, data) if thread is None else keep_blob(self._backend, thread, data)
                 if put != line.digest:
                     raise InvalidInput(f"a blob's bytes do not have the digest {line.digest!r}") from None
-            self._tally.took("blobs")
+            self._counts.add("blobs")
         else:
-            self._tally.knew()
+            self._counts.add_known()
 
     def _space(self, line: BlobLine, thread: Thread | None) -> Space:
         if thread is not None:
@@ -606,18 +554,18 @@ class Attacher:
                 raise InvalidInput(f"a blob belongs to the conversation {thread.id!r}, which is not here")
             return thread_blobs(thread)
         if not line.memories:
-            return self._shelf.space
+            return self._raw.space
         if line.digest not in self._expected:
             raise InvalidInput(f"no memory of the file names the blob {line.digest!r}")
-        return blobs_space(self._shelf.space)
+        return blobs_space(self._raw.space)
 
     def take_features(self, line: FeaturesLine) -> None:
-        """Store the vector of a memory's features. Raises ``InvalidInput`` unless the memory is here and has such a one."""
+        """Store the feature vector of a memory. Raises ``InvalidInput`` unless the memory has features of this size."""
         vector = vector_of(line.vector)
-        found = self._backend.index.get(self._shelf.space, [line.memory])
+        found = self._backend.index.get(self._raw.space, [line.memory])
         if vector is None or not found or traits_of(found[0]).features != len(vector):
             raise InvalidInput(f"there is no memory {line.memory!r} with features of {len(vector or ())} numbers")
-        space = features_space(self._shelf.space, len(vector))
+        space = features_space(self._raw.space, len(vector))
         if self._backend.index.get(space, [line.memory]):
             return
         session = traits_of(found[0]).session
@@ -626,9 +574,6 @@ class Attacher:
         self._backend.index.upsert(
             [Record(text="", space=space, id=line.memory, kind=kind, metadata=metadata, vector=vector)]
         )
-
-
-# Export and import
 
 
 _BATCH = 100
@@ -653,15 +598,15 @@ def export_jsonl(
     when the file cannot be written; then it is as it was.
     """
     memory = as_memory(memory)
-    shelf = Shelf.of(memory)
-    embedder = shelf.embedder_name if vectors else None
+    raw = RawMemory.of(memory)
+    embedder = raw.embedder_name if vectors else None
     header = Header(format=FORMAT, version=VERSION, time=memory.clock(), space=tuple(memory.space), embedder=embedder)
     with written(file) as out:
         _put(out, header)
-        total = shelf.backend.index.info(shelf.space).records
-        total += sum(info.messages + 1 for info in threads_of(shelf.backend, shelf.space)) if threads else 0
+        total = raw.backend.index.info(raw.space).records
+        total += sum(info.messages + 1 for info in threads_of(raw.backend, raw.space)) if threads else 0
         done = 0
-        everything = _lines(shelf, vectors=vectors, threads=threads, values=values, blobs=blobs)
+        everything = _lines(raw, vectors=vectors, threads=threads, values=values, blobs=blobs)
         for line in chain(everything, _document_lines(memory, vectors=vectors) if documents else ()):
             _put(out, line)
             done += 1
@@ -677,36 +622,36 @@ def _put(out: BinaryIO, line: Line) -> None:
     out.write(_encode(line) + b"\n")
 
 
-def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: bool) -> Iterator[Line]:
-    for record in shelf.records():
-        yield memory_line(record, shelf.versions(record), vector=vectors)
-    for id_, memory in shelf.aliases():
+def _lines(raw: RawMemory, *, vectors: bool, threads: bool, values: bool, blobs: bool) -> Iterator[Line]:
+    for record in raw.records():
+        yield memory_line(record, raw.versions(record), vector=vectors)
+    for id_, memory in raw.aliases():
         yield AliasLine(id=id_, memory=memory)
-    # After the memories: an import then knows what they name.
-    yield from attached_lines(shelf, blobs=blobs)
+    # After the memories, so that an import knows what they name.
+    yield from attached_lines(raw, blobs=blobs)
     if blobs:
-        yield from space_blob_lines(shelf)
+        yield from space_blob_lines(raw)
     if threads:
-        for info in threads_of(shelf.backend, shelf.space):
-            yield from thread_lines(shelf, info)
+        for info in threads_of(raw.backend, raw.space):
+            yield from thread_lines(raw, info)
             if blobs:
-                yield from thread_blob_lines(shelf, info)
+                yield from thread_blob_lines(raw, info)
     if values:
-        yield from map(_value_line, entries_of(shelf.backend, shelf.space))
+        yield from map(_value_line, entries_of(raw.backend, raw.space))
 
 
 def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
-    # All that reads documents is loaded with it: a program that opens a memory does not wait for that.
+    # Imported when used, as it loads everything that reads documents.
     from memwell.runtime.transfer.documents import document_lines, shelf_of  # noqa: PLC0415
 
     documents = shelf_of(memory)
     return iter(()) if documents is None else document_lines(documents, vectors=vectors)
 
 
-def _document_writer(memory: MemoryBase, tally: Tally) -> DocumentWriter:
+def _document_writer(memory: MemoryBase, counts: ImportCounts) -> DocumentWriter:
     from memwell.runtime.transfer.documents import DocumentWriter  # noqa: PLC0415 - as above
 
-    return DocumentWriter.of(memory, tally)
+    return DocumentWriter.of(memory, counts)
 
 
 def _value_line(entry: Entry) -> ValueLine:
@@ -723,21 +668,21 @@ def import_jsonl(
     longest_line: int = LONGEST,
     progress: Progress | None = None,
 ) -> Imported:
-    """Bring an export of memwell into the memory of a space, and say what came over.
+    """Import an export of memwell into the memory of a space, and return the report.
 
-    A line that is wrong is reported and the rest goes on, unless ``strict``. Raises ``InvalidInput`` for a file that is no
-    export of memwell, or of a newer one, and ``FileError`` when it cannot be read.
+    A wrong line is reported and the rest is imported, unless ``strict``. Raises ``InvalidInput`` for a file that is no
+    export of memwell, or of a newer version, and ``FileError`` when it cannot be read.
     """
     memory = as_memory(memory)
-    shelf = Shelf.of(memory)
-    tally = Tally("jsonl", strict=strict)
+    raw = RawMemory.of(memory)
+    counts = ImportCounts("jsonl", strict=strict)
     with reading(file, progress) as source:
         pieces = lines(source, longest_line)
         header = _header(next(pieces, None))
-        unpacker = _Unpacker(memory, shelf, tally, header)
+        unpacker = _Unpacker(memory, raw, counts, header)
         unpacker.unpack(pieces)
-    shelf.done()
-    return tally.report()
+    raw.done()
+    return counts.report()
 
 
 def _header(first: Piece | None) -> Header:
@@ -760,27 +705,27 @@ def _line(piece: Piece) -> Line:
 
 
 class _Unpacker:
-    """Puts the lines of a file where they belong, memories in batches."""
+    """Stores the lines of a file, memories in batches."""
 
-    def __init__(self, memory: MemoryBase, shelf: Shelf, tally: Tally, header: Header) -> None:
+    def __init__(self, memory: MemoryBase, raw: RawMemory, counts: ImportCounts, header: Header) -> None:
         self._memory = memory
-        self._shelf = shelf
-        self._tally = tally
-        self._vectors = shelf.adopt_embedder(header.embedder)
-        self._threads = ThreadWriter(shelf, tally)
-        self._attachments = Attacher(shelf, tally)
+        self._raw = raw
+        self._counts = counts
+        self._vectors = raw.adopt_embedder(header.embedder)
+        self._threads = ThreadWriter(raw, counts)
+        self._attachments = Attacher(raw, counts)
         self._documents: DocumentWriter | None = None
         self._waiting: list[tuple[int, Line]] = []
 
     def unpack(self, pieces: Iterator[Piece]) -> None:
-        """Take all lines."""
+        """Store all lines."""
         ended, number = False, 1
         for piece in pieces:
             number = piece.number
             try:
                 line = _line(piece)
             except InvalidInput as error:
-                self._tally.problem(number, error)
+                self._counts.problem(number, error)
             else:
                 ended = isinstance(line, End)
                 self._take(number, line)
@@ -789,7 +734,7 @@ class _Unpacker:
         if self._documents is not None:
             self._documents.end(number)
         if not ended:
-            self._tally.problem(number, "the file ends early; when it is whole, import it again for the rest")
+            self._counts.problem(number, "the file ends early; when it is whole, import it again for the rest")
 
     def _take(self, number: int, line: Line) -> None:
         match line:
@@ -799,7 +744,7 @@ class _Unpacker:
             case ThreadLine():
                 self._threads.end(number, line)
             case BlobLine(thread=str()):
-                # The conversation it belongs to comes before it, and must be there first.
+                # Its conversation comes before it, and must be stored first.
                 self._threads.flush()
                 self._waiting.append((number, line))
                 self._flush()
@@ -809,40 +754,40 @@ class _Unpacker:
                 pass
             case _:
                 self._waiting.append((number, line))
-                # A blob may be large, and many of them are not to be held at once.
+                # At once, as blobs may be large.
                 if len(self._waiting) >= _BATCH or isinstance(line, BlobLine):
                     self._flush()
 
     def _take_document(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
-        # Each has a transaction of its own: a worker that is notified of its vectors must find them pending.
+        # In a transaction of its own: a worker that is notified of its vectors must find them pending.
         try:
             if self._documents is None:
-                self._documents = _document_writer(self._memory, self._tally)
+                self._documents = _document_writer(self._memory, self._counts)
         except InvalidInput as error:
-            self._tally.problem(number, error)
+            self._counts.problem(number, error)
         else:
             self._documents.take(number, line)
 
     def _flush(self) -> None:
-        """Store what waits in one transaction; each thing can fail alone."""
+        """Store the waiting lines in one transaction; each can fail by itself."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        with self._shelf.backend.transaction():
+        with self._raw.backend.transaction():
             for number, line in waiting:
                 try:
                     self._store(number, line)
                 except InvalidInput as error:
-                    self._tally.problem(number, error)
+                    self._counts.problem(number, error)
 
     def _store(self, number: int, line: Line) -> None:
         match line:
             case MemoryLine():
-                record, versions = memory_of(line, self._shelf.space, vector=self._vectors)
-                self._tally.count("memories", new=self._shelf.restore(record, versions))
+                record, versions = memory_of(line, self._raw.space, vector=self._vectors)
+                self._counts.count("memories", new=self._raw.restore(record, versions))
                 self._attachments.expect(record)
             case AliasLine():
-                self._tally.count("aliases", new=self._shelf.add_alias(line.id, line.memory))
+                self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
             case ValueLine():
                 self._take_value(number, line)
             case BlobLine():
@@ -853,16 +798,16 @@ class _Unpacker:
                 raise InvalidInput("a second header: these are two files in one")
 
     def _take_value(self, number: int, line: ValueLine) -> None:
-        store, space = self._shelf.backend.kv, self._shelf.space
+        store, space = self._raw.backend.kv, self._raw.space
         value = line.value if line.data is None else from_base64(line.data, "a value's bytes")
-        ttl = None if line.expires is None else (line.expires - self._shelf.clock()).total_seconds()
+        ttl = None if line.expires is None else (line.expires - self._raw.clock()).total_seconds()
         here = store.get(space, line.key)
         if here is not None:
-            self._tally.knew()
+            self._counts.add_known()
             if here.value != value:
-                self._tally.skip(number, f"the key {line.key!r} has another value here, which stays")
+                self._counts.skip(number, f"the key {line.key!r} has another value here, which stays")
         elif ttl is not None and ttl <= 0:
-            self._tally.skip(number, f"the value of {line.key!r} has expired")
+            self._counts.skip(number, f"the value of {line.key!r} has expired")
         else:
             store.put(space, line.key, value, ttl=ttl)
-            self._tally.took("values")
+            self._counts.add("values")

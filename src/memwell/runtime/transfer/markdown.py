@@ -1,8 +1,8 @@
-"""Memories as a Markdown document: to be read, changed by hand, and imported again.
+"""Memories as a Markdown document, which people can read and edit, and which can be imported again.
 
-A memory is a bullet of a list. The bullet shows the text for people and ends with a comment for memwell, which a rendered
-page does not show: the rest of the memory as JSON. The comment also has a digest of the shown text. As long as that fits,
-the memory is as it was, to the last blank; once a person has changed the text, what is shown counts.
+A memory is a list item with its text, followed by a comment that a rendered page does not show: the rest of the memory
+as JSON, and a digest of the shown text. While the digest fits, the memory is restored exactly; else the shown text
+replaces it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,19 @@ from memwell.longterm.media.memory import MediaAccess
 from memwell.longterm.memory import Memory, MemoryLike, as_memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
-from memwell.runtime.transfer.files import FileLike, Imported, Piece, Progress, Tally, decoded, lines, reading, written
-from memwell.runtime.transfer.intake import Shelf, as_moment, as_text, derived_id
+from memwell.runtime.transfer.files import (
+    FileLike,
+    ImportCounts,
+    Imported,
+    Piece,
+    Progress,
+    decoded,
+    lines,
+    reading,
+    written,
+)
+from memwell.runtime.transfer.intake import RawMemory, as_moment, as_text, derived_id
 from memwell.runtime.transfer.jsonl import Earlier, MemoryLine, memory_line, memory_of
-
-# Bullets
-
 
 _MARK = re.compile(r"<!-- memwell (\{.*\}) -->")
 _OPENING = re.compile(r"(\\*)<!--")
@@ -39,7 +46,7 @@ _DAY = re.compile(r"## (\d{4}-\d\d-\d\d)")
 
 
 class _Mark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The comment of a bullet. ``text`` stands there only when the shown text alone would not bring it back exactly."""
+    """The comment of a bullet. It has the ``text`` only when that cannot be restored exactly from the shown one."""
 
     id: str
     kind: str
@@ -51,7 +58,7 @@ class _Mark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Bullet(NamedTuple):
-    """A bullet as it was read: the line it begins at, its text, the memory it stands for if any, and where it stands."""
+    """A bullet as it was read: its first line, its text, the memory of its comment, and the session and day it is under."""
 
     number: int
     text: str
@@ -79,14 +86,14 @@ def written_bullet(line: MemoryLine) -> str:
 
 
 def _body(text: str) -> list[str]:
-    """The lines that show a text. An opening of a comment is escaped: a text must not pass for memwell's own mark."""
-    # A form feed or a NEL would be a line's end for some editors and not for others.
+    """The lines that show a text. ``<!--`` is escaped: a text must not look like memwell's own comment."""
+    # Some editors take a form feed or a NEL for the end of a line, others do not.
     shown = _OPENING.sub(r"\\\1<!--", re.sub(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]", "\n", text)).split("\n")
     return [f"- {shown[0]}".rstrip(), *(f"  {one}".rstrip() for one in shown[1:])]
 
 
 def _words(body: Sequence[str]) -> str:
-    """The text that lines of a bullet show, whatever an editor did to the blanks at their ends."""
+    """The text of the lines of a bullet, without blanks at their ends, which editors may remove."""
     lines = [body[0].removeprefix("-").removeprefix(" "), *(line.removeprefix("  ") for line in body[1:])]
     return _ESCAPED.sub(r"\1<!--", "\n".join(line.rstrip() for line in lines).strip("\n"))
 
@@ -96,7 +103,7 @@ def _digest(text: str) -> str:
 
 
 def _in_comment(mark: _Mark) -> str:
-    """JSON that cannot end the comment it stands in."""
+    """JSON that cannot end the comment around it."""
     written = msgspec.json.encode(mark).decode()
     for sign in "<>\x7f\x85\u2028\u2029":
         written = written.replace(sign, f"\\u{ord(sign):04x}")
@@ -104,7 +111,7 @@ def _in_comment(mark: _Mark) -> str:
 
 
 def bullets(lines: Iterator[tuple[int, str]]) -> Iterator[Bullet]:
-    """The bullets of a document. What stands between them, other than headings, is for people alone."""
+    """The bullets of a document. Anything between them but headings is ignored."""
     session = day = ""
     body: list[str] = []
     number = 0
@@ -158,9 +165,6 @@ def _read(number: int, body: list[str], session: str, day: str) -> Bullet:
     return Bullet(number, text, memory, edited, session, day)
 
 
-# Documents
-
-
 _BATCH = 100
 _VERSION = 1
 _FRONT = re.compile(r"(\w+):\s*(.*?)\s*")
@@ -168,25 +172,25 @@ _EDITED = "edited in a document"
 
 
 class _Key(NamedTuple):
-    """What sorts a memory into a document, without the memory itself."""
+    """The sort key of a memory in a document."""
 
     time: datetime
     id: str
     has_more: bool
-    """Whether bytes or a vector of features belong to it, which no document holds."""
+    """Whether it has blobs or a feature vector, which a document does not hold."""
 
 
 def export_markdown(
     memory: MemoryLike, file: FileLike, *, forgotten: bool = True, progress: Progress | None = None
 ) -> int:
-    """Write the memories of a space as a document, a heading a session or a day, and return how many there are.
+    """Write the memories of a space as a document, with a heading for each session or day; returns how many there are.
 
-    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Of media it holds the words
-    alone, and says so at its beginning. Raises ``FileError`` when the file cannot be written; then it is as it was.
+    Forgotten and superseded memories are at its end; ``forgotten=False`` leaves them out. Of media it only has the texts,
+    and says so at its beginning. Raises ``FileError`` when the file cannot be written; then it is as it was.
     """
     memory = as_memory(memory)
-    shelf = Shelf.of(memory)
-    sections = _sections(shelf.records(), forgotten=forgotten)
+    raw = RawMemory.of(memory)
+    sections = _sections(raw.records(), forgotten=forgotten)
     total = sum(map(len, sections.values()))
     done = 0
     with written(file) as out:
@@ -197,8 +201,8 @@ def export_markdown(
         for heading, keys in sections.items():
             out.write(f"\n{heading}\n\n".encode())
             for start in range(0, len(keys), _BATCH):
-                for record in shelf.backend.index.get(shelf.space, [key.id for key in keys[start : start + _BATCH]]):
-                    line = memory_line(record, shelf.versions(record), vector=False)
+                for record in raw.backend.index.get(raw.space, [key.id for key in keys[start : start + _BATCH]]):
+                    line = memory_line(record, raw.versions(record), vector=False)
                     out.write(written_bullet(line).encode())
                     done += 1
                 if progress is not None:
@@ -207,7 +211,7 @@ def export_markdown(
 
 
 def _left_out(media: int) -> str:
-    """What the document says of the media in it."""
+    """The remark of the document on its media."""
     if not media:
         return ""
     what = "one medium" if media == 1 else f"{media:,} media"
@@ -215,7 +219,7 @@ def _left_out(media: int) -> str:
 
 
 def _sections(records: Iterator[Record], *, forgotten: bool) -> dict[str, list[_Key]]:
-    """The headings of a document in order, and what belongs under each."""
+    """The headings of a document in order, with the memories under each."""
     found: dict[str, list[_Key]] = {}
     for record in records:
         if forgotten or traits_of(record).active:
@@ -244,15 +248,15 @@ def import_markdown(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Take a document in: memories that are not here come over, changed ones are updated, new bullets are remembered.
+    """Import a document: missing memories are restored, edited ones updated, and new bullets remembered.
 
-    Media come in words alone; those whose bytes are not here already are counted in a hint. With ``prune`` the memories
-    that were exported and no longer stand in the document are forgotten, which can be undone;
-    not when anything is wrong with the document. Raises ``InvalidInput`` for pruning by a document that does not say when
-    it was exported, and ``FileError`` when it cannot be read.
+    Of media only the texts are imported; a hint counts those whose bytes are not stored. With ``prune`` the memories
+    that were exported and are no longer in the document are forgotten, which can be undone, unless anything in the
+    document is wrong. Raises ``InvalidInput`` for pruning by a document that does not say when it was exported, and
+    ``FileError`` when it cannot be read.
     """
     memory = as_memory(memory)
-    reader = _Reader(memory, Tally("markdown", strict=strict))
+    reader = _Reader(memory, ImportCounts("markdown", strict=strict))
     memory.catch_up()
     with reading(file, progress) as source:
         numbered = reader.lines(lines(source, empty=True))
@@ -267,7 +271,7 @@ def import_markdown(
 
 
 def _front_matter(numbered: Iterator[tuple[int, str]]) -> tuple[dict[str, str], Iterator[tuple[int, str]]]:
-    """What lies between two rules before the document itself, if anything does, and the rest of the lines."""
+    """The front matter of a document, if it has any, and the remaining lines."""
     first = next(numbered, None)
     if first is None or first[1].rstrip() != "---":
         return {}, numbered if first is None else chain([first], numbered)
@@ -282,27 +286,27 @@ def _front_matter(numbered: Iterator[tuple[int, str]]) -> tuple[dict[str, str], 
 
 
 class _Reader:
-    """Takes the bullets of a document in."""
+    """Imports the bullets of a document."""
 
-    def __init__(self, memory: Memory, tally: Tally) -> None:
+    def __init__(self, memory: Memory, counts: ImportCounts) -> None:
         self._memory = memory
-        self._shelf = Shelf.of(memory)
-        self._tally = tally
+        self._raw = RawMemory.of(memory)
+        self._counts = counts
         self._seen: set[str] = set()
         self._without_bytes = 0
 
     def lines(self, pieces: Iterator[Piece]) -> Iterator[tuple[int, str]]:
-        """The lines of a file as text; those that are none are reported and left out."""
+        """The lines of a file as text; those that are not UTF-8 are reported and left out."""
         for piece in pieces:
             try:
                 if piece.wrong:
                     raise InvalidInput(piece.wrong)
                 yield piece.number, piece.data.decode()
             except (InvalidInput, UnicodeDecodeError) as error:
-                self._tally.problem(piece.number, str(error))
+                self._counts.problem(piece.number, str(error))
 
     def read(self, found: Iterator[Bullet]) -> None:
-        """Take bullets, a batch a transaction."""
+        """Import bullets, in a transaction for each batch."""
         batch: list[Bullet] = []
         for bullet in found:
             batch.append(bullet)
@@ -320,7 +324,7 @@ class _Reader:
                     with self._memory.backend.transaction():
                         self._take(bullet)
                 except (InvalidInput, Conflict, NotFound) as error:
-                    self._tally.problem(bullet.number, error)
+                    self._counts.problem(bullet.number, error)
 
     def _take(self, bullet: Bullet) -> None:
         if bullet.wrong:
@@ -336,75 +340,75 @@ class _Reader:
         self._take_known(bullet, bullet.memory)
 
     def _take_known(self, bullet: Bullet, line: MemoryLine) -> None:
-        here = self._shelf.backend.index.get(self._shelf.space, [line.id])
-        record, versions = memory_of(line, self._shelf.space, vector=False)
+        here = self._raw.backend.index.get(self._raw.space, [line.id])
+        record, versions = memory_of(line, self._raw.space, vector=False)
         if bullet.edited:
             as_text(record.text, "a changed memory")
-            # What a person wrote is judged like all that comes in; what was exported was judged before.
-            record = self._shelf.judged(record)
+            # The gate judges edited texts; exported ones were judged before.
+            record = self._raw.judged(record)
         if bullet.edited and here:
             self._update(here[0], record)
         elif here and traits_of(here[0]).version >= traits_of(record).version:
-            self._tally.knew()
+            self._counts.add_known()
         elif self._restored(record, versions):
-            self._tally.took("memories")
+            self._counts.add("memories")
         else:
-            self._tally.knew()
+            self._counts.add_known()
 
     def _restored(self, record: Record, versions: Sequence[MemoryVersion]) -> bool:
-        """Put a memory back as it was; whether that changed anything. A medium without its bytes is marked as such."""
+        """Restore a memory; whether that changed anything. A medium whose bytes are missing is marked."""
         marked = came_in_words(record)
         if marked is record or not MediaAccess.of(self._memory).absent(marked):
-            return self._shelf.restore(record, versions)
-        done = self._shelf.restore(marked, [replace(one, record=came_in_words(one.record)) for one in versions])
+            return self._raw.restore(record, versions)
+        done = self._raw.restore(marked, [replace(one, record=came_in_words(one.record)) for one in versions])
         self._without_bytes += done
         return done
 
     def _update(self, here: Record, changed: Record) -> None:
         if here.text == changed.text:
-            self._tally.knew()
+            self._counts.add_known()
         elif traits_of(here).version > traits_of(changed).version:
             raise Conflict(f"the memory {here.id!r} was changed here since the export; what is here stays")
         else:
             self._memory.update(here.id, changed.text, reason=_EDITED)
-            self._tally.took("updates")
+            self._counts.add("updates")
 
     def _add(self, bullet: Bullet) -> None:
         text = as_text(bullet.text, "a new bullet")
         id_ = derived_id("markdown", bullet.session, bullet.day, text)
-        if id_ in self._seen or self._shelf.knows(id_):
+        if id_ in self._seen or self._raw.knows(id_):
             self._seen.add(id_)
-            self._tally.knew()
+            self._counts.add_known()
             return
         self._seen.add(id_)
         time = datetime.fromisoformat(bullet.day).replace(tzinfo=UTC) if _is_day(bullet.day) else None
         done = self._memory.remember(text, id=id_, session=bullet.session, time=time)
-        self._tally.took("memories", len(done.ids))
+        self._counts.add("memories", len(done.ids))
         for refused in done.rejected:
-            self._tally.skip(bullet.number, "; ".join(refused.reasons))
+            self._counts.skip(bullet.number, "; ".join(refused.reasons))
 
     def prune(self, exported: datetime) -> None:
-        """Forget what was there when the document was written and no longer stands in it."""
-        if self._tally.failed:
-            self._tally.problem(0, "nothing was pruned, because something is wrong with the document")
+        """Forget the memories that were stored when the document was written and are no longer in it."""
+        if self._counts.failed:
+            self._counts.problem(0, "nothing was pruned, because something is wrong with the document")
             return
         gone = [
             record.id
-            for record in self._shelf.records()
+            for record in self._raw.records()
             if record.id not in self._seen
             and traits_of(record).active
             and (traits_of(record).learned or record.time) <= exported
         ]
-        self._tally.took("forgotten", len(self._memory.forget(gone, reason="removed from a document")))
+        self._counts.add("forgotten", len(self._memory.forget(gone, reason="removed from a document")))
 
     def finished(self) -> Imported:
-        """What came of it."""
-        self._shelf.done()
-        done = self._tally.report()
+        """The report of the import."""
+        self._raw.done()
+        done = self._counts.report()
         if not self._without_bytes:
             return done
         what = "one medium" if self._without_bytes == 1 else f"{self._without_bytes:,} media"
-        hint = f"{what} came without bytes or features, which no document holds: bring the .jsonl export for those"
+        hint = f"{what} came without bytes or features, which no document holds: import the .jsonl export for those"
         return replace(done, hints=[*done.hints, hint])
 
 

@@ -1,8 +1,9 @@
-"""Moving a store: from any backend to any other, while it is in use, and checked to the last byte.
+"""Moves a store from any backend to any other, while it is in use, and checks the copy.
 
-A move is a few passes over the source. Each copies what differs, so the first copies everything and the next ones what was
-written meanwhile. A killed move goes on where it was. With ``seal`` the source is closed to writers before the last pass,
-and nothing can be lost; without it, what is written after the last pass is not in the copy, and another move copies it.
+A move makes a few passes over the source. Each copies what differs, so the first copies everything and the next ones
+what was written meanwhile. A killed move continues where it stopped. With ``seal`` the source refuses writes before the
+last pass, so nothing is lost; without it, what is written after the last pass is not in the copy, and another move
+copies it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -25,42 +29,38 @@ from memwell.errors import (
     ReadOnlyStore,
     Unsupported,
 )
-from memwell.records import Space, Thread
+from memwell.messages import Message, encode_message
+from memwell.records import Record, Space, Thread, pack_half
 from memwell.runtime.transfer.files import (
     MOST_BYTES,
     MOVING,
     Progress,
+    canonical,
     digests_of,
     entries_of,
-    entry_bytes,
     entry_weight,
-    info_bytes,
-    info_key,
-    merged,
-    place_bytes,
     place_pages,
-    record_bytes,
     record_weight,
     records_of,
     spaces_of,
     threads_of,
 )
-from memwell.storage.protocols import Backend, Entry, ThreadInfo
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.values import new_id
 
 T = TypeVar("T")
-Tell: TypeAlias = Callable[[int], None]
-"""Is called with how many more things were read."""
+Report: TypeAlias = Callable[[int], None]
+"""Called with how many more things were read."""
 
 _PASSES = 5
 _TRIES = 3
-_TOLD_EVERY = 50
+_REPORT_EVERY = 50
 _COUNTED = ("entries", "records", "messages", "blobs")
 _BATCH = 500
 _SMALL = 300
 """About how many bytes a message takes."""
 _LONG = 20_000
-"""A longer thread is copied in pieces that are each committed, so that a kill costs one piece and not all of it."""
+"""A longer thread is copied in pieces that are each committed, so that a killed move loses one piece only."""
 _IDENTITY = "identity"
 _COPY = "copy"
 
@@ -83,12 +83,12 @@ class MoveRefused(ConfigurationError):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """What a move did, and what the target holds now."""
+    """The report of a move: what it did, and what the target holds now."""
 
     spaces: int
     threads: int
     messages: int
-    """Places of conversations, those whose message was removed among them."""
+    """Places of conversations, also those whose message was removed."""
     entries: int
     records: int
     blobs: int
@@ -96,15 +96,15 @@ class Moved(msgspec.Struct, frozen=True):
     """How many entries, records, threads and blobs were written or removed: 0 when nothing had changed."""
     passes: int
     sealed: bool
-    """Whether nothing can be written to the source any more."""
+    """Whether the source refuses writes now."""
     changing: list[Space]
-    """Spaces that were written to while they were checked; they are copied as of a moment ago. Empty when sealed."""
+    """Spaces that were written to while they were checked: the copy is a moment old. Empty when sealed."""
     checksum: str
-    """Of all that the target holds for good, in a form that is the same on every backend."""
+    """Of everything in the target that does not expire, in a form that is the same on every backend."""
     finished_before: bool = False
-    """Whether the source had been sealed and copied by an earlier move, so that nothing was done now."""
+    """Whether an earlier move had sealed and copied the source, so that nothing was done now."""
     written_since: bool = False
-    """Whether the target has been written to since that move; the counts and the checksum are of what it holds now."""
+    """Whether the target was written to since that move; the counts and the checksum are of its current content."""
 
 
 def move(
@@ -115,7 +115,7 @@ def move(
     reason: str = "its content was moved to another store",
     progress: Progress | None = None,
 ) -> Moved:
-    """Make ``target`` hold what ``source`` holds, and check it. A target that holds part of it is completed.
+    """Copy ``source`` to ``target``, and check the copy. A target that holds a part of it is completed.
 
     With ``seal`` the source refuses every write before the last pass, with ``reason``; when the move then fails, the seal
     is lifted again. Raises ``MoveRefused`` when the target holds something else, or was written to since it became
@@ -134,10 +134,10 @@ class _Move:
         self._seal = seal
         self._reason = reason
         self._progress = progress
-        self._looked_at = self._told = 0
+        self._read = self._reported = 0
         self._expected: int | None = None
-        self._marks = Marks(target)
-        self._copier = Copier(source, target, self._marks, self._tell)
+        self._notes = MoveNotes(target)
+        self._copier = Copier(source, target, self._notes, self._report)
         self._copied = 0
         self._passes = 0
 
@@ -145,13 +145,13 @@ class _Move:
         facts = self._source.facts()
         if facts.get("unread"):
             raise Unsupported(f"nothing was moved: {facts['unread']}")
-        finished = self._marks.claim(self._source)
+        finished = self._notes.claim(self._source)
         if finished is not None:
             if finished.sealed and self._is_sealed_for(finished, facts.get("sealed")):
                 return self._nothing_to_do(finished)
             if total_of(self._target).hexdigest() != finished.checksum:
                 raise MoveRefused("touched")
-            self._marks.resume(self._source)
+            self._notes.resume(self._source)
         counts = [count for name in _COUNTED if isinstance(count := facts.get(name), int)]
         self._expected = sum(counts) if len(counts) == len(_COUNTED) else None
         sealed = facts.get("sealed") is not None
@@ -167,22 +167,23 @@ class _Move:
         """Whether the source was sealed for this target and is still what was copied there."""
         if seal is None:
             return False
-        # The URL of the same target can be written in several ways; then the content says whether it is the one.
+        # The URL of one target can be written in several ways; then the content decides.
         return seal == self._reason or total_of(self._source).hexdigest() == finished.checksum
 
     def _nothing_to_do(self, finished: Finished) -> Moved:
         total = total_of(self._target)
-        self._tell(0, last=True)
-        return self._moved(total, sealed=True, before=True, since=total.hexdigest() != finished.checksum)
+        self._report(0, last=True)
+        since = total.hexdigest() != finished.checksum
+        return self._moved(total, sealed=True, changing=[], finished_before=True, written_since=since)
 
-    def _tell(self, count: int, *, last: bool = False) -> None:
-        self._looked_at += count
-        if self._progress is None or (self._looked_at < self._told + _TOLD_EVERY and not last):
+    def _report(self, count: int, *, last: bool = False) -> None:
+        self._read += count
+        if self._progress is None or (self._read < self._reported + _REPORT_EVERY and not last):
             return
-        self._told = self._looked_at
-        # Every thing is read twice: when it is copied and when it is checked. Later passes come on top.
-        total = self._looked_at if last else max(self._looked_at, 2 * (self._expected or 0))
-        self._progress(self._looked_at, None if self._expected is None and not last else total)
+        self._reported = self._read
+        # Each thing is read twice, to copy and to check it, and more often in later passes.
+        total = self._read if last else max(self._read, 2 * (self._expected or 0))
+        self._progress(self._read, None if self._expected is None and not last else total)
 
     def _sealed(self) -> Moved:
         self._source.seal(self._reason)
@@ -190,7 +191,7 @@ class _Move:
             self._pass(strict=True)
             return self._finish(sealed=True)
         except BaseException:
-            # The source is whole, and its users can go on; the move can be tried again.
+            # The source is unchanged: its users can go on, and the move can be tried again.
             self._source.seal(None)
             raise
 
@@ -216,7 +217,7 @@ class _Move:
         except (Conflict, InvalidInput, NotFound):
             if strict:
                 raise
-            # It was changed while it was copied, into something that does not fit the rest. The next pass sees it.
+            # It was changed while it was copied, and does not fit the rest. The next pass copies it.
             return 1
 
     def _finish(self, *, sealed: bool) -> Moved:
@@ -226,38 +227,21 @@ class _Move:
             if None in checksums.values():
                 changing.append(space)
             total.add(space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()})
-        self._marks.complete(self._source, total.hexdigest(), sealed=sealed)
-        self._tell(0, last=True)
+        self._notes.complete(self._source, total.hexdigest(), sealed=sealed)
+        self._report(0, last=True)
         return self._moved(total, sealed=sealed, changing=changing)
 
-    def _moved(
-        self,
-        total: Total,
-        *,
-        sealed: bool,
-        changing: list[Space] | None = None,
-        before: bool = False,
-        since: bool = False,
-    ) -> Moved:
+    def _moved(self, total: Total, **rest: Any) -> Moved:
         counts = {kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")}
-        return Moved(
-            **counts,
-            spaces=total.spaces,
-            copied=self._copied,
-            passes=self._passes,
-            sealed=sealed,
-            changing=changing or [],
-            checksum=total.hexdigest(),
-            finished_before=before,
-            written_since=since,
-        )
+        done = {"spaces": total.spaces, "copied": self._copied, "passes": self._passes, "checksum": total.hexdigest()}
+        return Moved(**counts, **done, **rest)
 
     def _checked(self, space: Space, part: str, sealed: bool) -> Checksum | None:
-        """The checksum that both sides have; None when the source is being changed all the while."""
+        """The checksum that both sides have; None when the source is being changed."""
         seen: set[str] = set()
         for attempt in range(_TRIES):
             theirs = _checksum_or_none(self._target, space, part)
-            mine = _checksum_or_none(self._source, space, part, self._tell)
+            mine = _checksum_or_none(self._source, space, part, self._report)
             if mine is not None and mine == theirs:
                 return mine
             seen.add("" if mine is None else mine.digest)
@@ -273,7 +257,7 @@ class _Move:
 
 
 class Checksum(NamedTuple):
-    """How many things of each kind a part of a space holds, and the digest of all of them in order."""
+    """The checksum of a part of a space: how many things of each kind it holds, and their digest in order."""
 
     counts: dict[str, int]
     digest: str
@@ -289,24 +273,54 @@ class _Thing(NamedTuple):
 
 def _entries(backend: Backend, space: Space) -> Iterator[_Thing]:
     for entry in entries_of(backend, space):
-        yield _Thing("entries", entry_bytes(entry), entry.expires is None)
+        value = entry.value
+        kind, encoded = ("bytes", value) if isinstance(value, bytes) else ("json", canonical(value))
+        expires = None if entry.expires is None else entry.expires.isoformat()
+        yield _Thing("entries", canonical([entry.key, entry.version, expires, kind]) + encoded, expires is None)
 
 
 def _records(backend: Backend, space: Space) -> Iterator[_Thing]:
     for record in records_of(backend, space):
-        yield _Thing("records", record_bytes(record))
+        yield _Thing("records", _record_bytes(record))
+
+
+def _record_bytes(record: Record) -> bytes:
+    plain = [record.id, record.kind, record.time.isoformat(), record.metadata, record.text]
+    return canonical(plain) + (b"" if record.vector is None else pack_half(record.vector))
 
 
 def _threads(backend: Backend, space: Space) -> Iterator[_Thing]:
     for info in threads_of(backend, space):
-        yield _Thing("threads", info_bytes(info))
+        yield _Thing("threads", canonical([*_listing(info), info.updated.isoformat()]))
         for places in place_pages(backend, info.thread, -1, info.next):
             for place in places:
-                yield _Thing("messages", place_bytes(place))
+                held = [_message_bytes(one.message) + one.replaced.isoformat().encode() for one in place.versions]
+                head = canonical([place.index, place.round, place.id])
+                yield _Thing("messages", b"\x00".join([head, _message_bytes(place.message), *held]))
+
+
+def _listing(info: ThreadInfo) -> list[Any]:
+    """The listing of a thread without what is derived from its newest message: while it is the same, the thread is."""
+    return [
+        info.thread.id,
+        info.first,
+        info.next,
+        info.messages,
+        info.tokens,
+        info.rounds,
+        info.created.isoformat(),
+        info.metadata,
+        info.ended_round,
+        info.edits,
+    ]
+
+
+def _message_bytes(message: Message | None) -> bytes:
+    return b"null" if message is None else canonical(msgspec.json.decode(encode_message(message)))
 
 
 def _blobs(backend: Backend, space: Space) -> Iterator[_Thing]:
-    # The digest is made of the bytes themselves: a store may list one whose bytes are damaged.
+    # Of the bytes themselves: a store may list a digest whose bytes are damaged.
     for digest in digests_of(backend, space):
         yield _Thing("blobs", hashlib.sha256(backend.blobs.get(space, digest)).digest() + digest.encode())
 
@@ -317,15 +331,15 @@ PARTS: Final[dict[str, Callable[[Backend, Space], Iterator[_Thing]]]] = {
     "threads": _threads,
     "blobs": _blobs,
 }
-"""What a space is made of, in the order in which it is copied.
+"""The parts of a space, in the order in which they are copied.
 
-The order matters for a copy that is taken while the source is in use. Entries say how far records and conversations have
-been indexed, so they are copied first; what refers to a blob is copied before the blobs. What is then ahead of the entries
-is indexed once more by the process that opens the copy, and nothing is skipped.
+The order matters while the source is in use. Entries say how far records and conversations have been indexed, so they are
+copied first; what refers to a blob is copied before the blobs. The process that opens the copy indexes again what is ahead
+of the entries, and nothing is skipped.
 """
 
 
-def checksum(backend: Backend, space: Space, part: str, tell: Tell | None = None) -> Checksum:
+def checksum(backend: Backend, space: Space, part: str, report: Report | None = None) -> Checksum:
     """The checksum of one part of one space, read piece by piece."""
     digest, lasting, counts, lasts = hashlib.sha256(), hashlib.sha256(), Counter[str](), False
     for thing in PARTS[part](backend, space):
@@ -335,21 +349,21 @@ def checksum(backend: Backend, space: Space, part: str, tell: Tell | None = None
             lasting.update(framed)
             lasts = True
         counts[thing.kind] += 1
-        if tell is not None:
-            tell(thing.kind != "threads")
+        if report is not None:
+            report(thing.kind != "threads")
     return Checksum(dict(counts), digest.hexdigest(), lasting.hexdigest() if lasts else "")
 
 
-def _checksum_or_none(backend: Backend, space: Space, part: str, tell: Tell | None = None) -> Checksum | None:
+def _checksum_or_none(backend: Backend, space: Space, part: str, report: Report | None = None) -> Checksum | None:
     try:
-        return checksum(backend, space, part, tell)
+        return checksum(backend, space, part, report)
     except NotFound:
-        # A blob that was deleted while the blobs were read.
+        # A blob was deleted while the blobs were read.
         return None
 
 
 class Total:
-    """The checksum of what a store holds for good, made of those of its parts in the order of their spaces."""
+    """The checksum of everything in a store that does not expire, over the parts of its spaces in their order."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -377,24 +391,24 @@ def total_of(backend: Backend) -> Total:
     return total
 
 
-# The notes of a move: whose copy a target is, and how far it is
+# Notes
 
 
 class Finished(NamedTuple):
-    """What a finished move left in its target: the checksum of the copy, and whether the source was sealed for it."""
+    """The note of a finished move in its target: the checksum of the copy, and whether the source was sealed for it."""
 
     checksum: str
     sealed: bool
 
 
-class Marks:
-    """The notes of a move in the target's own space for them, so that a killed one goes on where it was."""
+class MoveNotes:
+    """The notes of a move, in a space of the target: which store it is a copy of, and how far the copy is."""
 
     def __init__(self, target: Backend) -> None:
         self._target = target
 
     def claim(self, source: Backend) -> Finished | None:
-        """Note that the target is to be this source's copy; returns the note of a copy that was finished before.
+        """Note that the target is this source's copy; returns the note of a copy that was finished before.
 
         Raises ``MoveRefused`` when the target is the source itself, or holds something else.
         """
@@ -419,7 +433,7 @@ class Marks:
         self._target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": None})
 
     def complete(self, source: Backend, checksum: str, *, sealed: bool) -> None:
-        """Remove all notes but whose copy this is, its checksum, and whether the source was sealed for it."""
+        """Note that the copy is finished, and delete all other notes."""
         for entry in entries_of(self._target, MOVING):
             if entry.key not in (_COPY, _IDENTITY):
                 self._target.kv.delete(MOVING, entry.key)
@@ -427,12 +441,13 @@ class Marks:
         self._target.kv.put(MOVING, _COPY, note)
 
     def state_of(self, space: Space) -> int | None:
-        """The state of the source's space that the target's records are at least at."""
-        return _number(self._target, _name("records", space.encoded()))
+        """The state of the source's space that was copied last; None when that is not known."""
+        found = self._target.kv.get(MOVING, _state_key(space))
+        return None if found is None else cast("int | None", found.value)
 
     def set_state(self, space: Space, state: int | None) -> None:
-        """Note it; None for not known."""
-        self._target.kv.put(MOVING, _name("records", space.encoded()), state)
+        """Note the state of the source's space that was copied."""
+        self._target.kv.put(MOVING, _state_key(space), state)
 
 
 def _identity_of(source: Backend) -> str:
@@ -444,7 +459,7 @@ def _identity_of(source: Backend) -> str:
     try:
         source.kv.put(MOVING, _IDENTITY, made, expect=0)
     except ReadOnlyStore:
-        # It cannot be written, so it cannot change either: its address names it well enough.
+        # A read-only store cannot change, so its address identifies it.
         facts = source.facts()
         return f"{facts.get('kind')}:{facts.get('path', facts.get('url'))}"
     return made
@@ -455,21 +470,30 @@ def _value(backend: Backend, key: str) -> dict[str, Any]:
     return {} if found is None else cast("dict[str, Any]", found.value)
 
 
-def _number(backend: Backend, key: str) -> int | None:
-    found = backend.kv.get(MOVING, key)
-    return None if found is None else cast("int | None", found.value)
-
-
-def _name(kind: str, *parts: str) -> str:
-    # Paths and ids can be longer than a key may be.
-    return f"{kind}:{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()}"
+def _state_key(space: Space) -> str:
+    # A digest, as a path can be longer than a key.
+    return f"records:{hashlib.sha256(msgspec.json.encode((space.encoded(),))).hexdigest()}"
 
 
 # Copying
 
 
+_READ: Final[dict[str, Callable[[Backend, Space], Iterator[Any]]]] = {
+    "entries": entries_of,
+    "records": records_of,
+    "threads": threads_of,
+    "blobs": digests_of,
+}
+_KEY: Final[dict[str, Callable[[Any], str]]] = {
+    "entries": lambda entry: entry.key,
+    "records": lambda record: record.id,
+    "threads": lambda info: info.thread.id,
+    "blobs": str,
+}
+
+
 class _Writes:
-    """Writes that are held back until there are enough for a transaction: a store of many small spaces needs few."""
+    """A buffer of writes, flushed in one transaction when it is full: a store of many small spaces needs few."""
 
     def __init__(self, target: Backend) -> None:
         self._target = target
@@ -478,7 +502,7 @@ class _Writes:
         self._weight = 0
 
     def add(self, write: Callable[[list[T]], object], item: T, weight: int = 0) -> None:
-        """Hold an item back. Items in a row that have the same ``write`` are given to it together."""
+        """Buffer an item. Consecutive items with the same ``write`` are passed to it together."""
         if not self._held or self._held[-1][0] is not write:
             self._held.append((write, []))
         self._held[-1][1].append(item)
@@ -488,7 +512,7 @@ class _Writes:
             self.flush()
 
     def flush(self) -> None:
-        """Write all that is held, together. What cannot be written is dropped; the next pass finds that it is missing."""
+        """Write what is buffered. When that fails it is dropped; the next pass finds that it is missing."""
         held, self._held, self._count, self._weight = self._held, [], 0, 0
         if held:
             with self._target.together():
@@ -497,110 +521,80 @@ class _Writes:
 
 
 class Copier:
-    """Makes parts of spaces of the target equal to the source's: only what differs is written.
+    """Makes parts of spaces of the target equal to the source's, writing only what differs.
 
-    Each method returns how many things it had to write or remove.
+    The methods named after parts return how many things were written or removed.
     """
 
-    def __init__(self, source: Backend, target: Backend, marks: Marks, tell: Tell) -> None:
+    def __init__(self, source: Backend, target: Backend, notes: MoveNotes, report: Report) -> None:
         self._source = source
         self._target = target
-        self._marks = marks
-        self._tell = tell
+        self._notes = notes
+        self._report = report
         self._writes = _Writes(target)
         self._upsert = target.index.upsert
 
     def flush(self) -> int:
-        """Write what is still held back."""
+        """Write what is buffered."""
         self._writes.flush()
         return 0
 
     def entries(self, space: Space) -> int:
-        """Entries are the same when their versions are."""
-        kv, changed = self._target.kv, 0
+        """Copy entries. They are the same when their versions are."""
+        store, delete, changed = partial(self._target.kv.restore, space), partial(self._delete, "entries", space), 0
+        for mine, theirs in self._differing("entries", space, lambda entry: entry.version):
+            changed += 1
+            if mine is None:
+                self._writes.add(delete, theirs.key)
+            else:
+                self._writes.add(store, mine, entry_weight(mine))
+        return changed
 
-        def store(entries: list[Entry]) -> None:
-            kv.restore(space, entries)
+    def blobs(self, space: Space) -> int:
+        """Copy blobs. They are the same when their digests are."""
+        delete, changed = partial(self._delete, "blobs", space), 0
 
-        def drop(entries: list[Entry]) -> None:
-            for entry in entries:
-                kv.delete(space, entry.key)
+        def store(data: list[bytes]) -> None:
+            for one in data:
+                self._target.blobs.put(space, one)
 
-        both = merged(entries_of(self._source, space), entries_of(self._target, space), lambda entry: entry.key)
-        for mine, theirs in both:
-            self._tell(mine is not None)
-            if mine is not None and theirs is not None and mine.version == theirs.version:
+        for mine, theirs in self._differing("blobs", space, str):
+            changed += 1
+            if mine is None:
+                self._writes.add(delete, theirs)
                 continue
-            entry = mine or theirs
-            if entry is not None:
-                self._writes.add(drop if mine is None else store, entry, entry_weight(entry))
-                changed += 1
-        return changed
-
-    def records(self, space: Space) -> int:
-        """Records are the same in the same order. A space that has not changed since it was copied is not read."""
-        if "records" not in self._source.abilities:
-            return 0
-        info = self._source.index.info(space)
-        if not info.records and "records" not in self._target.abilities:
-            return 0
-        if self._marks.state_of(space) == info.state:
-            self._tell(info.records)
-            return 0
-        index = self._target.index
-        dimensions = index.info(space).dimensions
-        if None not in (info.dimensions, dimensions) and info.dimensions != dimensions:
-            index.revector(space, {})
-        changed = self._align(space)
-        self._writes.add(lambda states: self._marks.set_state(space, states[-1]), info.state)
-        return changed
-
-    def _align(self, space: Space) -> int:
-        """Walk both sides in their order. What the source adds, it adds at the end, so what is not next there is gone."""
-        index, changed = self._target.index, 0
-
-        def drop(ids: list[str]) -> None:
-            index.delete(space, ids)
-
-        others = records_of(self._target, space)
-        other = next(others, None)
-        for record in records_of(self._source, space):
-            self._tell(1)
-            while other is not None and other.id != record.id:
-                self._writes.add(drop, other.id)
-                changed, other = changed + 1, next(others, None)
-            if other is None or record_bytes(other) != record_bytes(record):
-                self._writes.add(self._upsert, record, record_weight(record))
-                changed += 1
-            other = None if other is None else next(others, None)
-        while other is not None:
-            self._writes.add(drop, other.id)
-            changed, other = changed + 1, next(others, None)
+            # It may have been deleted meanwhile; the next pass sees that.
+            with suppress(NotFound):
+                data = self._source.blobs.get(space, mine)
+                self._writes.add(store, data, len(data))
         return changed
 
     def threads(self, space: Space) -> int:
-        """Threads are the same when their listings are."""
-        changed = 0
-        both = merged(threads_of(self._source, space), threads_of(self._target, space), lambda info: info.thread.id)
-        for mine, theirs in both:
+        """Copy threads. They are the same when their listings are."""
+        delete, changed = partial(self._delete, "threads", space), 0
+        for mine, theirs in self._differing("threads", space, _listing, lambda info: info.messages):
+            changed += 1
             if mine is None:
-                if theirs is not None:
-                    self._writes.add(self._drop_threads, theirs.thread)
-                    changed += 1
-                continue
-            self._tell(mine.messages)
-            if theirs is None or info_key(mine) != info_key(theirs):
+                self._writes.add(delete, theirs.thread.id)
+            else:
                 self._thread(mine, theirs)
-                changed += 1
         return changed
 
-    def _drop_threads(self, threads: list[Thread]) -> None:
-        for thread in threads:
-            self._target.log.delete(thread)
+    def _differing(
+        self, part: str, space: Space, state: Callable[[Any], object], size: Callable[[Any], int] = lambda _: 1
+    ) -> Iterator[tuple[Any, Any]]:
+        """What differs between the two sides: the source's and the target's, None for what one of them lacks."""
+        read, key = _READ[part], _KEY[part]
+        for mine, theirs in merged(read(self._source, space), read(self._target, space), key):
+            self._report(0 if mine is None else size(mine))
+            if mine is None or theirs is None or state(mine) != state(theirs):
+                yield mine, theirs
 
     def _thread(self, info: ThreadInfo, held: ThreadInfo | None) -> None:
-        """Copy what a thread has grown by, or all of it again after anything else; a long one in pieces of their own."""
-        grown = held is not None and _made_of(held) == _made_of(info) and held.next <= info.next
+        """Copy what was added to a thread, or all of it after any other change; a long one in pieces."""
+        # These stay the same while a thread only grows.
+        stable = attrgetter("created", "edits", "first")
+        grown = held is not None and stable(held) == stable(info) and held.next <= info.next
         after = held.next - 1 if held is not None and grown else -1
         if info.next - max(after, info.first) <= _LONG:
             self._writes.add(lambda _: self._restore(info, after, whole=not grown), None, _SMALL * (info.next - after))
@@ -615,48 +609,71 @@ class Copier:
             self._target.log.restore(replace(info, next=places[-1].index + 1), places)
         self._target.log.restore(info, [])
 
-    def blobs(self, space: Space) -> int:
-        """Blobs are the same when their digests are."""
-        blobs, changed = self._target.blobs, 0
-
-        def store(data: list[bytes]) -> None:
-            for one in data:
-                blobs.put(space, one)
-
-        def drop(digests: list[str]) -> None:
-            for digest in digests:
-                blobs.delete(space, digest)
-
-        for mine, theirs in merged(digests_of(self._source, space), digests_of(self._target, space), str):
-            self._tell(mine is not None)
-            changed += mine is None or theirs is None
-            if mine is None and theirs is not None:
-                self._writes.add(drop, theirs)
-            elif theirs is None and mine is not None:
-                # It may have been deleted a moment ago; the next pass sees that.
-                with suppress(NotFound):
-                    data = self._source.blobs.get(space, mine)
-                    self._writes.add(store, data, len(data))
+    def records(self, space: Space) -> int:
+        """Copy records, in the same order. A space that has not changed since it was copied is not read."""
+        if "records" not in self._source.abilities:
+            return 0
+        info = self._source.index.info(space)
+        if not info.records and "records" not in self._target.abilities:
+            return 0
+        if self._notes.state_of(space) == info.state:
+            self._report(info.records)
+            return 0
+        index = self._target.index
+        dimensions = index.info(space).dimensions
+        if None not in (info.dimensions, dimensions) and info.dimensions != dimensions:
+            index.revector(space, {})
+        changed = self._align(space)
+        self._writes.add(lambda states: self._notes.set_state(space, states[-1]), info.state)
         return changed
+
+    def _align(self, space: Space) -> int:
+        """Read both sides in their order. New records are last in the source, so one that is not next there is gone."""
+        delete, changed = partial(self._delete, "records", space), 0
+        others = records_of(self._target, space)
+        other = next(others, None)
+        for record in chain(records_of(self._source, space), [None]):
+            self._report(record is not None)
+            while other is not None and (record is None or other.id != record.id):
+                self._writes.add(delete, other.id)
+                changed, other = changed + 1, next(others, None)
+            if record is not None and (other is None or _record_bytes(other) != _record_bytes(record)):
+                self._writes.add(self._upsert, record, record_weight(record))
+                changed += 1
+            other = None if other is None else next(others, None)
+        return changed
+
+    def _delete(self, part: str, space: Space, keys: list[str]) -> None:
+        if part == "records":
+            self._target.index.delete(space, keys)
+            return
+        for key in keys:
+            if part == "entries":
+                self._target.kv.delete(space, key)
+            elif part == "threads":
+                self._target.log.delete(Thread(space, key))
+            else:
+                self._target.blobs.delete(space, key)
 
     def forget(self, space: Space, part: str) -> None:
         """Remove a part of a space from the target, so that it is copied again."""
         self.flush()
-        if part == "entries":
-            for entry in entries_of(self._target, space):
-                self._target.kv.delete(space, entry.key)
-        elif part == "records":
-            self._marks.set_state(space, None)
-            for record in records_of(self._target, space):
-                self._target.index.delete(space, [record.id])
-        elif part == "threads":
-            for info in threads_of(self._target, space):
-                self._target.log.delete(info.thread)
+        if part == "records":
+            self._notes.set_state(space, None)
+        for item in _READ[part](self._target, space):
+            self._delete(part, space, [_KEY[part](item)])
+
+
+def merged(left: Iterator[T], right: Iterator[T], key_of: Callable[[T], str]) -> Iterator[tuple[T | None, T | None]]:
+    """Pairs of two listings that are sorted by key; None for what one of them lacks."""
+    mine, theirs = next(left, None), next(right, None)
+    while mine is not None or theirs is not None:
+        if theirs is None or (mine is not None and key_of(mine) < key_of(theirs)):
+            yield mine, None
+            mine = next(left, None)
+        elif mine is None or key_of(theirs) < key_of(mine):
+            yield None, theirs
+            theirs = next(right, None)
         else:
-            for digest in digests_of(self._target, space):
-                self._target.blobs.delete(space, digest)
-
-
-def _made_of(info: ThreadInfo) -> tuple[object, ...]:
-    """What stays while a thread only grows."""
-    return info.created, info.edits, info.first
+            yield mine, theirs
+            mine, theirs = next(left, None), next(right, None)

@@ -1,4 +1,4 @@
-"""Imports from other products: ChatGPT, LangChain's chat history files, mem0, and plain text and CSV."""
+"""Imports from other products: ChatGPT, LangChain, mem0, MCP's reference memory server, plain text and CSV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from memwell.runtime.transfer.files import (
 from memwell.runtime.transfer.intake import (
     Arrival,
     Intake,
-    Shelf,
+    RawMemory,
     Talk,
     as_list,
     as_moment,
@@ -44,7 +44,7 @@ from memwell.runtime.transfer.intake import (
 from memwell.transcript.langchain import from_langchain
 from memwell.values import check_id, check_json, check_text, shown
 
-# ChatGPT: ``conversations.json``, every conversation a tree, of which the branch last looked at is imported
+# ChatGPT: ``conversations.json``. A conversation is a tree; its current branch is imported.
 
 
 _ROLES = {"user": Role.HUMAN, "assistant": Role.AI}
@@ -60,10 +60,10 @@ def import_chatgpt(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Make conversations of an export of ChatGPT and remember their messages, which ``remember=False`` leaves out.
+    """Import the conversations of an export of ChatGPT and, unless ``remember=False``, remember their messages.
 
-    What the user and the assistant said is taken, with its time; instructions, tools' messages and thoughts are not. Raises
-    ``FileError`` when the file cannot be read.
+    What the user and the assistant said is imported, with its time; instructions, tools' messages and thoughts are not.
+    Raises ``FileError`` when the file cannot be read.
     """
     memory = as_memory(memory)
     intake = Intake(memory, "chatgpt", strict=strict)
@@ -104,7 +104,7 @@ def _messages(item: dict[str, Any], began: datetime) -> Iterator[Message]:
 
 
 def _branch(item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The nodes from the root to the one last looked at. Raises ``InvalidInput`` when they lead nowhere or in a circle."""
+    """The nodes from the root to the current one. Raises ``InvalidInput`` for a missing node or a cycle."""
     mapping = as_object(item.get("mapping"), "a conversation's mapping")
     found: list[tuple[str, dict[str, Any]]] = []
     seen: set[str] = set()
@@ -122,13 +122,13 @@ def _branch(item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _newest(mapping: dict[str, Any]) -> str | None:
-    """The last node that has no children: where the conversation ended, when the export does not say."""
+    """The last node without children: the end of the conversation when the export does not name it."""
     leaves = [id_ for id_, node in mapping.items() if not as_object(node, "a node").get("children")]
     return leaves[-1] if leaves else None
 
 
 def _role(raw: dict[str, Any]) -> Role | None:
-    """Who says it, or None when it was never shown."""
+    """The role of the author; None for a message that was not shown."""
     author = as_object(raw.get("author") or {}, "an author")
     hidden = as_object(raw.get("metadata") or {}, "a message's metadata").get("is_visually_hidden_from_conversation")
     if hidden or raw.get("weight") == 0 or raw.get("recipient", "all") not in ("all", None):
@@ -147,7 +147,7 @@ def _text(raw: dict[str, Any]) -> str:
 
 
 def _part(part: Any) -> str:
-    """The words of a part; of what is no text, what it was."""
+    """The text of a part; a description of what is no text."""
     if isinstance(part, str):
         return check_text(part, "a message's text")
     match as_object(part, "a part of a message"):
@@ -159,7 +159,7 @@ def _part(part: Any) -> str:
             return f"[{shown(other.get('content_type') or 'part')}]"
 
 
-# LangChain: ``FileChatMessageHistory``, a JSON list of messages, each a type and its data
+# LangChain: ``FileChatMessageHistory``, a JSON list of messages, each with a type and data.
 
 
 def import_langchain(
@@ -171,12 +171,10 @@ def import_langchain(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Make a conversation of a history file, named ``thread`` or like the file; with ``remember`` its messages are also
-    remembered.
+    """Import a history file as a conversation, named ``thread`` or like the file; with ``remember`` also remember it.
 
-    The file holds no times: a message's is that of the import. A file that has grown is taken on from where it was; where
-    a conversation from elsewhere has the name already, this one gets a longer name. Raises ``FileError`` when it cannot be
-    read.
+    The file has no times: a message gets that of the import. A file that has grown continues its conversation; where a
+    conversation of another origin has the name, this one gets a longer name. Raises ``FileError`` when it cannot be read.
     """
     memory = as_memory(memory)
     is_path = isinstance(file, str | os.PathLike)
@@ -193,10 +191,10 @@ def import_langchain(
 
 
 class OwnNames(dict[str, str]):
-    """The names that the conversations of one origin have here, by those they have there.
+    """The names of imported conversations, by the names they have at one origin.
 
-    Two files may both be called ``chat.json``, and two databases have a session of the same name. The first to come has the
-    name; another that has it too gets a mark of its origin behind it, always the same, so that nothing is mixed up.
+    Two files may be called ``chat.json``, and two databases may have a session of the same name. The first one imported
+    gets the name; another one gets a suffix that is derived from its origin.
     """
 
     def __init__(self, memory: Rememberer, origin: str) -> None:
@@ -212,7 +210,7 @@ class OwnNames(dict[str, str]):
 
 
 def langchain_talk(thread: str, number: int, layout: object, *, origin: str, remember: bool) -> Talk:
-    """One message of a conversation, which has a number there (from 1). Raises ``InvalidInput`` for what is no message."""
+    """The message with this number (from 1) of a conversation. Raises ``InvalidInput`` for anything else."""
     message = _message(thread, number, as_object(layout, "a message of LangChain"))
     metadata = {"source": "langchain", "origin": origin}
     return Talk(id=thread, messages=[message], metadata=metadata, remember=remember)
@@ -222,12 +220,12 @@ def _message(thread: str, number: int, item: dict[str, Any]) -> Message:
     kind, data = item.get("type"), as_object(item.get("data"), "the data of a message of LangChain")
     content = data.get("content", "")
     check_json(content, "the content of a message")
-    # The place is in the id: the same words may be said twice, and a file only ever grows at its end.
+    # The id has the number: a text may occur twice, and a file only grows at its end.
     written = msgspec.json.encode([kind, content], order="sorted").decode()
     return from_langchain(item, id=derived_id("langchain", thread, number, written))
 
 
-# mem0: the JSON of its ``get_all`` and of its exports, a list of memories by itself or under ``results``
+# mem0: the JSON of its ``get_all`` and of its exports, a list of memories, possibly under ``results``.
 
 
 _TEXT = ("memory", "data", "text")
@@ -243,11 +241,11 @@ def import_mem0(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Remember what mem0 remembered, of one user or of all.
+    """Import the memories of mem0, of one user or of all.
 
-    ``created_at`` becomes the time, ``run_id`` the session, and ``expiration_date`` is kept to. All other fields stay in
-    the metadata under ``mem0``. Memories of several users come into one space, and a hint says so: ``user_id`` takes those
-    of one. Raises ``FileError`` when the file cannot be read.
+    ``created_at`` becomes the time, ``run_id`` the session, ``expiration_date`` the expiry; all other fields are in the
+    metadata under ``mem0``. The memories of several users go into one space, and a hint says so; ``user_id`` imports
+    those of one. Raises ``FileError`` when the file cannot be read.
     """
     memory = as_memory(memory)
     intake = Intake(memory, "mem0", strict=strict)
@@ -258,14 +256,16 @@ def import_mem0(
         if isinstance(item.get("user_id"), str):
             owners.add(item["user_id"])
         if user_id is not None and item.get("user_id") != user_id:
-            intake.tally.skip(piece.number, f"it is not {user_id!r} who it belongs to")
+            intake.counts.skip(piece.number, f"it is not {user_id!r} who it belongs to")
             return ()
         return (_arrival(item),)
 
     with reading(file, progress) as source:
         done = intake.take_all(items(source, ("results", "memories")), read)
     if user_id is None and len(owners) > 1:
-        hint = f"the memories of {len(owners)} users came into one space; name one of them to take in theirs alone"
+        hint = (
+            f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
+        )
         return msgspec.structs.replace(done, hints=[f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
     return done
 
@@ -293,19 +293,19 @@ def _id(item: dict[str, Any], text: str) -> str:
     return f"mem0:{check_id(given, 'the id of a memory of mem0')}"
 
 
-# Plain files: text, a memory a line, and CSV, a memory a row
+# Plain files: text, a memory a line, and CSV, a memory a row.
 
 
 TEXT_COLUMNS = ("text", "memory", "content", "note", "message", "内容", "文本", "记忆")
 TIME_COLUMNS = ("time", "date", "timestamp", "created_at", "时间", "日期")
 _LONGEST = 1 << 20
-"""A line of a plain file is at most this long: what is longer is no note that a person wrote."""
+"""The most bytes of a line of a plain file."""
 
 
 def import_text(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Remember every line of a text that says something, without a list's mark before it.
+    """Remember every line of a text that is not empty, without list markers.
 
     Raises ``FileError`` when the file cannot be read.
     """
@@ -339,66 +339,46 @@ def import_csv(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Imported:
-    """Remember every row of a table: the column ``text`` is what is remembered, ``time`` when it was said (ISO 8601 or
-    seconds since 1970), and the others are metadata. Without names, columns called ``text``, ``content``, ``time`` and the
-    like are looked for.
+    """Remember every row of a table: the column ``text`` is the memory, ``time`` its time (ISO 8601 or seconds since 1970),
+    and the others are metadata. By default these are columns called ``text``, ``content``, ``time`` and the like.
 
     Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
     """
     memory = as_memory(memory)
     intake = Intake(memory, "csv", strict=strict)
     with reading(file, progress) as source:
-        rows = _Rows(source)
-        said = _column(rows.names, text, TEXT_COLUMNS)
-        if said is None:
-            raise InvalidInput(f"the table has no column {shown(text or 'text')}, only {shown(rows.names)}")
-        when = _column(rows.names, time, TIME_COLUMNS)
-        if time is not None and when is None:
-            raise InvalidInput(f"the table has no column {shown(time)}, only {shown(rows.names)}")
-        return intake.take_all(rows.pieces(), lambda piece: _row(rows.take(piece), said, when))
+        rows = _rows(source)
+        first = next(rows, None)
+        names = [name.strip() for name in decoded(first.data)] if first is not None and first.data else []
+        said, when = _column(names, text, TEXT_COLUMNS), _column(names, time, TIME_COLUMNS)
+        if said is None or (time is not None and when is None):
+            missing = (text or "text") if said is None else time
+            raise InvalidInput(f"the table has no column {shown(missing)}, only {shown(names)}")
+        return intake.take_all(rows, lambda piece: _row(names, decoded(piece.data), said, when))
 
 
-class _Rows:
-    """The rows of a table. Lines are bounded, so that one without an end is not read whole."""
+def _rows(source: Reading) -> Iterator[Piece]:
+    """The rows of a table as JSON lists, that of the column names first. The length of a line is bounded."""
 
-    def __init__(self, source: Reading) -> None:
-        self._wrong = ""
-        self._reader = csv.reader(self._lines(source), strict=True)
-        self._rows: dict[int, list[str]] = {}
-        self.names = [name.strip() for name in self._next() or ()]
-
-    def _lines(self, source: Reading) -> Iterator[str]:
-        first = True
+    def texts() -> Iterator[str]:
+        mark = "\ufeff"
         while line := source.line(_LONGEST):
-            text = line.decode("utf-8", "surrogateescape")
-            yield text.removeprefix("\ufeff") if first else text
-            first = False
+            yield line.decode("utf-8", "surrogateescape").removeprefix(mark)
+            mark = ""
 
-    def _next(self) -> list[str] | None:
-        """The next row, an empty one when it cannot be read, None at the end."""
-        self._wrong = ""
+    reader, number = csv.reader(texts(), strict=True), -1
+    while True:
+        number += 1
         try:
-            return next(self._reader, None)
+            row = next(reader, None)
+            if row is None:
+                return
+            if row:
+                yield Piece(number, msgspec.json.encode(row))
         except csv.Error as error:
-            self._wrong = f"the row cannot be read: {error}"
-            return []
-
-    def pieces(self) -> Iterator[Piece]:
-        """The rows as pieces; ``take`` gives what is in one."""
-        number = 0
-        while (row := self._next()) is not None:
-            number += 1
-            if not row and not self._wrong:
-                continue
-            self._rows[number] = row
-            yield Piece(number, b"", self._wrong)
-
-    def take(self, piece: Piece) -> dict[str, str]:
-        """The values of a row by their column. Raises ``InvalidInput`` when there are more than columns."""
-        row = self._rows.pop(piece.number)
-        if len(row) > len(self.names):
-            raise InvalidInput(f"the row has {len(row)} values for {len(self.names)} columns")
-        return dict(zip(self.names, row, strict=False))
+            yield Piece(number, b"", f"the row cannot be read: {error}")
+        except UnicodeEncodeError:
+            yield Piece(number, b"", "the row is not UTF-8")
 
 
 def _column(names: Sequence[str], wanted: str | None, usual: Sequence[str]) -> str | None:
@@ -408,7 +388,10 @@ def _column(names: Sequence[str], wanted: str | None, usual: Sequence[str]) -> s
     return next((by_lower[name] for name in usual if name in by_lower), None)
 
 
-def _row(row: dict[str, str], said: str, when: str | None) -> Sequence[Arrival]:
+def _row(names: list[str], values: list[str], said: str, when: str | None) -> Sequence[Arrival]:
+    if len(values) > len(names):
+        raise InvalidInput(f"the row has {len(values)} values for {len(names)} columns")
+    row = dict(zip(names, values, strict=False))
     text = as_text(row.get(said, "").strip(), f"the column {said!r}")
     moment = row.get(when, "").strip() if when is not None else ""
     metadata: dict[str, Any] = {
@@ -420,7 +403,7 @@ def _row(row: dict[str, str], said: str, when: str | None) -> Sequence[Arrival]:
 
 
 def _is_number(text: str) -> bool:
-    # A year alone, or 20260501, is a date and not a moment of 1970.
+    # 2026 and 20260501 are dates, not seconds since 1970.
     return text.replace(".", "", 1).isdecimal() and text.isascii() and len(text.split(".", maxsplit=1)[0]) in (10, 9)
 
 
@@ -428,6 +411,7 @@ def _is_number(text: str) -> bool:
 
 
 KEY = "mcp"
+"""The key of the metadata that says which part of a graph a memory is."""
 
 
 def import_mcp(
@@ -454,7 +438,7 @@ def _read(piece: Piece) -> Sequence[Arrival]:
 def _entity(item: dict[str, Any]) -> list[Arrival]:
     name, kind = as_text(item.get("name"), "an entity's name"), as_text(item.get("entityType"), "an entity's type")
     observations = as_list(item.get("observations"), "an entity's observations")
-    # One without any observation is still something that is known.
+    # An entity without observations is a memory too.
     said: list[str | None] = [*dict.fromkeys(as_text(one, "an observation") for one in observations)] or [None]
     return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
 
@@ -464,13 +448,10 @@ def _relation(item: dict[str, Any]) -> Arrival:
     return related(mcp["from"], mcp["to"], mcp["relationType"])
 
 
-# A part of a graph on its way to being a memory
-
-
 def observed(name: str, kind: str, observation: str | None) -> Arrival:
-    """The memory of what is observed of an entity; with None, of its being there at all.
+    """The memory of an observation of an entity; with None, of the entity alone.
 
-    A secret in the observation is taken out, here as from every text. Raises ``InvalidInput`` for one in the name or type.
+    Secrets in the observation are redacted. Raises ``InvalidInput`` for a secret in the name or type.
     """
     mcp = {"entity": name, "entityType": kind}
     if observation is None:
@@ -492,7 +473,7 @@ def _mcp_arrival(mcp: dict[str, str], *named: str) -> Arrival:
 
 
 def _without_secrets(name: str, observation: str) -> str:
-    """An observation as it may be kept: the metadata holds it a second time, and no gate looks there."""
+    """An observation with secrets redacted: the gate does not judge the copy in the metadata."""
     front = f"{name}: "
     secrets = [one for one in findings(front + observation) if one.secret]
     if not secrets:
@@ -509,7 +490,7 @@ def _check_open(sentence: str) -> None:
 
 
 def _sentence(mcp: dict[str, str]) -> str:
-    """What a part of the graph says in words."""
+    """A part of the graph as a sentence."""
     if "relationType" in mcp:
         return f"{mcp['from']} {mcp['relationType'].replace('_', ' ')} {mcp['to']}."
     if "observation" in mcp:
@@ -517,42 +498,39 @@ def _sentence(mcp: dict[str, str]) -> str:
     return f"{mcp['entity']}: {mcp['entityType']}"
 
 
-# A memory as a part of a graph
-
-
 class Observed(msgspec.Struct, frozen=True):
-    """What a memory says of an entity; None when it says only that it is there."""
+    """An observation of an entity; None for the entity alone."""
 
     name: str
     kind: str
     observation: str | None
 
 
-class Related(msgspec.Struct, frozen=True):
-    """What a memory says of two entities."""
+class McpRelation(msgspec.Struct, frozen=True):
+    """A relation between two entities."""
 
     from_: str
     to: str
     kind: str
 
 
-def part_of(text: str, metadata: Mapping[str, Any]) -> Observed | Related | None:
-    """What a memory is in a graph, by its text and its own metadata; None when it is in none.
+def part_of(text: str, metadata: Mapping[str, Any]) -> Observed | McpRelation | None:
+    """The part of a graph that a memory is, by its text and its metadata; None when it is none.
 
-    One whose words were changed since counts for what it says now.
+    An edited memory is an observation of its current text.
     """
     mcp = _mcp_of(metadata)
     if not mcp:
         return None
     unchanged = text == _sentence(mcp)
     if "relationType" in mcp:
-        return Related(mcp["from"], mcp["to"], mcp["relationType"]) if unchanged else None
+        return McpRelation(mcp["from"], mcp["to"], mcp["relationType"]) if unchanged else None
     said = mcp.get("observation") if unchanged else text.removeprefix(f"{mcp['entity']}: ")
     return Observed(mcp["entity"], mcp["entityType"], said)
 
 
 def _mcp_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """What a memory was in a graph; nothing when it was not in one, or another program uses the key."""
+    """The metadata of a part of a graph; empty for another memory, or when another program uses the key."""
     found: Any = metadata.get(KEY)
     if not isinstance(found, dict):
         return {}
@@ -565,23 +543,23 @@ def _mcp_of(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Entity(msgspec.Struct):
-    """An entity of a graph. Its observations are the keys, in the order they were made."""
+    """An entity of a graph. Its observations are the keys, in their order."""
 
     name: str
     kind: str
     observations: dict[str, None]
 
 
-class Graph:
-    """A graph put together from memories, in their order: the first that names an entity says what type it is."""
+class McpGraph:
+    """A graph of memories, in their order: the first one that names an entity determines its type."""
 
     def __init__(self) -> None:
         self.entities: dict[str, Entity] = {}
-        self.relations: dict[Related, None] = {}
+        self.relations: dict[McpRelation, None] = {}
 
-    def add(self, part: Observed | Related) -> None:
-        """Put one more part in its place."""
-        if isinstance(part, Related):
+    def add(self, part: Observed | McpRelation) -> None:
+        """Add a part."""
+        if isinstance(part, McpRelation):
             self.relations[part] = None
             return
         entity = self.entities.setdefault(part.name, Entity(part.name, part.kind, {}))
@@ -589,7 +567,7 @@ class Graph:
             entity.observations[part.observation] = None
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """The lines of its file, one by one."""
+        """The lines of its file."""
         for one in self.entities.values():
             named = {"name": one.name, "entityType": one.kind, "observations": list(one.observations)}
             yield {"type": "entity", **named}
@@ -600,12 +578,12 @@ class Graph:
 def export_mcp(memory: MemoryLike, file: FileLike, *, entity: str = "memories") -> int:
     """Write a knowledge graph for the MCP reference server, and return how many lines it has.
 
-    What came from one goes back as it was; all other memories become observations of one entity of this name. The graph is
-    held in memory, as the server will hold it. Raises ``FileError`` when the file cannot be written.
+    Memories of an imported graph are written as they were; all others become observations of one entity of this name. The
+    graph is in memory whole, as in the server. Raises ``FileError`` when the file cannot be written.
     """
     memory = as_memory(memory)
-    graph = Graph()
-    for record in Shelf.of(memory).records():
+    graph = McpGraph()
+    for record in RawMemory.of(memory).records():
         if traits_of(record).active:
             graph.add(part_of(record.text, own_metadata(record)) or Observed(entity, "memory", record.text))
     with written(file) as out:

@@ -20,7 +20,7 @@ from memwell.filters import AllOf, AnyOf, Filter, Where
 from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
-from memwell.runtime.transfer.products import KEY, Entity, Graph, Observed, Related, observed, part_of, related
+from memwell.runtime.transfer.products import KEY, Entity, McpGraph, McpRelation, Observed, observed, part_of, related
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp.answers import shape
 from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of
@@ -42,7 +42,7 @@ class _Held(NamedTuple):
     """A memory that is part of a graph."""
 
     id: str
-    part: Observed | Related
+    part: Observed | McpRelation
 
 
 class Removed(NamedTuple):
@@ -61,21 +61,21 @@ class KnowledgeGraph:
 
     # Reading
 
-    def read(self) -> Graph:
+    def read(self) -> McpGraph:
         """The whole graph. Raises ``InvalidInput`` when it is too large to be read at once."""
         return _graph(held.part for held in self._held(Where(KEY, "exists")))
 
-    def open(self, names: Sequence[str]) -> Graph:
+    def open(self, names: Sequence[str]) -> McpGraph:
         """The entities of these names, and the relations that touch one of them."""
         graph = _graph(held.part for held in self._of(names))
         for held in self._touching(list(graph.entities)):
             graph.add(held.part)
         return graph
 
-    def search(self, query: str) -> Graph:
+    def search(self, query: str) -> McpGraph:
         """The entities with the query in their name, type or an observation, in capitals or not, and their relations."""
         whole = self.read()
-        found = Graph()
+        found = McpGraph()
         found.entities = {one.name: one for one in whole.entities.values() if _says(one, query.lower())}
         for relation in whole.relations:
             if relation.from_ in found.entities or relation.to in found.entities:
@@ -98,7 +98,7 @@ class KnowledgeGraph:
             self._put(arrivals)
         return list(made.values())
 
-    def relate(self, relations: Sequence[Related]) -> list[Related]:
+    def relate(self, relations: Sequence[McpRelation]) -> list[McpRelation]:
         """Add relations and return those that were new. Raises ``NotFound`` when an entity of one does not exist."""
         with self._alone():
             for one in relations:
@@ -154,7 +154,7 @@ class KnowledgeGraph:
                 ids += self._forget(gone)
         return Removed(number, missing, ids)
 
-    def part(self, relations: Sequence[Related]) -> Removed:
+    def part(self, relations: Sequence[McpRelation]) -> Removed:
         """Forget relations."""
         with self._alone():
             held = self._relations(list(dict.fromkeys(relations)))
@@ -180,14 +180,14 @@ class KnowledgeGraph:
         held: dict[str, _Held] = {}
         for piece in _pieces(list(dict.fromkeys(names)), _NAMES_AT_ONCE):
             ends = AnyOf((Where((KEY, "from"), "in", piece), Where((KEY, "to"), "in", piece)))
-            held |= {one.id: one for one in self._held(ends) if isinstance(one.part, Related)}
+            held |= {one.id: one for one in self._held(ends) if isinstance(one.part, McpRelation)}
         return list(held.values())
 
-    def _relations(self, wanted: Sequence[Related]) -> list[_Held]:
+    def _relations(self, wanted: Sequence[McpRelation]) -> list[_Held]:
         held: list[_Held] = []
         for piece in _pieces(wanted, _RELATIONS_AT_ONCE):
             held += self._held(AnyOf(tuple(_is(one) for one in piece)))
-        return [one for one in held if isinstance(one.part, Related)]
+        return [one for one in held if isinstance(one.part, McpRelation)]
 
     def _existing(self, names: Sequence[str]) -> dict[str, Entity]:
         entities = _graph(held.part for held in self._of(names)).entities
@@ -249,7 +249,7 @@ def _pieces(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
         yield list(items[start : start + size])
 
 
-def _is(relation: Related) -> AllOf:
+def _is(relation: McpRelation) -> AllOf:
     return AllOf(
         (
             Where((KEY, "from"), "eq", relation.from_),
@@ -259,14 +259,14 @@ def _is(relation: Related) -> AllOf:
     )
 
 
-def _graph(parts: Iterable[Observed | Related]) -> Graph:
-    graph = Graph()
+def _graph(parts: Iterable[Observed | McpRelation]) -> McpGraph:
+    graph = McpGraph()
     for part in parts:
         graph.add(part)
     return graph
 
 
-def _part(arrival: Arrival) -> Observed | Related:
+def _part(arrival: Arrival) -> Observed | McpRelation:
     part = part_of(arrival.text, arrival.metadata)
     assert part is not None
     return part
@@ -276,9 +276,9 @@ def _said(arrival: Arrival) -> str:
     return str(arrival.metadata[KEY]["observation"])
 
 
-def _cleaned(part: Observed | Related) -> Observed | Related:
+def _cleaned(part: Observed | McpRelation) -> Observed | McpRelation:
     """A part without invisible characters, which an import may bring."""
-    if isinstance(part, Related) or part.observation is None:
+    if isinstance(part, McpRelation) or part.observation is None:
         return part
     return Observed(part.name, part.kind, clean(part.observation))
 
@@ -423,7 +423,7 @@ def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> ToolAnswe
     return ToolAnswer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
 
 
-def _nodes(graph: Graph) -> ToolAnswer:
+def _nodes(graph: McpGraph) -> ToolAnswer:
     nodes = Nodes([_entity(one) for one in graph.entities.values()], [_relation(one) for one in graph.relations])
     return ToolAnswer(json_of(nodes), nodes)
 
@@ -432,12 +432,12 @@ def _entity(one: Entity) -> GraphEntity:
     return GraphEntity(one.name, one.kind, list(one.observations))
 
 
-def _relation(one: Related) -> GraphRelation:
+def _relation(one: McpRelation) -> GraphRelation:
     return GraphRelation(from_=one.from_, to=one.to, relation_type=one.kind)
 
 
-def _related(given: Any) -> list[Related]:
-    return [Related(one.from_, one.to, one.relation_type) for one in given.relations]
+def _related(given: Any) -> list[McpRelation]:
+    return [McpRelation(one.from_, one.to, one.relation_type) for one in given.relations]
 
 
 def _tool(

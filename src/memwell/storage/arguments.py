@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from memwell.errors import InvalidInput
+from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Message, check_message
 from memwell.records import Record, Space, Thread
 from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
 
+MAX_INDEX = 2**32 - 1
 MAX_LIMIT = 100_000
 MAX_TTL = 1e10
 _MOST_SKIPPED = 2**62
@@ -20,13 +21,13 @@ MAX_BLOB_BYTES = 512 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
-class Span(NamedTuple):
-    """Which messages a read asks for."""
+class MessageRange(NamedTuple):
+    """Which messages a read asks for: the indexes ``low`` to ``high``, of these ids, cut to the ``last`` or ``first``."""
 
+    low: int
+    high: int
     last: int | None
     first: int | None
-    after: int | None
-    before: int | None
     ids: list[str] | None
 
 
@@ -44,21 +45,19 @@ def check_thread(thread: object) -> Thread:
     return thread
 
 
-def check_span(
+def check_range(
     last: int | None, first: int | None, after: int | None, before: int | None, ids: Iterable[str] | None
-) -> Span:
-    """Raises ``InvalidInput`` for counts that are no counts, and for ``last`` and ``first`` together."""
+) -> MessageRange:
+    """The arguments of a read. Raises ``InvalidInput`` for bad counts, and for ``last`` and ``first`` together."""
     if last is not None and first is not None:
         raise InvalidInput("a read takes 'last' or 'first', not both")
     if last is not None:
         check_count(last, "last")
     if first is not None:
         check_count(first, "first")
-    if before is not None:
-        check_count(before, "before")
-    if after is not None:
-        check_count(after, "after", least=-1)
-    return Span(last, first, after, before, None if ids is None else check_ids(ids))
+    high = MAX_INDEX if before is None else min(check_count(before, "before") - 1, MAX_INDEX)
+    low = 0 if after is None else min(check_count(after, "after", least=-1), MAX_INDEX) + 1
+    return MessageRange(low, high, last, first, None if ids is None else check_ids(ids))
 
 
 def check_ids(ids: Iterable[str]) -> list[str]:
@@ -153,6 +152,12 @@ def check_ttl(ttl: float | None, now: float) -> float | None:
 def check_expect(expect: int | None) -> int | None:
     """Raises ``InvalidInput`` when an expected version is no version."""
     return None if expect is None else check_count(expect, "expect")
+
+
+def check_version(key: str, version: int, expect: int | None) -> None:
+    """Raises ``Conflict`` when a key is not at the expected version; 0 is that of a key that does not exist."""
+    if expect is not None and version != expect:
+        raise Conflict(f"key {key!r} is at version {version}, not at the expected {expect}")
 
 
 def check_digest(digest: object) -> str:

@@ -497,7 +497,7 @@ class PostgresIndex(RecordIndex):
             [record.time.timestamp() for record in records],
             [(record.time - _EPOCH) // _MICROSECOND for record in records],
             [len(one.terms) for one in piece],
-            [filter_document(one.record.metadata, one.metadata) for one in piece],
+            [filter_document(one.metadata) for one in piece],
             [one.metadata for one in piece],
             [record.text for record in records],
             *([row[column] for row in words] for column in range(4)),

@@ -26,10 +26,11 @@ _EXACT_UP_TO = 2.0**53
 _MAY_BE_LARGE = re.compile(r"\de|\d{16}").search
 
 
-def filter_document(value: Any, encoded: str) -> str | None:
-    """The JSON that is filtered in the place of a value's own, or None where its own, ``encoded``, serves."""
+def filter_document(encoded: str) -> str | None:
+    """The JSON to filter instead of a value's own; None where its own will do."""
     if _MAY_BE_LARGE(encoded) is None:
         return None
+    value = msgspec.json.decode(encoded)
     exact = _exact(value)
     return None if exact is value else msgspec.json.encode(exact).decode()
 

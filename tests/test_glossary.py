@@ -15,7 +15,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "memwell"
 
 SAME_MEANING = {
     # Each backend has its own.
-    "Address", "Connections", "Row", "Server", "Session", "Transaction", "Turns",
+    "Address", "Connections", "Server", "Session", "Transaction",
     # Public under both names: what was recalled, as a value and as a strategy; what can recall, for two callers.
     "Recalled", "Recaller",
 }  # fmt: skip
@@ -23,10 +23,9 @@ SAME_MEANING = {
 
 TWO_MEANINGS = {
     "Active", "Added", "Answer", "Argument", "Asked", "Content", "Costs", "Failure", "Figures", "Found", "Graph",
-    "Held", "Hit", "Item", "Jobs", "Kept", "Kind", "Line", "Listing", "Mark", "Marks", "Media", "Note", "Operation",
-    "Outcome", "Page", "Part", "Passage", "Passages", "Patience", "Place", "Prompt", "Refused", "Related", "Restored",
-    "Ring", "Rules", "Run", "Shelf", "Span", "Store", "Stored", "Subject", "Summary", "Tag", "Tally", "Tool", "Turn",
-    "Vectors",
+    "Hit", "Item", "Jobs", "Kept", "Kind", "Line", "Listing", "Marks", "Media", "Note", "Outcome", "Page",
+    "Passage", "Passages", "Patience", "Place", "Prompt", "Refused", "Related", "Ring", "Rules", "Run", "Shelf",
+    "Span", "Stored", "Summary", "Tally", "Tool", "Turn",
 }  # fmt: skip
 """Class names that still mean two things. The list only shrinks."""
 
@@ -38,7 +37,7 @@ RETIRED = re.compile(
 """Words with a plainer one: pending, repair, embedders, filter, read-only view, notified, …: see docs/glossary.md."""
 
 STILL_USED = {
-    "cli": 30, "compat": 13, "knowledge": 9, "longterm": 2, "runtime": 133, "service": 79, "storage": 61, "testing": 20,
+    "cli": 30, "compat": 13, "knowledge": 9, "longterm": 2, "runtime": 133, "service": 79,
 }  # fmt: skip
 """How often each room may still use them. The numbers only shrink; longterm has the earlier names of its methods."""
 

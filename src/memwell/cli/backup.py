@@ -18,7 +18,7 @@ from memwell.settings import load_settings
 from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
-    from memwell.storage.sqlite.backup import Backup, Restored
+    from memwell.storage.sqlite.backup import Backup, RestoredBackup
 
 app = typer.Typer()
 
@@ -182,7 +182,7 @@ def restore_command(
         _report_restore(source, done)
 
 
-def _report_restore(source: Path, done: Restored) -> None:
+def _report_restore(source: Path, done: RestoredBackup) -> None:
     console().print(_say("restored", path=one_line(str(done.path)), source=one_line(str(source))))
     _print_counts(done.counts)
     console().print(_say("restored_digest" if done.compared else "restored_no_digest", digest=done.digest))

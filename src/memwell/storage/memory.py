@@ -1,7 +1,7 @@
-"""The reference backend: everything in this process's memory, written to be obviously right.
+"""The reference backend, ``memory:``: everything in this process's memory, written to be obviously right.
 
-Every other backend must give the same answers. It keeps encoded copies, so what a caller does to a value afterwards does
-not reach it, and it is the store behind ``memory:``.
+Every other backend must give the same answers. It stores encoded copies, so changes that a caller makes to a value later do
+not reach it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import copy
 import hashlib
 import heapq
 import math
-import sys
 import threading
 import time
 from bisect import bisect_left, bisect_right
@@ -27,7 +26,7 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, ReadOnlyStore
 from memwell.filters import Filter, FilterLike, as_filter, holds, holds_for_value
 from memwell.language.segment import query_terms, segment
-from memwell.messages import Message, forget_decoded
+from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage import bm25
@@ -70,9 +69,9 @@ V = TypeVar("V")
 
 
 class Undo:
-    """Changes of dicts, lists and fields. Those made in a ``with`` block are undone, latest first, when it raises.
+    """An undo log of changes to dicts, lists and fields. A ``with`` block that raises is rolled back.
 
-    Blocks nest, and each can fail alone. A change costs what it touches: nothing is copied beforehand to come back to.
+    Blocks nest, and each can fail alone. A change costs what it touches: nothing is copied beforehand.
     """
 
     def __init__(self) -> None:
@@ -112,13 +111,13 @@ class Undo:
         held.update(changes)
 
     def opened(self, held: dict[K, V], key: K, make: Callable[[], V]) -> V:
-        """What is under a key, made if need be."""
+        """The value of a key, created if need be."""
         if key not in held:
             self.update(held, {key: make()})
         return held[key]
 
     def drop(self, held: dict[K, V], keys: Iterable[K]) -> None:
-        """Take out the keys that are there."""
+        """Delete keys that exist."""
         gone = {key: held[key] for key in keys if key in held}
         if gone:
             self._change(lambda: held.update(gone))
@@ -126,7 +125,7 @@ class Undo:
             del held[key]
 
     def splice(self, held: list[V], start: int, stop: int, items: list[V]) -> None:
-        """Put items in the place of those from ``start`` to ``stop``."""
+        """Replace the items from ``start`` to ``stop``."""
         old, end = held[start:stop], start + len(items)
         if not old and not items:
             return
@@ -153,10 +152,10 @@ def _set(held: object, fields: Mapping[str, Any]) -> None:
         setattr(held, name, value)
 
 
-# What the reference backend holds, and its transactions.
+# The state of the reference backend, and its transactions.
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class PlaceRow(msgspec.Struct, frozen=True, gc=False):
     """A place of a thread, and the JSON of the message there: None, and no tokens, when it was removed."""
 
     id: str
@@ -169,7 +168,7 @@ class ThreadState(msgspec.Struct):
     """A thread: its rows by index, and what is derived from them, so that no call reads them all."""
 
     created: float
-    rows: dict[int, Row] = {}
+    rows: dict[int, PlaceRow] = {}
     ids: dict[str, int] = {}
     """The index of each id."""
     order: list[int] = []
@@ -262,7 +261,7 @@ class MemoryLog(BaseLog):
 
     def _extend(self, known: ThreadState, placed: Sequence[Placed]) -> None:
         undo, indexes = self._store.undo, [one.index for one in placed]
-        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in placed})
+        undo.update(known.rows, {one.index: PlaceRow(one.id, one.round, one.tokens, one.body) for one in placed})
         undo.update(known.ids, {one.id: one.index for one in placed})
         undo.extend(known.order, indexes)
         undo.extend(known.live, indexes)
@@ -278,7 +277,7 @@ class MemoryLog(BaseLog):
     def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> list[str | None]:
         with self._store.use() as state:
             known = state.thread(thread)
-            places: dict[int, Row] = {}
+            places: dict[int, PlaceRow] = {}
             for index, message in wanted.items():
                 if known is None or index not in known.rows:
                     raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
@@ -288,7 +287,7 @@ class MemoryLog(BaseLog):
                     self._put(known, index, row)
         return [row.body for row in places.values()]
 
-    def _put(self, known: ThreadState, index: int, row: Row) -> None:
+    def _put(self, known: ThreadState, index: int, row: PlaceRow) -> None:
         undo, old = self._store.undo, known.rows[index]
         if old.body is None and row.body is None:
             return
@@ -366,7 +365,7 @@ class MemoryLog(BaseLog):
 
     def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
         undo = self._store.undo
-        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in copied})
+        undo.update(known.rows, {one.index: PlaceRow(one.id, one.round, one.tokens, one.body) for one in copied})
         undo.update(known.ids, {one.id: one.index for one in copied})
         undo.update(known.versions, {one.index: one.versions for one in copied if one.versions})
         undo.extend(known.order, [one.index for one in copied])
@@ -405,7 +404,7 @@ def _in_range(known: ThreadState, wanted: given.MessageRange) -> list[int]:
     return live[start:stop]
 
 
-def _changed(row: Row, index: int, message: Message | None) -> Row:
+def _changed(row: PlaceRow, index: int, message: Message | None) -> PlaceRow:
     if message is None:
         return replace(row, tokens=0, body=None)
     return replace(row, tokens=message.tokens or 0, body=replaced_body(message, index, row.round, row.id))
@@ -483,9 +482,6 @@ class MemoryKeyValue(BaseKeyValue):
             live = (held[key].entry() for key in keys if held[key].lives(now))
             found = (entry for entry in live if where is None or holds_for_value(where, entry.key, entry.value))
             return list(islice(found, skip, skip + limit))
-
-    def _count(self, space: Space, where: Filter | None, now: float) -> int:
-        return len(self._scan(space, where, None, sys.maxsize, 0, now))
 
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
         with self._store.use() as state:
@@ -704,7 +700,7 @@ class MemoryBackend(Backend):
     def scrub(self) -> None:
         if self._store.inside():
             raise BackendError("a store cannot be scrubbed inside its own transaction")
-        forget_decoded()
+        super().scrub()
 
     def facts(self) -> dict[str, Any]:
         with self._store.use() as state:

@@ -6,6 +6,7 @@ JSON of a message, an encoded value.
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +30,7 @@ from memwell.storage.placement import (
     copied_thread,
     prepare,
 )
-from memwell.storage.protocols import Entry, KeyValue, MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
 from memwell.values import check_count, check_id, check_metadata, check_text
 
 T = TypeVar("T")
@@ -187,13 +188,13 @@ class BaseLog(MessageLog):
     def _match(self, thread: Thread, text: str, limit: int) -> list[tuple[Message, float]]:
         return best_messages(self.read(thread), text, limit)
 
-    @abstractmethod
     def _places(self, thread: Thread, start: int, limit: int) -> Iterable[StoredPlace]:
-        """The places from the index ``start`` on, at most ``limit``."""
+        """The places from the index ``start`` on, at most ``limit``; for the ability ``copies``."""
+        raise unsupported("copies")
 
-    @abstractmethod
     def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
-        """Store copied places behind those that are there, and take over the rest. Raises ``Conflict``."""
+        """Store copied places behind the existing ones, and take over the rest. Raises ``Conflict``."""
+        raise unsupported("copies")
 
 
 class BaseKeyValue(KeyValue):
@@ -240,9 +241,7 @@ class BaseKeyValue(KeyValue):
 
     def restore(self, space: Space, entries: Sequence[Entry]) -> None:
         given.check_space(space)
-        copied = copied_entries(entries)
-        if copied:
-            self._restore(space, copied)
+        self._restore(space, copied_entries(entries))
 
     @abstractmethod
     def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
@@ -262,13 +261,13 @@ class BaseKeyValue(KeyValue):
     ) -> list[Entry]:
         """The live entries behind the key ``after`` that satisfy the filter, by key."""
 
-    @abstractmethod
     def _count(self, space: Space, where: Filter | None, now: float) -> int:
         """How many live entries satisfy the filter."""
+        return len(self._scan(space, where, None, sys.maxsize, 0, now))
 
-    @abstractmethod
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
-        """Store copied entries, all or none."""
+        """Store copied entries, all or none; for the ability ``copies``."""
+        raise unsupported("copies")
 
 
 def page_of(found: Sequence[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:

@@ -1,8 +1,8 @@
 """Nearest vectors: exact search in memory, and an HNSW graph for spaces too large for that.
 
-The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought
-up to date from the store's record of changes before every search, so that writes of this and other processes count at once.
-A graph answers for the rows it was built from; rows changed since are searched exactly and win over it.
+The rows of the store are the truth. This is a cache of them, made when a space is first searched and updated from the
+store's journal of changes before every search, so that writes of this and other processes count at once. A graph answers
+for the rows it was built from; rows changed since are searched exactly and override it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 256
 _BUILDERS = 1
-"""Threads that build a graph. With more, usearch leaves vectors behind that no search reaches: up to one in a hundred."""
+"""Threads that build a graph. With more, usearch makes up to one vector in a hundred unreachable."""
 _CHUNK = 256
-"""Vectors added at a time: the end of the process waits for no more than these."""
+"""Vectors added at a time: stopping waits for no more than these."""
 _BLOCK = 64
 _FEW = 256
-"""So few scores are sorted as they are: choosing among them first takes longer."""
+"""Up to this many scores are sorted whole: selecting first takes longer."""
 
 
 class Scored(NamedTuple):
@@ -140,7 +140,7 @@ class Matrix:
     """The vectors of one space in memory, brought up to date by changes.
 
     A changed vector is added at the end and its old row declared dead, so that views taken before stay as they are; when a
-    quarter is dead the rows are packed anew. Only one thread may change or view it at a time.
+    quarter is dead the rows are compacted. Only one thread may change or view it at a time.
     """
 
     def __init__(self, dimensions: int, change: int, rows: Iterable[tuple[int, bytes]] = ()) -> None:
@@ -167,7 +167,7 @@ class Matrix:
         return self._view
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
-        """Take changes over: keys with their new vectors, or None for gone."""
+        """Apply changes: keys with their new vectors, or None for deleted ones."""
         if self._place is None:
             live = np.flatnonzero(self._alive[: self._used])
             self._place = {int(self._keys[i]): int(i) for i in live}
@@ -217,7 +217,7 @@ def _top(scores: Floats, keys: Keys, limit: int) -> list[Scored]:
 
 
 def _bar(scores: Floats, limit: int) -> np.float32:
-    """A score that at least ``limit`` of them reach, and few more."""
+    """A threshold that at least ``limit`` of the scores reach, and few more."""
     blocks = len(scores) // _BLOCK
     if blocks > 4 * limit:
         # The best of each block are scores too, so the bar among them is one among all: several times faster than
@@ -226,7 +226,7 @@ def _bar(scores: Floats, limit: int) -> np.float32:
     return np.partition(scores, len(scores) - limit)[len(scores) - limit]
 
 
-class Graph:
+class HnswGraph:
     """An HNSW index of the rows as they were when it was built, and the rows changed since, held exactly."""
 
     def __init__(self, index: Index, dimensions: int, change: int) -> None:
@@ -240,7 +240,7 @@ class Graph:
         return int(self.index.memory_usage) + self.recent.nbytes
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
-        """Take changes over without touching the graph itself."""
+        """Apply changes without touching the graph itself."""
         self.recent.apply(change, changes)
         self.stale |= {key for key, _ in changes}
 
@@ -286,7 +286,7 @@ def new_index(dimensions: int) -> Index:
 
 
 def build_index(rows: Sequence[tuple[int, bytes]], dimensions: int, stopped: Callable[[], bool]) -> Index | None:
-    """A graph of all rows, or None when told to stop."""
+    """A graph of all rows, or None when stopped."""
     index = new_index(dimensions)
     for start in range(0, len(rows), _CHUNK):
         if stopped():
@@ -304,7 +304,7 @@ def _add(index: Index, rows: Sequence[tuple[int, bytes]], dimensions: int) -> No
 def update_index(
     index: Index, changes: Sequence[tuple[int, bytes | None]], dimensions: int, stopped: Callable[[], bool]
 ) -> bool:
-    """Take changes into a graph; False when told to stop, which leaves it half done."""
+    """Apply changes to a graph; False when stopped, which leaves it half done."""
     for start in range(0, len(changes), _CHUNK):
         if stopped():
             return False
@@ -318,7 +318,7 @@ def update_index(
 
 
 def save_index(index: Index, folder: Path, space: int, change: int) -> SidecarFile:
-    """Write a graph beside the store so that it is there whole or not at all."""
+    """Write a graph next to the store, atomically."""
     folder.mkdir(exist_ok=True)
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
@@ -346,7 +346,7 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     index = new_index(dimensions)
     with native_calls:
         index.load(data)  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
-    # The search's effort is ours to choose, not the file's.
+    # The file stores another value.
     index.expansion_search = EXPANSION_SEARCH
     return index if index.ndim == dimensions else None
 
@@ -360,7 +360,7 @@ class VectorCache:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._matrices: OrderedDict[int, Matrix] = OrderedDict()
-        self._graphs: OrderedDict[int, Graph] = OrderedDict()
+        self._graphs: OrderedDict[int, HnswGraph] = OrderedDict()
         self._missing: set[tuple[int, str]] = set()
 
     def nearest(
@@ -415,7 +415,7 @@ class VectorCache:
                 _, gone = cache.popitem(last=False)
                 held -= gone.nbytes
 
-    def _graph(self, rows: VectorRows) -> Graph | None:
+    def _graph(self, rows: VectorRows) -> HnswGraph | None:
         graph = self._graphs.get(rows.space) or self._loaded(rows)
         if graph is None:
             return None
@@ -428,7 +428,7 @@ class VectorCache:
         self._graphs.move_to_end(rows.space)
         return graph
 
-    def _loaded(self, rows: VectorRows) -> Graph | None:
+    def _loaded(self, rows: VectorRows) -> HnswGraph | None:
         sidecar = rows.sidecar()
         if sidecar is None or sidecar.change > rows.change or (rows.space, sidecar.file) in self._missing:
             return None
@@ -436,13 +436,13 @@ class VectorCache:
         if index is None:
             self._missing.add((rows.space, sidecar.file))
             return None
-        graph = Graph(index, rows.dimensions, sidecar.change)
+        graph = HnswGraph(index, rows.dimensions, sidecar.change)
         self._matrices.pop(rows.space, None)
         self._graphs[rows.space] = graph
         self._shrink()
         return graph
 
-    def take(self, space: int, graph: Graph) -> None:
+    def take(self, space: int, graph: HnswGraph) -> None:
         """Use a graph that was just built."""
         with self._lock:
             self._graphs[space] = graph
@@ -450,12 +450,12 @@ class VectorCache:
             self._missing = {one for one in self._missing if one[0] != space}
 
     def drop(self, space: int) -> None:
-        """Let go of what is held of a space."""
+        """Drop what is cached of a space."""
         with self._lock:
             self._graphs.pop(space, None)
             self._matrices.pop(space, None)
 
-    def graph_of(self, space: int) -> Graph | None:
+    def graph_of(self, space: int) -> HnswGraph | None:
         """The graph in memory, if there is one."""
         with self._lock:
             return self._graphs.get(space)

@@ -29,7 +29,7 @@ from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.copies import talked
-from memwell.testing.strategies import Operation, everything, outcome, writes
+from memwell.testing.strategies import StoreCall, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
 from tests.engines.redis import cluster_url, single_url
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
 
 
 @given(st.lists(writes(), max_size=25), st.integers(1, 5))
-def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[Operation], long: int) -> None:
+def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[StoreCall], long: int) -> None:
     clock, folder = Clock(), tmp_path_factory.mktemp("moved")
     with (
         MemoryBackend(clock=clock) as source,
@@ -102,7 +102,7 @@ def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made
 
 
 @given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4))
-def test_another_move_copies_the_difference(rounds: list[list[Operation]]) -> None:
+def test_another_move_copies_the_difference(rounds: list[list[StoreCall]]) -> None:
     clock = Clock()
     with MemoryBackend(clock=clock) as source, MemoryBackend(clock=clock) as target:
         for made in rounds:
@@ -532,7 +532,7 @@ def one_pass(source: Backend, target: Backend) -> int:
 
 
 @given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4), st.integers(2, 30))
-def test_every_pass_copies_all_that_was_done_since(rounds: list[list[Operation]], long: int) -> None:
+def test_every_pass_copies_all_that_was_done_since(rounds: list[list[StoreCall]], long: int) -> None:
     with MemoryBackend() as source, MemoryBackend() as target, pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "_LONG", long)
         patch.setattr(steps, "_BATCH", 3)
@@ -597,7 +597,7 @@ def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
 
     @given(st.lists(st.lists(writes(), max_size=12), min_size=1, max_size=2))
     @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def check(rounds: list[list[Operation]]) -> None:
+    def check(rounds: list[list[StoreCall]]) -> None:
         with MemoryBackend() as source, open_backend(address(tmp_path / new_id())) as between, MemoryBackend() as back:
             for made in rounds:
                 for operation in made:

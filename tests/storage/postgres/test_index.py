@@ -27,12 +27,12 @@ from memwell.storage.postgres.connections import Session
 from memwell.storage.postgres.index import (
     GRAPH_DIMENSIONS,
     HalfvecArray,
-    Part,
     PostgresIndex,
+    WordRow,
     graph_prefix,
-    parts,
     space_prefix,
     unpacked,
+    word_rows,
 )
 from memwell.storage.postgres.schema import RECORD_TABLES, keyed, space_key
 from memwell.testing.machine import assert_same_match, assert_same_near
@@ -401,7 +401,7 @@ def test_a_graph_that_cannot_be_made_leaves_the_search_exact(
 WORDS = st.lists(st.sampled_from(["tea", "samovar", "北京", "京", "😀", "x1"]), max_size=20)
 
 
-def counted(stored: list[Part], prefix: str) -> Counter[str]:
+def counted(stored: list[WordRow], prefix: str) -> Counter[str]:
     """What the parts say of a text: each term and how often it occurs."""
     found: Counter[str] = Counter()
     for part in stored:
@@ -415,14 +415,14 @@ def counted(stored: list[Part], prefix: str) -> Counter[str]:
 
 
 @given(WORDS)
-def test_parts_say_how_often_each_term_occurs(terms: list[str]):
-    assert counted(parts("ab12", terms), "ab12") == Counter(terms)
+def test_rows_say_how_often_each_term_occurs(terms: list[str]):
+    assert counted(word_rows("ab12", terms), "ab12") == Counter(terms)
 
 
-def test_a_long_text_has_several_parts():
+def test_a_long_text_has_several_rows():
     terms = [f"{number:060}" for number in range(20_000)]
     terms += terms[:3] * 2
-    stored = parts("ab12", terms)
+    stored = word_rows("ab12", terms)
     assert len(stored) > 1
     assert all(len(part.lexemes.encode()) < 2**20 for part in stored)
     assert counted(stored, "ab12") == Counter(terms)

@@ -1,4 +1,4 @@
-"""A store whose parts live in different engines. Its home, one SQL store, is the truth and commits alone."""
+"""A store with parts in several stores. Its home, one SQL store, is the truth and commits alone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.feeding import Progress, Reconciled
-from memwell.storage.composed.index import FollowedIndex
+from memwell.storage.composed.follower import FollowedIndex, Progress, Reconciled
 from memwell.storage.composed.placed import PlacedBlobs, placed, spaces_of, take_home
-from memwell.storage.elsewhere import REMEMBERED
 from memwell.storage.engines import Attached
+from memwell.storage.layout import REMEMBERED
 from memwell.storage.protocols import Backend, Blobs, KeyValue, MessageLog
 
 _PAGE = 500
 _COMMITS = Space("memwell", "commits")
-"""Where earlier versions noted which transactions of a part were committed with the home's."""
+"""Where earlier versions stored which transactions of a part were committed with the home's."""
 _TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
@@ -38,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """Where blobs are placed: how that is opened, how it is closed, its place without secrets, and what it is."""
+    """A store for blobs: how it is opened and closed, its place without secrets, and its kind."""
 
     open: Callable[[], Blobs]
     close: Callable[[], None]
@@ -47,7 +46,7 @@ class Bytes(NamedTuple):
 
 
 class Transaction:
-    """A transaction of the home store, with work to do at its end. Inside another it is a part that can fail alone."""
+    """A transaction of the home store, with work to do at its end. Inside another it is a savepoint."""
 
     def __init__(self, home: Backend) -> None:
         self.home = home
@@ -70,11 +69,11 @@ class Transaction:
         _current.set(self)
 
     def afterwards(self, work: Callable[[], object]) -> None:
-        """Do this when everything is committed."""
+        """Run ``work`` after the commit."""
         self._afterwards.append(work)
 
     def if_undone(self, work: Callable[[], object]) -> None:
-        """Do this at the end if what was written until now is undone."""
+        """Run ``work`` at the end if what was written until now is rolled back."""
         self._undone.append(work)
 
     def __exit__(
@@ -83,7 +82,7 @@ class Transaction:
         if self._around is not None:
             self._inner.__exit__(kind, error, trace)
             if error is not None:
-                # Undone already, whatever becomes of the whole.
+                # Rolled back already, whatever becomes of the whole.
                 self._around._afterwards += self._around._undone[self._undone_before :]
             return
         self.open = False
@@ -108,9 +107,9 @@ def transaction_on(home: Backend) -> Transaction | None:
 class ComposedBackend(Backend):
     """The home store, with conversations, values, the search by vector or blobs in other places.
 
-    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, inside a transaction
-    too, and stay when it is undone. ``index`` is an engine that is fed from the home's rows. All of them belong to this
-    backend and are closed with it.
+    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, even inside a
+    transaction, and stay when it is rolled back. ``index`` is an engine that follows the home's rows. This backend closes
+    all of them.
     """
 
     def __init__(
@@ -131,7 +130,7 @@ class ComposedBackend(Backend):
         self._parts = {name: part for name, part in (("log", log), ("kv", kv)) if part is not None}
         self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
         for store in self._others:
-            # Of Redis alone, for what an earlier version left there.
+            # Redis alone has it, for transactions of an earlier version.
             decide_by: Callable[[Callable[[str], bool]], None] | None = getattr(store, "decide_by", None)
             if decide_by is not None:
                 decide_by(self._was_committed)
@@ -161,9 +160,9 @@ class ComposedBackend(Backend):
         return entry is not None and entry.value != "undone"
 
     def take_home(self) -> None:
-        """Move to the home, once, what memwell itself kept in a part under an earlier version."""
+        """Move to the home, once, the internal data that an earlier version kept in a part."""
         for name, part in self._parts.items():
-            # A store that takes no writes stays as it is.
+            # A read-only store stays as it is.
             with suppress(ReadOnlyStore):
                 while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
                     self._take_home(name, part)
@@ -188,7 +187,7 @@ class ComposedBackend(Backend):
 
     @property
     def follower(self) -> FollowedIndex | None:
-        """The index with an engine that follows the rows, where there is one."""
+        """The index with the following engine, if there is one."""
         return self._follower
 
     @property
@@ -221,7 +220,7 @@ class ComposedBackend(Backend):
         if transaction is None:
             follower.due(found)
         else:
-            # What is not committed yet, the feeder cannot see.
+            # The feeder cannot see uncommitted rows.
             transaction.afterwards(lambda: follower.due(found))
 
     # As a whole
@@ -260,7 +259,7 @@ class ComposedBackend(Backend):
     def scrub(self) -> None:
         self._refuse_inside("scrubbed")
         if self._follower is not None:
-            # An engine that is away learns what was deleted when it is back.
+            # An unavailable engine gets the deletions when it is back.
             with suppress(BackendError):
                 self._follower.catch_up_everywhere()
         for store in self._others:
@@ -313,7 +312,7 @@ _COUNTED = {"log": ("threads", "messages", "messages_indexed"), "kv": ("entries"
 
 
 def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Where a part is and whether it answers, and the counts that are its own."""
+    """The place of a part and whether it answers, and the counts that are its own."""
     try:
         facts = part.store.facts()
     except BackendError as error:

@@ -37,7 +37,7 @@ _OVER = """
         SELECT key FROM memwell_entry WHERE space = %s AND expires <= %s ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED
     )
 """
-# Entries as a filter sees them: what is no JSON has no fields.
+# Entries for filters: a value that is no JSON has no fields.
 _FILTERED = """
     (SELECT key AS place, coalesce(long_key, key) AS key, value, bytes, version, expires,
             coalesce(document, value, 'null')::jsonb AS document
@@ -66,7 +66,7 @@ class PostgresKeyValue(BaseKeyValue):
             if expect != 0:
                 session.execute(_STORE, bindings)
             while expect == 0 and not _made(session, bindings, now):
-                # Another was quicker; unless it is gone again by now, that is a conflict.
+                # Another caller was faster; unless its entry is gone again, that is a conflict.
                 _expect(session, path, entry.key, 0, now)
             if entry.expires is not None:
                 session.execute(_OVER, (path, path, now, _SWEEP))
@@ -123,7 +123,7 @@ def _expect(session: Session, path: str, key: str, expect: int, now: float) -> N
 
 
 def _made(session: Session, bindings: tuple[Any, ...], now: float) -> bool:
-    """Store an entry that must not be there yet, but for one whose time is over; whether it was stored."""
+    """Store an entry unless a live one exists; whether it was stored."""
     sql = f"{_STORE} WHERE memwell_entry.expires <= %s RETURNING 1"
     return session.one(sql, (*bindings, now)) is not None
 
@@ -139,7 +139,7 @@ def _stored(row: tuple[Any, ...]) -> StoredEntry:
     return StoredEntry(key, data if value is None else value, version, expires)
 
 
-# Bytes in PostgreSQL: in the same transactions as what refers to them.
+# Blobs: in the same transactions as what refers to them.
 
 
 class PostgresBlobs(Blobs):

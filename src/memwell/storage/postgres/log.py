@@ -27,9 +27,9 @@ from memwell.storage.postgres.connections import HERE, Connections, Link, Sessio
 from memwell.storage.postgres.schema import domain_lock, long_name, name_key, new_thread_key, space_key
 from memwell.storage.protocols import ThreadInfo
 
-# Appending: one call of a function in the server, which is one round trip and one commit. An append whose answer was
-# lost is made again. The ids of its messages tell whether it had been stored: an id is in a thread once, so either ours
-# are refused and found there as we sent them, or they were not stored and are now.
+# Appending: one call of a function in the server, which is one round trip and one commit. An append with a lost answer is
+# repeated. The ids of its messages show whether the first try was stored: an id is used once in a thread, so either ours
+# are refused and the same messages are there, or they are stored now.
 
 FULL = "MWS02"
 """The SQLSTATE of an append to a thread that has no index left."""
@@ -48,7 +48,7 @@ _FOUND = (
 
 
 class Appending:
-    """Appends to threads, with places given by the server."""
+    """Appends to threads; the server assigns the places."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         self._connections = connections
@@ -90,7 +90,7 @@ class Appending:
 
     @staticmethod
     def _stored(session: Session, thread: Thread, prepared: Prepared) -> list[Placed] | None:
-        """The places of these very messages, where an earlier try whose answer was lost has stored them."""
+        """The places of these very messages, if an earlier try with a lost answer has stored them."""
         session.look(thread.space)
         ids = [name_key(message.id) for message, _ in prepared]
         rows = session.rows(_FOUND, (space_key(thread.space), name_key(thread.id), ids))
@@ -138,7 +138,7 @@ def _placed(prepared: Prepared, row: tuple[Any, ...] | None) -> list[Placed]:
 
 @contextmanager
 def _refusals(thread: Thread, prepared: Prepared) -> Generator[None]:
-    """What the server refuses, in memwell's errors."""
+    """Translate what the server refuses."""
     try:
         yield
     except psycopg.errors.UniqueViolation:
@@ -163,7 +163,7 @@ _MESSAGES = (
     "FROM memwell_thread AS thread JOIN memwell_message AS message ON message.space = %s AND message.thread = thread.key "
     "WHERE thread.space = %s AND thread.id = %s AND message.index BETWEEN %s AND %s"
 )
-# A loop over one row gives the rows behind it in their own order.
+# A nested loop over one row keeps the order of the inner rows.
 _READ = f"""
     SELECT found.body FROM {HERE} (
         SELECT message.body FROM memwell_thread AS thread
@@ -297,7 +297,7 @@ class PostgresLog(BaseLog):
         return self._connections.write(thread.space, operation)
 
     def _opened(self, session: Session, thread: Thread) -> _ThreadRow:
-        """The thread's row, locked; made if need be."""
+        """The thread's row, locked; created if need be."""
         row = self._locked(session, thread)
         if row is not None:
             return row

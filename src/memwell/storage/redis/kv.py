@@ -1,8 +1,8 @@
 """Values by key in Redis: the entries of a space share a hash tag.
 
-Keys of a space: the hash ``v`` has the entries, the sorted set ``z`` their keys in order, ``e`` those whose time will be
-over. An entry is kept as ``version expires kind value``. The client's clock says whether a time is over, as on every other
-store; an entry whose time is over is invisible at once and dropped by later writes.
+Keys of a space: the hash ``v`` has the entries, the sorted set ``z`` their keys in order, ``e`` those that expire. An entry
+is stored as ``version expires kind value``. The client's clock decides what has expired, as on every other store. An
+expired entry is invisible at once and dropped by later writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memwell.storage.redis.scripts import define
 from memwell.storage.redis.servers import Argument, Connections
 
 _AT_ONCE = 1000
-"""Entries that one script gives out: a server does nothing else meanwhile."""
+"""The most entries that one script returns: a server does nothing else meanwhile."""
 
 _HELPERS = """
 local function drop_entry(key)
@@ -164,7 +164,8 @@ class RedisKeyValue(BaseKeyValue):
         arguments: list[Argument] = []
         for entry in entries:
             arguments += (entry.key, _packed(entry))
-        self._call(_RESTORE, self._tags.entries(space), arguments)
+        if arguments:
+            self._call(_RESTORE, self._tags.entries(space), arguments)
 
     def _satisfying(
         self, space: Space, where: Filter | None, start: str | None, most: int, now: float
@@ -183,7 +184,7 @@ class RedisKeyValue(BaseKeyValue):
                 return
 
     def complaints(self, space: Space) -> list[str]:
-        """What does not agree in a space, in words."""
+        """Contradictions among the entries of a space, in words."""
         found = self._call(_CHECK, self._tags.entries(space))
         return [f"the entries of {space!r} and their order do not agree at {key.decode()!r}" for key in found]
 

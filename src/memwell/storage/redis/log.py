@@ -1,6 +1,6 @@
 """Conversations in Redis: the keys of a thread share a hash tag, so every change of a thread is one script on one server.
 
-Keys of a thread: the hash ``i`` has what its listing shows, ``m`` its rows by index, ``n`` the index of every id, ``v``
+Keys of a thread: the hash ``i`` has its listing, ``m`` its rows by index, ``n`` the index of every id, ``v``
 the earlier versions of a place. A row is ``round tokens time length-of-id id`` and the JSON of the message; one whose
 message was removed begins with ``-`` and has no JSON.
 """
@@ -29,16 +29,16 @@ from memwell.storage.placement import (
     replaced_body,
 )
 from memwell.storage.protocols import ThreadInfo
-from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, REMEMBERED_S, UNLIST, Tag, define
+from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, REMEMBERED_S, UNLIST, HashTag, define
 from memwell.storage.redis.servers import Argument, Connections
 
 _AT_ONCE = 5_000
-"""Messages that one script gives out: a server does nothing else meanwhile."""
+"""The most messages that one script returns: a server does nothing else meanwhile."""
 _BOUND = MAX_INDEX + 1
 
 
 class _Row(NamedTuple):
-    """A place as it is kept: ``body`` is empty for a message that was removed."""
+    """A stored place; ``body`` is empty for a removed message."""
 
     round: int
     tokens: int
@@ -47,7 +47,7 @@ class _Row(NamedTuple):
 
 
 class _Info(NamedTuple):
-    """The hash about a thread, as it is kept."""
+    """The stored listing of a thread."""
 
     first: int
     next: int
@@ -63,7 +63,7 @@ class _Info(NamedTuple):
 
     @property
     def seen(self) -> str:
-        """What a script compares to know that nothing has changed."""
+        """The state that a script compares, to detect changes."""
         return f"{self.next} {self.round} {self.ended} {self.edits} {self.last}"
 
     def shown(self, thread: Thread) -> ThreadInfo:
@@ -74,7 +74,7 @@ class _Info(NamedTuple):
 
 # Scripts
 
-# Indexes may have gaps of any width; then the rows are looked at, and not every number between.
+# Indexes may have gaps of any width; then the rows are listed, and not every number in between.
 _INDEXES = """
 local AT_ONCE = 500
 local function indexes(low, high)
@@ -118,8 +118,8 @@ end
 """
 )
 
-# One command a key, however many messages. Ids that are taken are refused; a call that is sent again because its answer was
-# lost, and finds its own messages one behind the other, has done its work.
+# One command a key, however many messages. Ids in use are refused. A repeated call that finds its own messages in a row was
+# stored by the first try.
 _APPEND = define(
     "append",
     """
@@ -179,7 +179,7 @@ _APPEND = define(
 _GIVEN = f"return redis.call('HMGET', base .. 'i', {', '.join(map(repr, _Info._fields))})"
 _INFO = define("thread info", _GIVEN)
 
-# Rows with places that were worked out from what the thread was: refused when it has become another meanwhile.
+# Rows with places computed by the client: refused when the thread has changed meanwhile.
 _EXTEND = define(
     "extend",
     """
@@ -380,7 +380,7 @@ _DELETE = define(
     frees=True,
 )
 
-# The reply holds what people wrote, so the receipt of the call does not keep it.
+# The reply holds user data, so it is not kept under the call's number.
 _ANNOTATE = define(
     "annotate",
     f"""
@@ -452,7 +452,7 @@ class RedisLog(BaseLog):
         tag = self._tags.thread_of(thread)
         return self._kept(tag, prepared) if keep_places else self._appended(tag, prepared)
 
-    def _appended(self, tag: Tag, prepared: Prepared) -> list[Placed]:
+    def _appended(self, tag: HashTag, prepared: Prepared) -> list[Placed]:
         tokens, kinds, parts = 0, "", list[Argument]()
         for message, encoded in prepared:
             count, id_ = message.tokens or 0, message.id.encode()
@@ -462,8 +462,8 @@ class RedisLog(BaseLog):
         arguments = [repr(self._clock()), tokens, prepared[-1][0].time.isoformat(), kinds, *parts]
         return _placed(prepared, self._call(_APPEND, tag, arguments))
 
-    def _kept(self, tag: Tag, prepared: Prepared) -> list[Placed]:
-        """Messages keep the places they carry. The rows are worked out here, so the thread must not change meanwhile."""
+    def _kept(self, tag: HashTag, prepared: Prepared) -> list[Placed]:
+        """Append messages with the places they carry. The thread must not change meanwhile."""
         while True:
             known = self._known(tag)
             tail = Tail(0, 0, -1) if known is None else Tail(known.next, known.round, known.ended)
@@ -481,18 +481,18 @@ class RedisLog(BaseLog):
             if self._extended(tag, known, fields, rows):
                 return placed
 
-    def _known(self, tag: Tag) -> _Info | None:
+    def _known(self, tag: HashTag) -> _Info | None:
         return _info_of(self._call(_INFO, tag))
 
     def _extended(
         self,
-        tag: Tag,
+        tag: HashTag,
         known: _Info | None,
         fields: Mapping[str, Argument],
         rows: Sequence[tuple[int, str, bytes]],
         versions: Sequence[tuple[int, bytes]] = (),
     ) -> bool:
-        """Store places behind those that are known; False when there are others by now. Raises ``Conflict``."""
+        """Store places behind the known end; False when the thread has changed. Raises ``Conflict``."""
         arguments: list[Argument] = ["" if known is None else known.seen, len(fields), len(rows)]
         arguments += [part for pair in fields.items() for part in pair]
         arguments += [part for row in rows for part in row]
@@ -527,12 +527,12 @@ class RedisLog(BaseLog):
         return self._unlisted(tag, lambda generation: self._call(_DELETE, tag, [generation]))
 
     def forget_name(self, thread: Thread) -> None:
-        """Take the name of a thread off the list, if the thread is not there."""
+        """Remove the name of a thread from the list, if the thread does not exist."""
         tag = self._tags.thread_of(thread)
         self._unlisted(tag, lambda generation: self._call(BURY, tag, [generation, "i"]))
 
-    def _unlisted(self, tag: Tag, emptied: Callable[[bytes], int]) -> bool:
-        """Take a tag off its list if ``emptied`` says that it empties it or finds it empty; whether it does."""
+    def _unlisted(self, tag: HashTag, emptied: Callable[[bytes], int]) -> bool:
+        """Remove a tag from its list if ``emptied`` empties it or finds it empty; whether it does."""
         assert tag.parent is not None
         generation: bytes = self._call(GENERATION, tag.parent, [tag.member])
         if not emptied(generation):
@@ -561,7 +561,7 @@ class RedisLog(BaseLog):
             rows += some
             if len(some) < most:
                 break
-            # What one script gives out is bounded; the next one goes on behind it.
+            # A script returns a limited number; the next one goes on from there.
             reached = decode_message(some[-1].body).index or 0
             low, high = (low, reached) if wanted.last is not None else (reached, high)
         if wanted.last is not None:
@@ -588,20 +588,20 @@ class RedisLog(BaseLog):
         threads = [Thread(space, name) for name in names]
         replies = self._call_many(_INFO, [(self._tags.thread_of(one), ()) for one in threads])
         infos = zip(threads, map(_info_of, replies), strict=True)
-        # A name without a thread was left by a caller who died.
+        # A caller that died may leave a name without a thread.
         return [info.shown(thread) for thread, info in infos if info is not None]
 
     # The whole
 
     def names(self, space: Space) -> Iterator[str]:
-        """The ids that are listed in a space, whether their threads are there or not."""
+        """The listed thread ids of a space, whether their threads exist or not."""
         start: str | None = None
         while names := self._listed(space, start, _AT_ONCE):
             yield from names
             start = names[-1]
 
     def complaints(self, thread: Thread) -> list[str]:
-        """What is kept about a thread's rows and does not agree with them, in words."""
+        """In what a thread's listing disagrees with its rows, in words."""
         return [one.decode() for one in self._call(_CHECK, self._tags.thread_of(thread))]
 
     # Copying
@@ -647,7 +647,7 @@ class RedisLog(BaseLog):
 
 
 def _packed_row(round_: int, tokens: int, time: datetime | None, id_: str, body: str | None) -> bytes:
-    """A place as it is kept; without a time it is one whose message was removed."""
+    """A place in its stored form; without a time, of a removed message."""
     encoded = id_.encode()
     sign, moment = ("-", "-") if time is None else ("", time.isoformat())
     return f"{sign}{round_} {tokens} {moment} {len(encoded)} ".encode() + encoded + (body or "").encode()
@@ -664,7 +664,7 @@ def _row_of(stored: bytes | None) -> _Row | None:
 
 
 def _info_of(reply: list[bytes | None]) -> _Info | None:
-    """What the hash about a thread says; None when there is none."""
+    """The stored listing of a thread; None when there is none."""
     if reply[0] is None:
         return None
     said = ["" if one is None else one.decode() for one in reply]
@@ -683,7 +683,7 @@ def _packed_versions(one: CopiedPlace) -> bytes:
 
 
 def _note_change(arguments: list[Any], index: int, row: _Row, message: Message | None, body: str | None) -> None:
-    """Add what an edit of one place changes: the sums of tokens and messages, and the row."""
+    """Add the effects of one change to the arguments: the sums of tokens and messages, and the row."""
     tokens, time = (0, None) if message is None else (message.tokens or 0, message.time)
     arguments[3] += tokens - row.tokens
     arguments[4] += (body is not None) - bool(row.body)
@@ -707,7 +707,7 @@ def _placed(prepared: Prepared, reply: list[Any]) -> list[Placed]:
         raise InvalidInput(f"a thread holds at most {_BOUND:,} messages; there is no index {_BOUND}")
     if reply[0] != b"again":
         return place(prepared, Tail(*reply), keep_places=False)
-    # The first answer was lost on its way, and this is what it said.
+    # The first answer was lost: this is what it said.
     found: list[Placed] = []
     for (message, encoded), stored in zip(prepared, reply[1:], strict=True):
         index, round_ = map(int, stored.split())

@@ -1,4 +1,4 @@
-"""Vectors of a SQLite store: its rows as the vector cache reads them, and the building of graphs in the background.
+"""Search by vector in a SQLite store: its rows for the vector cache, and building graphs in the background.
 
 A space that has outgrown exact search gets a graph, built in a thread of its own from a snapshot while searches go on
 exactly. It is written next to the store and named in it with its digest, so that a file that is missing, torn, damaged
@@ -21,7 +21,7 @@ from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import SpaceRow, space_row
 from memwell.storage.vectors import (
     Floats,
-    Graph,
+    HnswGraph,
     Scored,
     SidecarFile,
     VectorCache,
@@ -72,7 +72,7 @@ class SqliteVectorRows:
         return None if row is None else SidecarFile(*row)
 
 
-class Vectors:
+class SqliteVectors:
     """Search by vector for one store."""
 
     def __init__(self, connections: Connections, most_bytes: int, graph_above: int) -> None:
@@ -91,7 +91,7 @@ class Vectors:
     def nearest(
         self, session: Session, row: SpaceRow, query: Floats, limit: int, allowed: list[int] | None
     ) -> list[Scored] | None:
-        """The nearest vectors of a space, exact or by its graph, and a graph begun where one is due.
+        """The nearest vectors of a space, exact or by its graph. Starts building a graph where one is due.
 
         None when another thread has already searched a newer state of the space than this session sees.
         """
@@ -104,7 +104,7 @@ class Vectors:
         return found
 
     def has_graph(self, space: int) -> bool:
-        """Whether a graph answers for the space."""
+        """Whether the space has a graph."""
         return self._cache.graph_of(space) is not None
 
     def _graph_is_due(self, row: SpaceRow) -> bool:
@@ -122,7 +122,7 @@ class Vectors:
         thread.start()
 
     def _build_quietly(self, space: int) -> None:
-        # A graph is only an acceleration: when it cannot be built or written, search stays exact and tries again.
+        # A graph only makes search faster: when it cannot be built or written, search stays exact.
         try:
             with suppress(MemwellError, OSError, RuntimeError):
                 self.build(space)
@@ -150,7 +150,7 @@ class Vectors:
         path = session.one("SELECT path FROM space WHERE key = ?", (space,))
         return None if path is None else space_row(session, path[0])
 
-    def _updated(self, session: Session, space: int, known: Graph | None) -> tuple[Graph, int] | None:
+    def _updated(self, session: Session, space: int, known: HnswGraph | None) -> tuple[HnswGraph, int] | None:
         """The last written graph with the changes since added, when they are few."""
         row = self._row(session, space)
         if known is None or row is None or row.dimensions is None:
@@ -163,23 +163,23 @@ class Vectors:
         index = load_index(self._cache.folder, sidecar, row.dimensions)
         if index is None or not update_index(index, changes, row.dimensions, lambda: self._stopped):
             return None
-        return Graph(index, row.dimensions, row.change), row.change
+        return HnswGraph(index, row.dimensions, row.change), row.change
 
-    def _rebuilt(self, space: int) -> tuple[Graph, int] | None:
+    def _rebuilt(self, space: int) -> tuple[HnswGraph, int] | None:
         def read(session: Session) -> tuple[SpaceRow, list[tuple[int, bytes]]] | None:
             row = self._row(session, space)
             if row is None or row.dimensions is None:
                 return None
             return row, list(SqliteVectorRows(session, row).all())
 
-        # The snapshot is let go before the long part: one held open would keep the write-ahead log growing.
+        # The snapshot ends before the long part: an open one would keep the write-ahead log growing.
         found = self._connections.snapshot(read)
         if found is None:
             return None
         row, rows = found
         dimensions = row.dimensions or 0
         index = build_index(rows, dimensions, lambda: self._stopped)
-        return None if index is None else (Graph(index, dimensions, row.change), row.change)
+        return None if index is None else (HnswGraph(index, dimensions, row.change), row.change)
 
     @staticmethod
     def _name(session: Session, space: int, sidecar: SidecarFile) -> None:
@@ -191,7 +191,7 @@ class Vectors:
                 file.unlink(missing_ok=True)
 
     def drop(self, spaces: Sequence[int]) -> None:
-        """Let the graphs of spaces go, with their files. They are built again when they are due."""
+        """Drop the graphs of spaces, with their files. They are built again when they are due."""
         self.wait()
 
         def forget(session: Session) -> None:
@@ -207,7 +207,7 @@ class Vectors:
         """Wait until no graph is being built."""
         while True:
             with self._lock:
-                # A thread that was building when the process forked is in the table of the child, but not in the child.
+                # A forked child has the table of building threads, but not the threads.
                 running = [thread for thread in self._building.values() if thread.is_alive()]
             if not running:
                 return
@@ -215,6 +215,6 @@ class Vectors:
                 thread.join()
 
     def close(self) -> None:
-        """Stop building and wait for the builder to see it."""
+        """Stop building, and wait for the builder to end."""
         self._stopped = True
         self.wait()

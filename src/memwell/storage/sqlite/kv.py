@@ -93,7 +93,7 @@ def _expect(session: Session, space: Space, key: str, expect: int | None, now: f
     return found is not None
 
 
-# Bytes in SQLite: in the one file, inside the same transactions as what refers to them.
+# Blobs: in the same file, and in the same transactions as what refers to them.
 
 
 class SqliteBlobs(Blobs):

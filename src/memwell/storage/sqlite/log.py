@@ -39,16 +39,15 @@ from memwell.storage.sqlite.connections import Connections, Session, is_sealed
 from memwell.storage.sqlite.schema import THREAD_SHIFT
 from memwell.storage.sqlite.words import MessageWords
 
-# Appending one message or a few: one statement, when no other process has written to the thread since. Where a thread
-# ends is remembered from the last append that was committed. The statement stores the messages only if the thread still
-# ends there, so a memory that is out of date costs nothing but the longer way. It matters because after every sync the
-# processor's caches are cold: each line of Python on the way of an append costs several times what it costs in a loop.
+# The fast path of an append: a few messages in one statement. The end of a thread is cached after each commit. The
+# statement stores the messages only if the thread still ends there; otherwise the append takes the slow path. It matters
+# because the processor's caches are cold after every sync: each line of Python costs several times what it does in a loop.
 
 _MOST = 4096
 AT_ONCE = 4
-"""How many messages may go the short way together: a question and its answer, with a tool called in between."""
-# A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
-# the same more plainly, but takes ten microseconds more.
+"""How many messages the fast path takes: a question and its answer, with a tool call in between."""
+# Where the thread ends elsewhere the id is NULL, which the table refuses. An INSERT ... SELECT would be plainer, but takes
+# ten microseconds more.
 _FIRST = """(
         ?1,
         (SELECT ?2 FROM thread WHERE key = ?1 >> 32 AND ended = ?7 AND next <= ?1 & 0xffffffff
@@ -61,37 +60,37 @@ _APPEND = [
 
 
 End: TypeAlias = tuple[int, int, int, int]
-"""Where a thread ends: the key of its last message, that one's round and running total, and the round closed by hand."""
+"""The end of a thread: the key, round and running total of its last message, and the round closed by hand."""
 
 Row: TypeAlias = tuple[int, str, int, int, int, str]
-"""A message as the table keeps it."""
+"""A row of the table ``message``."""
 
 
 class KnownEnds:
-    """The ends of threads that were appended to, as far as they are known."""
+    """A cache of the ends of threads, and the fast path of appends."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._ends: dict[Thread, End] = {}
 
     def learn(self, thread: Thread, end: End) -> None:
-        """Remember where a thread ends, unless that may yet be undone: then its key may be given to another thread."""
+        """Cache the end of a thread. Inside a transaction it is dropped instead: a rollback frees the key for another."""
         if self._connections.transaction_here() is not None:
             self._ends.pop(thread, None)
             return
         if len(self._ends) >= _MOST:
             self._ends.clear()
-        # Those who wrote together come here in any order.
+        # The writers of one group come here in any order.
         if self._ends.get(thread, end) <= end:
             self._ends[thread] = end
 
     def append(self, thread: Thread, messages: Sequence[Message]) -> list[Message] | None:
-        """Store plain messages, all or none, and return them with their places; None when they must go the longer way."""
+        """Store plain messages, all or none, and return them with their places; None for the slow path."""
         end = self._ends.get(thread)
         if end is None:
             return None
         if len(messages) == 1:
-            # What is written out for one message below is what the loops would do: they cost it a fifth of its time.
+            # Written out for one message: the loops below would cost a fifth of its time.
             stored = self._append_one(thread, end, messages[0])
             return None if stored is None else [stored]
         encoded = _encoded(messages)
@@ -126,7 +125,7 @@ class KnownEnds:
     def _together(
         self, session: Session, thread: Thread, messages: Sequence[Message], encoded: list[str]
     ) -> list[Row] | None:
-        """The same among others of a group, who may have moved the thread's end just now."""
+        """The same in a group, whose other writers may have moved the end of the thread."""
         end = session.learnt.get(thread) or self._ends.get(thread)
         if end is None:
             return None
@@ -513,5 +512,5 @@ def _read_sql(last: int | None, first: int | None, by_ids: bool) -> str:
 
 
 def _later(kept: tuple[int, int, int], last: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """The end of a thread: that of its last row, unless what came behind it was trimmed away."""
+    """The end of a thread: that of its last row, unless later rows were trimmed away."""
     return kept if last is None or (last[0] & MAX_INDEX) < kept[0] else ((last[0] & MAX_INDEX) + 1, last[1], last[2])

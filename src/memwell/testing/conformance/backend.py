@@ -238,7 +238,7 @@ class _TogetherSuite(Suite):
             assert entry.value == 32
 
     @needs("records")
-    def test_searches_run_beside_writes(self, tmp_path: Path, clock: Clock) -> None:
+    def test_searches_run_during_writes(self, tmp_path: Path, clock: Clock) -> None:
         with self.open(tmp_path, clock) as backend:
 
             def work(number: int) -> None:

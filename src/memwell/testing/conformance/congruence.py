@@ -23,11 +23,10 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import Suite, all_pages, needs, some
 from memwell.testing.machine import (
     EVERYTHING,
-    ChildSubject,
-    LocalSubject,
+    ChildStore,
+    LocalStore,
     Nursery,
     StoreMachine,
-    Subject,
     Versions,
     assert_same,
     assert_same_match,
@@ -181,7 +180,7 @@ class CongruenceSuite(Suite):
 
 
 def check_sequences(
-    folder: Path, make: Callable[[Path, Clock], Subject], examples: int, steps: int, share: float = 1.0
+    folder: Path, make: Callable[[Path, Clock], LocalStore | ChildStore], examples: int, steps: int, share: float = 1.0
 ) -> None:
     """Run the machine, on a fresh store for every example; of the examples only the share is tried."""
     numbers = itertools.count(1)
@@ -209,8 +208,8 @@ class SequencesSuite(Suite):
                 backend = self.open(place, clock)
                 return through_twins(backend, runner) if way == "async" else backend
 
-            def make(place: Path, clock: Clock) -> Subject:
-                return LocalSubject(lambda: opened(place, clock))
+            def make(place: Path, clock: Clock) -> LocalStore | ChildStore:
+                return LocalStore(lambda: opened(place, clock))
 
             examples, steps = (10, 20) if way == "async" else (30, 25)
             check_sequences(tmp_path, make, examples, steps, self.share)
@@ -236,7 +235,7 @@ class KillsSuite:
     def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
         self, tmp_path: Path, nursery: Nursery
     ) -> None:
-        def make(place: Path, clock: Clock) -> Subject:
-            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
+        def make(place: Path, clock: Clock) -> LocalStore | ChildStore:
+            return ChildStore(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
 
         check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)

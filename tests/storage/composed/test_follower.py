@@ -277,24 +277,6 @@ def test_small_spaces_are_searched_at_home(engine: Engine):
         assert engine.searches == before + 1
 
 
-def test_two_stores_over_one_home_agree(engine: Engine, tmp_path: Path):
-    with (
-        followed(SqliteBackend(tmp_path / "a.db"), engine) as one,
-        followed(SqliteBackend(tmp_path / "a.db"), engine) as other,
-    ):
-        one.index.upsert(some(10))
-        assert found(other, 1, 0, limit=2) == ["0", "1"]
-        caught_up(other)
-        other.index.delete(HOME, ["0"])
-        assert found(one, 1, 0, limit=2) == ["1", "2"]
-        for store in (one, other):
-            assert store.follower is not None
-            store.follower.wait(30)
-        caught_up(one)
-        assert_in_step(one, engine)
-        assert_in_step(other, engine)
-
-
 def test_one_who_was_taken_for_dead_does_no_harm(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A feeder that sleeps until its lease is over, while another feeds on, writes old vectors over new ones."""
     monkeypatch.setattr("memwell.storage.composed.follower._LEASE_S", -1.0)

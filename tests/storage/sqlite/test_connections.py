@@ -26,7 +26,7 @@ from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.storage.sqlite.connections import MAX_GROUP, Pending, WriterQueue
-from memwell.testing.conformance.backend import fail_inside, in_threads, read_everywhere, write_everywhere
+from memwell.testing.conformance.backend import fail_inside, in_threads, write_everywhere
 from memwell.testing.conformance.suite import all_pages
 
 HOME = Space("home")
@@ -189,14 +189,6 @@ def test_a_busy_file_is_unavailable_after_the_timeout(tmp_path: Path):
 
 
 # Transactions
-
-
-def test_an_ended_transaction_of_a_task_takes_no_more(store: SqliteBackend):
-    with store.transaction():
-        write_everywhere(store, "inside")
-        inherited = in_threads(1, lambda _: store.log.read(TALK))
-    assert inherited == [[]]
-    assert all(read_everywhere(store, "inside"))
 
 
 def test_threads_do_not_inherit_a_transaction(store: SqliteBackend):
@@ -659,15 +651,4 @@ def test_an_interrupt_just_behind_the_gate_does_not_lose_the_turn(told: str):
         writers.lead(Pending(None), serve)
     thread.join(30)
     assert interrupted.is_set()
-    assert is_free(writers)
-
-
-def test_who_cannot_wait_leaves_the_queue():
-    writers = WriterQueue()
-    assert writers.take()
-    assert not writers.take()
-    mine: Pending[None] = Pending(None)
-    assert writers.wait(mine, 0.01) is False
-    assert writers.waiting == 0
-    writers.hand_on()
     assert is_free(writers)

@@ -14,7 +14,6 @@ import psycopg
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError, InvalidInput
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given

@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from memwell.errors import BackendError
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space, Thread, paged
 from memwell.settings import Settings
 from memwell.storage import arguments as given

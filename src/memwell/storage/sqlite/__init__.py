@@ -13,7 +13,6 @@ import apsw
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError
 from memwell.language.segment import segment
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import apsw
 
@@ -71,25 +71,8 @@ def failure(error: BaseException, path: str) -> BaseException:
 # connections before a fork, and parent and child open them again lazily.
 
 
-class Forkable(Protocol):
-    """A store's connections, as a fork sees them."""
-
-    def prepare_fork(self) -> bool:
-        """Close the sessions and block writers; whether that was done, and ``finish_fork`` must follow."""
-        ...
-
-    def finish_fork(self) -> None:
-        """Unblock writers, in the parent."""
-        ...
-
-
-_watched: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_prepared: list[Forkable] = []
-
-
-def watch(connections: Forkable) -> None:
-    """Prepare these connections for every later fork, as long as they exist."""
-    _watched.add(connections)
+_watched: weakref.WeakSet[Connections] = weakref.WeakSet()
+_prepared: list[Connections] = []
 
 
 def _before() -> None:
@@ -337,7 +320,7 @@ class Connections:
         self.closed = False
         self._abandoned: list[object] = []
         self._reset()
-        watch(self)
+        _watched.add(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()

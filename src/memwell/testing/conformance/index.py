@@ -146,7 +146,7 @@ class _StoringSuite(Suite):
         store.index.delete(HOME, ["b"])
         assert [r.id for r in store.index.scan(HOME, limit=2, cursor=page.next).items] == ["c", "d"]
 
-    def test_what_a_caller_does_later_does_not_reach_the_store(self, store: Backend) -> None:
+    def test_what_a_caller_does_later_does_not_reach_records(self, store: Backend) -> None:
         sent = record("a", metadata={"tags": ["x"]}, vector=[1, 0])
         store.index.upsert([sent])
         sent.metadata["tags"].append("y")
@@ -238,7 +238,7 @@ class _SearchingSuite(Suite):
         store.index.upsert([record(str(i), "rare rare word " * i, space=AWAY) for i in range(20)])
         assert store.index.match(HOME, "rare word") == before
 
-    def test_any_text_may_be_searched_for(self, store: Backend) -> None:
+    def test_records_are_searched_by_any_text(self, store: Backend) -> None:
         store.index.upsert([record("w", "word"), record("n", "NEAR body"), record("z", "词语"), record("x", "1x2 😀")])
         for query in ODD_QUERIES:
             found = ids_of(store.index.match(HOME, query))

@@ -135,7 +135,7 @@ class _AppendingSuite(Suite):
         assert (read(ids=ids), read(ids=ids, last=1), read(ids=[*ids, "none"], first=1)) == ("bdg", "g", "b")
         assert (read(ids=ids, after=1), read(ids=ids, before=1), read(ids=[])) == ("dg", "", "")
 
-    def test_what_a_caller_does_later_does_not_reach_the_store(self, store: Backend) -> None:
+    def test_what_a_caller_does_later_does_not_reach_messages(self, store: Backend) -> None:
         sent = human("hello", metadata={"tags": ["a"]})
         [returned] = store.log.append(TALK, [sent])
         sent.metadata["tags"].append("b")
@@ -355,7 +355,7 @@ class _ListingSuite(Suite):
         store.log.trim(TALK, 2)
         assert store.log.match(TALK, "apple again") == []
 
-    def test_any_text_may_be_searched_for(self, store: Backend) -> None:
+    def test_messages_are_searched_by_any_text(self, store: Backend) -> None:
         store.log.append(TALK, said("word", "NEAR body", "词语", "1x2 😀"))
         for query in ODD_QUERIES:
             found = [m.index or 0 for m, _ in store.log.match(TALK, query)]

@@ -44,7 +44,7 @@ class TestKills(KillsSuite):
     @classmethod
     def nursery(cls) -> Iterator[Nursery]:
         single()
-        with Nursery("tests.engines.redis", "memwell.storage.vectors") as nursery:
+        with Nursery("tests.engines.redis", "memwell.storage.sqlite.vectors") as nursery:
             yield nursery
 
 

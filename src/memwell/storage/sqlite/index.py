@@ -23,7 +23,7 @@ from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_text
 
 if TYPE_CHECKING:
-    from memwell.storage.sqlite.graphs import SqliteVectors
+    from memwell.storage.sqlite.vectors import SqliteVectors
 
 _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
@@ -65,7 +65,7 @@ class SqliteIndex(RecordIndex):
     def vectors(self) -> SqliteVectors:
         """Search by vector, loaded lazily: importing numpy and usearch takes longer than opening a store."""
         if self._loaded_vectors is None:
-            from memwell.storage.sqlite.graphs import SqliteVectors  # noqa: PLC0415 - see above
+            from memwell.storage.sqlite.vectors import SqliteVectors  # noqa: PLC0415 - see above
 
             self._loaded_vectors = SqliteVectors(self._connections, *self._vector_options)
         return self._loaded_vectors

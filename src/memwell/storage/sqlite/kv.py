@@ -62,7 +62,7 @@ class SqliteKeyValue(BaseKeyValue):
             f"AND {condition.sql} ORDER BY key LIMIT ? OFFSET ?"
         )
         bindings = (space.encoded(), now, after, after, *condition.bindings, limit, skip)
-        rows = self._connections.read(lambda session: session.execute(sql, bindings).fetchall())
+        rows = self._connections.read(lambda session: session.rows(sql, bindings))
         return [StoredEntry(*row).entry() for row in rows]
 
     def _count(self, space: Space, where: Filter | None, now: float) -> int:

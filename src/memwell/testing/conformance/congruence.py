@@ -229,7 +229,7 @@ class KillsSuite:
     @classmethod
     def nursery(cls) -> Iterator[Nursery]:
         """The process that the children come from."""
-        with Nursery(cls.opener.partition(":")[0], "memwell.storage.vectors") as nursery:
+        with Nursery(cls.opener.partition(":")[0], "memwell.storage.sqlite.vectors") as nursery:
             yield nursery
 
     def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(

@@ -22,7 +22,7 @@ from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.schema import TABLES
 from tests.engines.building import programs, server_user
-from tests.engines.starting import PATIENCE_S, free_port, start_again, start_on_free_port, wait_for_server
+from tests.engines.starting import PATIENCE_S, start_again, start_on_free_port, wait_for_server
 
 ADMIN = "postgres"
 ROLE = "memwell"
@@ -330,20 +330,3 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-__all__ = [
-    "ADMIN",
-    "DATABASE",
-    "ROLE",
-    "Server",
-    "free_port",
-    "open_recycled",
-    "open_store",
-    "opened",
-    "recycle",
-    "schema_of",
-    "server",
-    "store_url",
-    "url_of",
-]

@@ -93,7 +93,7 @@ def check_limit(limit: int) -> int:
 
 
 def check_skip(skip: int) -> int:
-    """How many to leave out, never more than any store holds. Raises ``InvalidInput`` when it is no count."""
+    """How many to skip, at most what any store can hold. Raises ``InvalidInput`` when it is no count."""
     return min(check_count(skip, "skip"), _MOST_SKIPPED)
 
 
@@ -110,7 +110,7 @@ def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
 
 
 def check_cursor(cursor: str | None) -> int:
-    """A cursor that counts. Raises ``InvalidInput`` when it did not come from here."""
+    """The number in a cursor, −1 without one. Raises ``InvalidInput`` when it is none of ours."""
     if cursor is None:
         return -1
     if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -119,7 +119,7 @@ def check_cursor(cursor: str | None) -> int:
 
 
 def check_name_cursor(cursor: str | None) -> str | None:
-    """A cursor that names. Raises ``InvalidInput`` when it is no text."""
+    """A cursor that is a name. Raises ``InvalidInput`` when it is no text."""
     return None if cursor is None else check_text(cursor, "a cursor")
 
 
@@ -186,11 +186,11 @@ def moment(timestamp: float) -> datetime:
 
 
 _OWN = "memwell"
-"""The segment under which memwell keeps what it knows about the space in front of it."""
+"""The segment under which memwell keeps internal data about the space in front of it."""
 
 
 def domain(space: Space) -> Space:
-    """The space that owns this one: the path up to the first segment of memwell's own, or the space itself."""
+    """The owner of a space: the path up to the first segment ``memwell``, or the space itself."""
     for depth, segment in enumerate(space):
         if depth and segment == _OWN:
             return Space(*space[:depth])
@@ -198,5 +198,5 @@ def domain(space: Space) -> Space:
 
 
 def is_memwells(space: Space) -> bool:
-    """Whether a space holds what memwell itself keeps, about another space or about the store."""
+    """Whether a space holds internal data of memwell, about another space or about the store."""
     return _OWN in space

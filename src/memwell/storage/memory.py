@@ -30,15 +30,7 @@ from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.parts import (
-    BaseKeyValue,
-    BaseLog,
-    Prepared,
-    StoredPlace,
-    StoredVersion,
-    ThreadRow,
-    page_of,
-)
+from memwell.storage.parts import BaseKeyValue, BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow, page_of
 from memwell.storage.placement import (
     CopiedPlace,
     CopiedThread,
@@ -50,15 +42,7 @@ from memwell.storage.placement import (
     place,
     replaced_body,
 )
-from memwell.storage.protocols import (
-    Backend,
-    Blobs,
-    Changes,
-    Entry,
-    IndexInfo,
-    RecordIndex,
-    ThreadInfo,
-)
+from memwell.storage.protocols import Backend, Blobs, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
 from memwell.values import check_text
 
 # Undo: every change of what the reference backend holds is made here, and can be rolled back.

@@ -113,8 +113,7 @@ def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
     return f'{{"index":{index},"round":{round_},{encoded[1:]}'
 
 
-# What is copied from one store to another, made ready to be stored: the same checks and the same JSON on every
-# backend.
+# Copies from one store to another: the same checks and the same JSON on every backend.
 
 
 class CopiedPlace(NamedTuple):
@@ -129,7 +128,7 @@ class CopiedPlace(NamedTuple):
 
 
 class CopiedThread(NamedTuple):
-    """All that a thread's listing says and its places do not, ready to be stored. ``ended`` is −1 for no round."""
+    """The fields of a thread's listing that its places do not have, ready to be stored. ``ended`` is −1 for no round."""
 
     created: float
     metadata: str
@@ -164,7 +163,7 @@ class StoredEntry(NamedTuple):
 
 
 def copied_thread(info: ThreadInfo) -> CopiedThread:
-    """What is taken over from a listing. Raises ``InvalidInput`` for one that no thread can have."""
+    """The stored form of a listing. Raises ``InvalidInput`` for one that no thread can have."""
     if not isinstance(info, ThreadInfo):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"expected a ThreadInfo, not {shown(info)}")
     given.check_thread(info.thread)

@@ -229,13 +229,7 @@ class KeyValue(ABC):
 
     @abstractmethod
     def put(
-        self,
-        space: Space,
-        key: str,
-        value: JSONValue | bytes,
-        *,
-        ttl: float | None = None,
-        expect: int | None = None,
+        self, space: Space, key: str, value: JSONValue | bytes, *, ttl: float | None = None, expect: int | None = None
     ) -> Entry:
         """Store a value, for ``ttl`` seconds when given, and return it as stored.
 

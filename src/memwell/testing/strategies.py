@@ -125,10 +125,7 @@ def parts() -> st.SearchStrategy[Part]:
 
 
 def messages(
-    *,
-    roles: Iterable[Role] = tuple(Role),
-    content: st.SearchStrategy[Part] | None = None,
-    max_parts: int = 3,
+    *, roles: Iterable[Role] = tuple(Role), content: st.SearchStrategy[Part] | None = None, max_parts: int = 3
 ) -> st.SearchStrategy[Message]:
     """Messages, each with an id of its own, that no log has stored yet."""
     return st.builds(

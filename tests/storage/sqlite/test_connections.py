@@ -25,7 +25,7 @@ from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
-from memwell.storage.sqlite.connections import MAX_GROUP, Pending, WriterQueue
+from memwell.storage.sqlite.connections import Pending, WriterQueue
 from memwell.testing.conformance.backend import fail_inside, in_threads, write_everywhere
 from memwell.testing.conformance.suite import all_pages
 
@@ -578,35 +578,6 @@ def test_everybody_is_served_once_and_alone():
     assert sorted(served) == [(number, step) for number in range(6) for step in range(100)]
     assert writers.waiting == 0
     assert is_free(writers)
-
-
-def test_a_group_ends_before_one_who_wants_to_lead_and_at_its_limit():
-    writers, groups = WriterQueue(), []
-    assert writers.take()
-
-    def queue(operation: Any) -> threading.Thread:
-        def run() -> None:
-            mine = Pending(operation)
-            if writers.wait(mine):
-                if operation is None:
-                    groups.append("alone")
-                    writers.hand_on()
-                else:
-                    writers.lead(mine, lambda group: groups.append(len(group)))
-
-        before = writers.waiting
-        thread = threading.Thread(target=run)
-        thread.start()
-        while writers.waiting == before:
-            time.sleep(0.0001)
-        return thread
-
-    threads = [queue(serve) for _ in range(3)] + [queue(None)] + [queue(serve) for _ in range(2)]
-    writers.hand_on()
-    for thread in threads:
-        thread.join(30)
-    assert groups == [3, "alone", 2]
-    assert MAX_GROUP > 1
 
 
 class _InterruptedGate:

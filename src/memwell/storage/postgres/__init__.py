@@ -314,13 +314,7 @@ class PostgresBackend(Backend):
     schema that a newer memwell wrote.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        settings: Settings | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, url: str, *, settings: Settings | None = None, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings or Settings()
         self._address = address_of(url)
         self._clock = clock
@@ -470,6 +464,3 @@ def _check_vector(server: Server, place: str) -> None:
             f"the store {place} has pgvector {server.vector}; 0.8 or newer is needed: install it on the server and let a "
             "superuser run in the database: ALTER EXTENSION vector UPDATE"
         )
-
-
-__all__ = ["OLDEST_SERVER", "OLDEST_VECTOR", "PostgresBackend"]

@@ -240,11 +240,7 @@ def connect(address: Address, settings: Settings, *, path: str, extra: str = "")
     if not address.pooled:
         asked = f"{parameters.get('options', '')} {session_options(settings, path)} {extra}".strip()
         parameters["options"] = asked
-    link = Patient.connect(
-        **parameters,
-        autocommit=True,
-        prepare_threshold=None if address.pooled else 2,
-    )
+    link = Patient.connect(**parameters, autocommit=True, prepare_threshold=None if address.pooled else 2)
     # All integers are sent as one type, so that a statement is prepared once and not for every size of integer.
     link.adapters.register_dumper(int, Int8BinaryDumper)
     link.patience_s = settings.statement_timeout_s + _GRACE_S

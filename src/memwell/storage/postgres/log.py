@@ -47,86 +47,6 @@ _FOUND = (
 )
 
 
-class Appending:
-    """Appends to threads; the server assigns the places."""
-
-    def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
-        self._connections = connections
-        self._clock = clock
-
-    def append(self, thread: Thread, prepared: Prepared) -> list[Placed]:
-        """Store messages, all or none. Raises ``Conflict`` for an id that the thread holds."""
-        connections, space = self._connections, thread.space
-        connections.pool.ready()
-        sql, bindings = self._call(thread, prepared)
-        if connections.transaction_here() is None and space_key(space) == space.encoded():
-            return self._alone(thread, prepared, sql, bindings)
-
-        def operation(session: Session) -> list[Placed]:
-            with _refusals(thread, prepared):
-                return _placed(prepared, session.one(sql, bindings))
-
-        return connections.write(space, operation)
-
-    def _alone(self, thread: Thread, prepared: Prepared, sql: str, bindings: tuple[Any, ...]) -> list[Placed]:
-        tries = 0
-
-        def attempt(link: Link) -> list[Placed]:
-            nonlocal tries
-            tries += 1
-            session = Session(link, self._connections.walls)
-            if self._connections.walls.pooled:
-                session.look(thread.space)
-            try:
-                with _refusals(thread, prepared):
-                    return _placed(prepared, session.one(sql, bindings))
-            except Conflict:
-                stored = self._stored(session, thread, prepared) if tries > 1 else None
-                if stored is None:
-                    raise
-                return stored
-
-        return self._connections.again(attempt)
-
-    @staticmethod
-    def _stored(session: Session, thread: Thread, prepared: Prepared) -> list[Placed] | None:
-        """The places of these very messages, if an earlier try with a lost answer has stored them."""
-        session.look(thread.space)
-        ids = [name_key(message.id) for message, _ in prepared]
-        rows = session.rows(_FOUND, (space_key(thread.space), name_key(thread.id), ids))
-        found = [Placed(*row) for row in rows]
-        ours = [
-            f'{{"index":{one.index},"round":{one.round},{body}' for one, (_, body) in zip(found, prepared, strict=False)
-        ]
-        return found if len(found) == len(prepared) and [one.body for one in found] == ours else None
-
-    def _call(self, thread: Thread, prepared: Prepared) -> tuple[str, tuple[Any, ...]]:
-        space, key = thread.space, name_key(thread.id)
-        where = (
-            space_key(space),
-            domain_lock(self._connections.walls.schema, space),
-            key,
-            long_name(thread.id, key),
-            new_thread_key(),
-            self._clock(),
-        )
-        if len(prepared) == 1:
-            message, body = prepared[0]
-            id_ = name_key(message.id)
-            what = (message.role is Role.HUMAN, message.tokens or 0, id_, long_name(message.id, id_), body)
-            return _ONE, (*where, *what)
-        messages = [message for message, _ in prepared]
-        ids = [name_key(message.id) for message in messages]
-        return _SOME, (
-            *where,
-            [message.role is Role.HUMAN for message in messages],
-            [message.tokens or 0 for message in messages],
-            ids,
-            [long_name(message.id, id_) for message, id_ in zip(messages, ids, strict=True)],
-            [body for _, body in prepared],
-        )
-
-
 def _placed(prepared: Prepared, row: tuple[Any, ...] | None) -> list[Placed]:
     assert row is not None, "the function gives one row"
     if len(row) == 3:
@@ -215,7 +135,6 @@ class PostgresLog(BaseLog):
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         self._connections = connections
         self._clock = clock
-        self._appending = Appending(connections, clock)
 
     # Reading
 
@@ -276,7 +195,7 @@ class PostgresLog(BaseLog):
             self._connections.pool.ready()
             return []
         if not keep_places:
-            return self._appending.append(thread, prepared)
+            return self._appended(thread, prepared)
 
         def operation(session: Session) -> list[Placed]:
             row = self._opened(session, thread)
@@ -295,6 +214,78 @@ class PostgresLog(BaseLog):
             return placed
 
         return self._connections.write(thread.space, operation)
+
+    def _appended(self, thread: Thread, prepared: Prepared) -> list[Placed]:
+        """Store messages with places that the server assigns."""
+        connections, space = self._connections, thread.space
+        connections.pool.ready()
+        sql, bindings = self._append_call(thread, prepared)
+        if connections.transaction_here() is None and space_key(space) == space.encoded():
+            return self._alone(thread, prepared, sql, bindings)
+
+        def operation(session: Session) -> list[Placed]:
+            with _refusals(thread, prepared):
+                return _placed(prepared, session.one(sql, bindings))
+
+        return connections.write(space, operation)
+
+    def _alone(self, thread: Thread, prepared: Prepared, sql: str, bindings: tuple[Any, ...]) -> list[Placed]:
+        tries = 0
+
+        def attempt(link: Link) -> list[Placed]:
+            nonlocal tries
+            tries += 1
+            session = Session(link, self._connections.walls)
+            if self._connections.walls.pooled:
+                session.look(thread.space)
+            try:
+                with _refusals(thread, prepared):
+                    return _placed(prepared, session.one(sql, bindings))
+            except Conflict:
+                stored = self._stored(session, thread, prepared) if tries > 1 else None
+                if stored is None:
+                    raise
+                return stored
+
+        return self._connections.again(attempt)
+
+    @staticmethod
+    def _stored(session: Session, thread: Thread, prepared: Prepared) -> list[Placed] | None:
+        """The places of these very messages, if an earlier try with a lost answer has stored them."""
+        session.look(thread.space)
+        ids = [name_key(message.id) for message, _ in prepared]
+        rows = session.rows(_FOUND, (space_key(thread.space), name_key(thread.id), ids))
+        found = [Placed(*row) for row in rows]
+        ours = [
+            f'{{"index":{one.index},"round":{one.round},{body}' for one, (_, body) in zip(found, prepared, strict=False)
+        ]
+        return found if len(found) == len(prepared) and [one.body for one in found] == ours else None
+
+    def _append_call(self, thread: Thread, prepared: Prepared) -> tuple[str, tuple[Any, ...]]:
+        space, key = thread.space, name_key(thread.id)
+        where = (
+            space_key(space),
+            domain_lock(self._connections.walls.schema, space),
+            key,
+            long_name(thread.id, key),
+            new_thread_key(),
+            self._clock(),
+        )
+        if len(prepared) == 1:
+            message, body = prepared[0]
+            id_ = name_key(message.id)
+            what = (message.role is Role.HUMAN, message.tokens or 0, id_, long_name(message.id, id_), body)
+            return _ONE, (*where, *what)
+        messages = [message for message, _ in prepared]
+        ids = [name_key(message.id) for message in messages]
+        return _SOME, (
+            *where,
+            [message.role is Role.HUMAN for message in messages],
+            [message.tokens or 0 for message in messages],
+            ids,
+            [long_name(message.id, id_) for message, id_ in zip(messages, ids, strict=True)],
+            [body for _, body in prepared],
+        )
 
     def _opened(self, session: Session, thread: Thread) -> _ThreadRow:
         """The thread's row, locked; created if need be."""

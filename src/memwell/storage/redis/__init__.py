@@ -313,6 +313,3 @@ def _rewrite(connections: Connections, server: Server, command: tuple[str, ...],
         ):
             return
         time.sleep(0.01)
-
-
-__all__ = ["RedisBackend"]

@@ -102,8 +102,7 @@ _SCAN = define(
 )
 
 _COUNT = define(
-    "count entries",
-    "return redis.call('ZCARD', base .. 'z') - redis.call('ZCOUNT', base .. 'e', '-inf', ARGV[FIRST])",
+    "count entries", "return redis.call('ZCARD', base .. 'z') - redis.call('ZCOUNT', base .. 'e', '-inf', ARGV[FIRST])"
 )
 
 _CHECK = define(

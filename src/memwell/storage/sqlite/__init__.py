@@ -21,16 +21,7 @@ from memwell.storage.sqlite.connections import Connections, Session, current_tra
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.kv import SqliteBlobs, SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
-from memwell.storage.sqlite.schema import (
-    MIGRATIONS,
-    POSITION,
-    THREAD_SHIFT,
-    SpaceRow,
-    migrate,
-    seal,
-    sealed,
-    spaces_after,
-)
+from memwell.storage.sqlite.schema import POSITION, THREAD_SHIFT, SpaceRow, migrate, seal, sealed, spaces_after
 from memwell.storage.sqlite.words import Words
 from memwell.values import check_text, shown
 
@@ -322,9 +313,3 @@ def _check_file(path: Path) -> None:
     # SQLite takes a file of less than 512 bytes for an empty one and would overwrite a user's note.
     if path.is_file() and 0 < path.stat().st_size < 512:
         raise BackendError(f"the store {str(path)!r} is damaged or not a SQLite file; nothing was changed")
-
-
-SCHEMA_VERSION = len(MIGRATIONS)
-
-
-__all__ = ["SAFE_SQLITE", "SCHEMA_VERSION", "SqliteBackend"]

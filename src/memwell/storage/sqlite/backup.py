@@ -87,12 +87,7 @@ class RestoredBackup(NamedTuple):
 
 
 def back_up(
-    store: Path,
-    to: Path,
-    *,
-    keep: int | None = None,
-    progress: Progress | None = None,
-    facts: Facts | None = None,
+    store: Path, to: Path, *, keep: int | None = None, progress: Progress | None = None, facts: Facts | None = None
 ) -> Backup:
     """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
 
@@ -324,12 +319,7 @@ def _check_digest(source: Path, digest: str) -> bool:
 
 
 def restore(
-    source: Path,
-    store: Path,
-    *,
-    force: bool = False,
-    progress: Progress | None = None,
-    facts: Facts | None = None,
+    source: Path, store: Path, *, force: bool = False, progress: Progress | None = None, facts: Facts | None = None
 ) -> RestoredBackup:
     """Replace the store by the backup ``source``, after comparing a copy with its digest and checking it.
 

@@ -118,7 +118,7 @@ def as_query(vector: Vector) -> Floats:
 
 
 def _narrow(vector: object) -> Floats | None:
-    """The numbers at single precision, if that can be had quickly and holds them all."""
+    """The numbers at single precision; None where that is slow or overflows."""
     if isinstance(vector, np.ndarray):
         array = cast("NDArray[Any]", vector)
         return cast(Floats, array) if array.ndim == 1 and array.dtype == np.float32 else _narrow(array.tolist())
@@ -243,8 +243,7 @@ def _bar(scores: Floats, limit: int) -> np.float32:
     """A threshold that at least ``limit`` of the scores reach, and few more."""
     blocks = len(scores) // _BLOCK
     if blocks > 4 * limit:
-        # The best of each block are scores too, so the bar among them is one among all: several times faster than
-        # partitioning everything.
+        # The maxima of blocks are scores too, so a threshold among them is one among all. Partitioning all is slower.
         scores = scores[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
     return np.partition(scores, len(scores) - limit)[len(scores) - limit]
 
@@ -273,7 +272,7 @@ class HnswGraph:
 
 
 class GraphView(NamedTuple):
-    """A graph at one moment: the keys of rows it no longer speaks for, and those rows as they are."""
+    """A graph at one moment, the keys of rows changed since, and those rows."""
 
     graph: Index
     stale: frozenset[int]

@@ -56,7 +56,6 @@ class Words:
     def __init__(self, name: str, lengths: str) -> None:
         self._add = f"INSERT INTO {name}_words (rowid, body) VALUES (?, ?)"
         self._remove = f"INSERT INTO {name}_words ({name}_words, rowid, body) VALUES ('delete', ?, ?)"
-        self._clear = f"INSERT INTO {name}_words ({name}_words) VALUES ('delete-all')"
         self._verify = f"INSERT INTO {name}_words ({name}_words) VALUES ('integrity-check')"
         self._lengths = lengths
         self._terms = f"{name}_terms"
@@ -71,10 +70,6 @@ class Words:
         """Remove a row's terms; they must be those it was added with."""
         if terms:
             session.execute(self._remove, (key, _body(collection, terms)))
-
-    def clear(self, session: Session) -> None:
-        """Forget all rows, to index them again."""
-        session.execute(self._clear)
 
     def verify(self, session: Session) -> None:
         """Raises ``apsw.Error`` when the index is damaged."""

@@ -123,40 +123,24 @@ class CongruenceSuite(Suite):
         check()
 
     @needs("records")
-    def test_searches_by_vector_agree(self, store: Backend, way: str) -> None:
+    def test_searches_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
+        question = st.tuples(vectors(), sentences(), st.integers(1, 8), st.none() | filters())
 
         @_tried(way, self.share)
         @given(
             st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
-            st.lists(st.tuples(vectors(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
+            st.lists(question, min_size=1, max_size=3),
         )
-        def check(stored: list[Record], questions: list[tuple[list[float], int, Filter | None]]) -> None:
+        def check(stored: list[Record], questions: list[tuple[list[float], str, int, Filter | None]]) -> None:
             space = _fresh_space()
             for one in (store, reference):
                 one.index.upsert(_in(space, stored))
-            for vector, limit, where in questions:
-                found = store.index.near(space, vector, limit=limit, where=where)
-                assert_same_near(found, reference.index.near(space, vector, limit=EVERYTHING, where=where), limit)
-
-        check()
-
-    @needs("records")
-    def test_searches_by_words_agree(self, store: Backend, way: str) -> None:
-        reference = MemoryBackend()
-
-        @_tried(way, self.share)
-        @given(
-            st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
-            st.lists(st.tuples(sentences(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
-        )
-        def check(stored: list[Record], questions: list[tuple[str, int, Filter | None]]) -> None:
-            space = _fresh_space()
-            for one in (store, reference):
-                one.index.upsert(_in(space, stored))
-            for text, limit, where in questions:
-                found = store.index.match(space, text, limit=limit, where=where)
-                assert_same_match(found, reference.index.match(space, text, limit=EVERYTHING, where=where), limit)
+            for vector, text, limit, where in questions:
+                near = reference.index.near(space, vector, limit=EVERYTHING, where=where)
+                assert_same_near(store.index.near(space, vector, limit=limit, where=where), near, limit)
+                match = reference.index.match(space, text, limit=EVERYTHING, where=where)
+                assert_same_match(store.index.match(space, text, limit=limit, where=where), match, limit)
 
         check()
 

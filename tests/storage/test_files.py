@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -131,25 +131,6 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path):
 
 
 HOME = Space("home")
-
-
-@given(st.lists(st.tuples(st.sampled_from([HOME, Space("home", "in"), Space("../x")]), st.binary(max_size=5))))
-def test_what_is_put_is_there_until_it_is_deleted(tmp_path_factory: pytest.TempPathFactory, puts: Any):
-    blobs = FileBlobs(tmp_path_factory.mktemp("blobs") / "deep" / "folder")
-    for space, data in puts:
-        assert blobs.put(space, data) == hashlib.sha256(data).hexdigest()
-    for space, data in puts:
-        assert blobs.get(space, hashlib.sha256(data).hexdigest()) == data
-    for space in {space for space, _ in puts}:
-        digests = sorted({hashlib.sha256(data).hexdigest() for one, data in puts if one == space})
-        assert blobs.scan(space).items == digests
-        page = blobs.scan(space, limit=1)
-        assert page.items == digests[:1]
-        if page.next is not None:
-            assert blobs.scan(space, cursor=page.next).items == digests[1:]
-        assert [blobs.delete(space, digest) for digest in digests] == [True] * len(digests)
-        assert not any(blobs.delete(space, digest) for digest in digests)
-        assert blobs.scan(space).items == []
 
 
 def test_a_write_that_was_cut_short_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextvars
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from memwell._asyncify import AsyncContext
@@ -14,10 +12,11 @@ from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.follower import FollowedIndex, Progress, Reconciled
-from memwell.storage.composed.placed import PlacedBlobs, placed, spaces_of, take_home
+from memwell.storage.composed.placed import Bytes, PlacedBlobs, placed, spaces_of, take_home
+from memwell.storage.composed.transactions import Transaction, current, transaction_on
 from memwell.storage.engines import Attached
 from memwell.storage.layout import REMEMBERED
-from memwell.storage.protocols import Backend, Blobs, KeyValue, MessageLog
+from memwell.storage.protocols import Backend, KeyValue, MessageLog
 
 _PAGE = 500
 _COMMITS = Space("memwell", "commits")
@@ -26,82 +25,12 @@ _TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
 
-_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
-
 
 class Part(NamedTuple):
     """A store that is opened for one part of another, and its place without secrets."""
 
     store: Backend
     place: str
-
-
-class Bytes(NamedTuple):
-    """A store for blobs: how it is opened and closed, its place without secrets, and its kind."""
-
-    open: Callable[[], Blobs]
-    close: Callable[[], None]
-    place: str
-    kind: str = "store"
-
-
-class Transaction:
-    """A transaction of the home store, with work to do at its end. Inside another it is a savepoint."""
-
-    def __init__(self, home: Backend) -> None:
-        self.home = home
-        self.open = False
-        self.outer: Transaction | None = None
-        self._around: Transaction | None = None
-        self._inner: AbstractContextManager[None] = home.transaction()
-        self._afterwards: list[Callable[[], object]] = []
-        self._undone: list[Callable[[], object]] = []
-        self._undone_before = 0
-
-    def __enter__(self) -> None:
-        self.outer = _current.get()
-        self._around = transaction_on(self.home)
-        self._inner.__enter__()
-        if self._around is not None:
-            self._undone_before = len(self._around._undone)
-            return
-        self.open = True
-        _current.set(self)
-
-    def afterwards(self, work: Callable[[], object]) -> None:
-        """Run ``work`` after the commit."""
-        self._afterwards.append(work)
-
-    def if_undone(self, work: Callable[[], object]) -> None:
-        """Run ``work`` at the end if what was written until now is rolled back."""
-        self._undone.append(work)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._around is not None:
-            self._inner.__exit__(kind, error, trace)
-            if error is not None:
-                # Rolled back already, whatever becomes of the whole.
-                self._around._afterwards += self._around._undone[self._undone_before :]
-            return
-        self.open = False
-        _current.set(self.outer)
-        committed = False
-        try:
-            self._inner.__exit__(kind, error, trace)
-            committed = error is None
-        finally:
-            for work in self._afterwards if committed else self._undone:
-                work()
-
-
-def transaction_on(home: Backend) -> Transaction | None:
-    """The open transaction on this home that the calling context is inside of."""
-    transaction = _current.get()
-    while transaction is not None and not (transaction.home is home and transaction.open):
-        transaction = transaction.outer
-    return transaction
 
 
 class ComposedBackend(Backend):
@@ -137,23 +66,11 @@ class ComposedBackend(Backend):
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
         self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
         self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
-        self._follower = (
-            None if index is None else FollowedIndex(home, index, ask_above, self.transaction, self._touched)
-        )
+        self._follower = None if index is None else FollowedIndex(home, index, ask_above)
         self.index = self._follower or home.index
         self._bytes = blobs
-        self._blobs = None if blobs is None else self._placed_blobs(blobs)
+        self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
         self.blobs = self._blobs or home.blobs
-
-    def _placed_blobs(self, blobs: Bytes) -> PlacedBlobs:
-        return PlacedBlobs(
-            self._home.kv,
-            blobs.open,
-            blobs.place,
-            transaction=self.transaction,
-            afterwards=lambda work: self._inside().afterwards(work),
-            if_undone=lambda work: self._inside().if_undone(work),
-        )
 
     def _was_committed(self, transaction: str) -> bool:
         entry = self._home.kv.get(_COMMITS / transaction[-1], transaction)
@@ -203,25 +120,11 @@ class ComposedBackend(Backend):
         return self.transaction()
 
     def atransaction(self) -> AsyncContext[None]:
-        return AsyncContext(self.transaction(), _current, *self._home.atransaction().carried)
-
-    def _inside(self) -> Transaction:
-        found = transaction_on(self._home)
-        assert found is not None, "called inside a transaction"
-        return found
+        return AsyncContext(self.transaction(), current, *self._home.atransaction().carried)
 
     def _refuse_inside(self, done: str) -> None:
         if transaction_on(self._home) is not None:
             raise BackendError(f"a store cannot be {done} inside its own transaction")
-
-    def _touched(self, spaces: Iterable[Space]) -> None:
-        follower, found, transaction = self._follower, list(spaces), transaction_on(self._home)
-        assert follower is not None
-        if transaction is None:
-            follower.due(found)
-        else:
-            # The feeder cannot see uncommitted rows.
-            transaction.afterwards(lambda: follower.due(found))
 
     # As a whole
 

@@ -18,7 +18,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -30,6 +29,7 @@ from memwell.errors import BackendError, BackendUnavailable, Conflict, MemwellEr
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
+from memwell.storage.composed.transactions import Transaction, afterwards
 from memwell.storage.engines import Attached, VectorEngine
 from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex
 from memwell.values import new_id
@@ -481,28 +481,16 @@ class _Question(NamedTuple):
 
 
 class FollowedIndex(RecordIndex):
-    """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors.
+    """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors."""
 
-    ``touched`` is called with the spaces that were written to, and calls ``due`` when their transaction has ended.
-    """
-
-    def __init__(
-        self,
-        home: Backend,
-        attached: Attached,
-        ask_above: int,
-        transaction: Callable[[], AbstractContextManager[None]],
-        touched: Callable[[Iterable[Space]], None],
-    ) -> None:
+    def __init__(self, home: Backend, attached: Attached, ask_above: int) -> None:
+        self._store = home
         self._home = home.index
-        self._spaces = home.spaces
-        self._transaction = transaction
         self._ask_above = ask_above
         self.attached = attached
         self.feeding = Feeding(home.index, home.kv, attached)
         self._feeder = Feeder(self._feed, self._behind)
         self.due = self._feeder.due
-        self._touched = touched
         self._suspects: set[Space] = set()
 
     # Writing: to the home store alone
@@ -512,10 +500,15 @@ class FollowedIndex(RecordIndex):
         self._home.upsert(list(checked.values()))
         self._touched({space for space, _ in checked})
 
+    def _touched(self, spaces: Iterable[Space]) -> None:
+        """Schedule spaces that were written to. The feeder cannot see uncommitted rows, so it waits for the commit."""
+        found = list(spaces)
+        afterwards(self._store, lambda: self.due(found))
+
     def delete(self, space: Space, ids: Iterable[str]) -> int:
         given.check_space(space)
         wanted = list(dict.fromkeys(given.check_ids(ids)))
-        with self._transaction():
+        with Transaction(self._store):
             gone = self._home.delete(space, wanted)
             if gone:
                 self.feeding.deletions.add(space, wanted)
@@ -655,7 +648,7 @@ class FollowedIndex(RecordIndex):
 
     def spaces(self) -> Iterator[Space]:
         """All spaces of the home store that may hold records."""
-        found = paged(lambda cursor: self._spaces(limit=PAGE, cursor=cursor))
+        found = paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor))
         return (space for space in found if not is_own(space))
 
     def catch_up(self, space: Space) -> bool:

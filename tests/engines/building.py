@@ -169,6 +169,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-__all__ = ["FOLDER", "CannotBuild", "build", "inside", "is_built", "packaged", "programs", "runs", "server_user"]

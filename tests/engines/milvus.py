@@ -25,6 +25,3 @@ def no_server_because() -> str | None:
             "nothing was tested against a real Milvus server"
         )
     return None
-
-
-__all__ = ["lite_url", "no_server_because"]

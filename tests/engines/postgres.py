@@ -23,7 +23,6 @@ from memwell.storage.postgres.schema import TABLES
 from tests.engines.building import programs, server_user
 from tests.engines.starting import (
     PATIENCE_S,
-    free_port,
     start_again,
     start_on_free_port,
     stop_at_end,
@@ -330,20 +329,3 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-__all__ = [
-    "ADMIN",
-    "DATABASE",
-    "ROLE",
-    "Server",
-    "free_port",
-    "open_recycled",
-    "open_store",
-    "opened",
-    "recycle",
-    "schema_of",
-    "server",
-    "store_url",
-    "url_of",
-]

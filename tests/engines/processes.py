@@ -23,6 +23,3 @@ def store(kind: str, folder: Path) -> Generator[str]:
     from tests.engines import postgres
 
     yield postgres.store_url(folder)
-
-
-__all__ = ["STORES", "store"]

@@ -161,6 +161,3 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-__all__ = ["Direction", "Proxy"]

@@ -240,21 +240,3 @@ def give_up_on_replicas_soon(store: RedisBackend) -> None:
     connections = store._connections
     assert connections.wait is not None
     connections.wait = (*connections.wait[:2], 200)
-
-
-__all__ = [
-    "Cluster",
-    "Server",
-    "ask",
-    "cluster",
-    "cluster_url",
-    "found_program",
-    "give_up_on_replicas_soon",
-    "older_program",
-    "open_at",
-    "prefix_of",
-    "program",
-    "single",
-    "single_url",
-    "wait_until",
-]

@@ -101,16 +101,3 @@ def wait_until(true: Callable[[], bool], complaint: str) -> None:
         if time.monotonic() > end:
             raise RuntimeError(complaint)
         time.sleep(0.01)
-
-
-__all__ = [
-    "PATIENCE_S",
-    "Ended",
-    "free_port",
-    "start_again",
-    "start_on_free_port",
-    "stop_at_end",
-    "stop_servers",
-    "wait_for_server",
-    "wait_until",
-]

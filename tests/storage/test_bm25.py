@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.storage.bm25 import MAX_TERMS, distinct_terms, inverse_frequency, scores
+from memwell.storage.bm25 import MAX_TERMS, distinct_terms, scores
 
 WORDS = st.sampled_from(("a", "b", "c", "d"))
 DOCUMENTS = st.dictionaries(st.integers(0, 20), st.lists(WORDS, max_size=8), max_size=8)
@@ -28,21 +28,6 @@ def test_exactly_what_shares_a_term_has_a_score_above_nothing(documents: dict[in
     found = scores(documents, terms)
     assert set(found) == {key for key, words in documents.items() if set(words) & set(terms)}
     assert all(score > 0 for score in found.values())
-
-
-@given(DOCUMENTS, WORDS, WORDS)
-def test_another_term_never_lowers_a_score(documents: dict[int, list[str]], one: str, other: str):
-    alone = scores(documents, [one])
-    together = scores(documents, list(dict.fromkeys([one, other])))
-    assert all(together[key] >= score - 1e-12 for key, score in alone.items())
-
-
-@given(st.integers(1, 1000), st.integers(1, 1000))
-def test_the_rarer_the_more_telling(documents: int, containing: int):
-    containing = min(containing, documents)
-    assert inverse_frequency(documents, containing) > 0
-    if containing > 1:
-        assert inverse_frequency(documents, containing - 1) > inverse_frequency(documents, containing)
 
 
 def test_a_query_is_cut_where_it_has_said_enough():

@@ -12,16 +12,13 @@ from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
-    BlobsSuite,
-    CongruenceSuite,
-    CopiesSuite,
     IsolationSuite,
     KeyValueSuite,
     KillsSuite,
     MessageLogSuite,
-    RecordIndexSuite,
     RefusalsSuite,
     SequencesSuite,
+    StoreSuite,
 )
 from tests.engines.redis import single_url
 
@@ -53,39 +50,12 @@ class Opened:
         return composed(place / "store.db", clock=clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
-
-
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestBlobs(Opened, BlobsSuite): ...
-
-
-class TestBackend(Opened, BackendSuite): ...
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestSequences(Opened, SequencesSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
 class TestKills(KillsSuite):
     opener = "tests.storage.test_composed:composed_anew"
     share = 0.2
-
-
-class TestCongruence(Opened, CongruenceSuite): ...
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
 
 
 def with_redis(path: str | Path, *, clock: Clock) -> ComposedBackend:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -133,25 +133,6 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path):
 HOME = Space("home")
 
 
-@given(st.lists(st.tuples(st.sampled_from([HOME, Space("home", "in"), Space("../x")]), st.binary(max_size=5))))
-def test_what_is_put_is_there_until_it_is_deleted(tmp_path_factory: pytest.TempPathFactory, puts: Any):
-    blobs = FileBlobs(tmp_path_factory.mktemp("blobs") / "deep" / "folder")
-    for space, data in puts:
-        assert blobs.put(space, data) == hashlib.sha256(data).hexdigest()
-    for space, data in puts:
-        assert blobs.get(space, hashlib.sha256(data).hexdigest()) == data
-    for space in {space for space, _ in puts}:
-        digests = sorted({hashlib.sha256(data).hexdigest() for one, data in puts if one == space})
-        assert blobs.scan(space).items == digests
-        page = blobs.scan(space, limit=1)
-        assert page.items == digests[:1]
-        if page.next is not None:
-            assert blobs.scan(space, cursor=page.next).items == digests[1:]
-        assert [blobs.delete(space, digest) for digest in digests] == [True] * len(digests)
-        assert not any(blobs.delete(space, digest) for digest in digests)
-        assert blobs.scan(space).items == []
-
-
 def test_a_write_that_was_cut_short_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     blobs = FileBlobs(tmp_path)
     blobs.put(HOME, b"whole")
@@ -189,21 +170,10 @@ def test_what_is_no_folder_is_refused(tmp_path: Path):
         FileBlobs(tmp_path).get(HOME, "../../file")
 
 
-# A folder keeps within its limits, whoever writes to it, whoever is killed, and whoever else reaches into it.
+# A bounded folder keeps within its limits. Processes and kills are tested with the cache that uses it.
 
 
 NAMES = re.compile(r"[a-z0-9]+\.bin")
-
-WRITE = """
-import re, sys
-from pathlib import Path
-from memwell.storage.files import BoundedFolder
-folder = BoundedFolder(Path(sys.argv[1]), re.compile(r"[a-z0-9]+[.]bin"))
-print("ready", flush=True)
-for number in range(int(sys.argv[3])):
-    name = f"{sys.argv[2]}{number % 97}.bin"
-    folder.put(name, name.encode() * 500, most_files=int(sys.argv[4]))
-"""
 
 
 def names(folder: Path) -> set[str]:
@@ -224,42 +194,14 @@ def touched(folder: Path) -> None:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by one whenever a folder is looked through."""
     counted: list[int] = []
-    original = BoundedFolder._looked_through
+    original = BoundedFolder._listed
 
     def counting(self: BoundedFolder) -> Any:
         counted.append(1)
         return original(self)
 
-    monkeypatch.setattr(BoundedFolder, "_looked_through", counting)
+    monkeypatch.setattr(BoundedFolder, "_listed", counting)
     return counted
-
-
-def writer(folder: Path, prefix: str, count: int, most: int) -> subprocess.Popen[str]:
-    arguments = [str(folder), prefix, str(count), str(most)]
-    return subprocess.Popen([sys.executable, "-c", WRITE, *arguments], stdout=subprocess.PIPE, text=True)
-
-
-def test_the_oldest_go_when_there_are_too_many(tmp_path: Path):
-    folder = opened(tmp_path)
-    for number in range(5):
-        folder.put(f"{number}.bin", b"x", most_files=3)
-    assert names(tmp_path) == {"2.bin", "3.bin", "4.bin"}
-
-
-def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
-    folder = opened(tmp_path)
-    for number, size in enumerate((40, 30, 30, 50)):
-        folder.put(f"{number}.bin", b"x" * size, most_bytes=100)
-    assert names(tmp_path) == {"2.bin", "3.bin"}
-    folder.put("huge.bin", b"x" * 101, most_bytes=100)
-    assert names(tmp_path) == set()
-
-
-def test_one_that_is_written_again_is_the_newest(tmp_path: Path):
-    folder = opened(tmp_path)
-    for name in ("a.bin", "b.bin", "a.bin", "c.bin"):
-        folder.put(name, b"x", most_files=2)
-    assert names(tmp_path) == {"a.bin", "c.bin"}
 
 
 def test_without_limits_there_is_no_journal(tmp_path: Path):
@@ -285,7 +227,7 @@ def test_files_of_other_names_neither_count_nor_go(tmp_path: Path):
     assert names(tmp_path) == {"Notes.bin", "5.bin"}
 
 
-def test_a_folder_is_looked_through_once_and_not_for_every_file(tmp_path: Path, looks: list[int]):
+def test_a_folder_is_listed_once_and_not_for_every_file(tmp_path: Path, looks: list[int]):
     first, second = opened(tmp_path), opened(tmp_path)
     for number in range(300):
         (first if number % 2 else second).put(f"{number}.bin", b"x", most_files=100)
@@ -355,49 +297,6 @@ def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path):
     assert names(tmp_path / "cache") == {"a.bin"}
 
 
-def test_threads_may_share_one(tmp_path: Path):
-    folder = opened(tmp_path)
-    failed: list[Exception] = []
-
-    def work(prefix: str) -> None:
-        try:
-            for number in range(60):
-                folder.put(f"{prefix}{number}.bin", b"x", most_files=20)
-        except OSError as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(prefix,)) for prefix in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    assert len(names(tmp_path)) == 20
-
-
-def test_processes_may_share_one(tmp_path: Path):
-    writers = [writer(tmp_path, prefix, 150, 40) for prefix in "abcd"]
-    for one in writers:
-        one.communicate(timeout=60)
-    assert [one.returncode for one in writers] == [0, 0, 0, 0]
-    assert len(names(tmp_path)) == 40
-    assert list((tmp_path / ".memwell").glob("*.new")) == []
-
-
-def test_a_kill_leaves_every_file_whole_and_the_limit_kept(tmp_path: Path):
-    for round_ in range(6):
-        one = writer(tmp_path, "abcdef"[round_], 100_000, 30)
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
-        threading.Event().wait(0.01 * (round_ + 1))
-        one.send_signal(signal.SIGKILL)
-        one.communicate(timeout=60)
-        for name in names(tmp_path):
-            assert (tmp_path / name).read_bytes() == name.encode() * 500
-        opened(tmp_path).put("last.bin", b"last.bin" * 500, most_files=30)
-        assert len(names(tmp_path)) <= 30
-
-
 def test_a_kill_is_noticed_even_within_one_tick_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder, other = opened(tmp_path), opened(tmp_path)
     for number in range(3):
@@ -438,8 +337,8 @@ def test_what_cannot_be_put_in_leaves_nothing_behind(tmp_path: Path):
     assert names(tmp_path) == {"c.bin"}
 
 
-class FolderBesideModel(RuleBasedStateMachine):
-    """Two users of one folder and a stranger, beside a list in the order of writing."""
+class FolderAndModel(RuleBasedStateMachine):
+    """Two users of one folder and another program, compared with a list in the order of writing."""
 
     @initialize(most=st.integers(1, 4))
     def begin(self, most: int) -> None:
@@ -484,5 +383,5 @@ class FolderBesideModel(RuleBasedStateMachine):
         self.home.cleanup()
 
 
-FolderBesideModel.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
-TestFolderBesideModel = FolderBesideModel.TestCase
+FolderAndModel.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestFolderAndModel = FolderAndModel.TestCase

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from memwell.history import History
 from memwell.messages import ai, human
 from memwell.records import DEFAULT_SPACE, Thread
-from memwell.storage.memory import MemoryBackend, ThreadState, Undo, complaints
+from memwell.storage.memory import MemoryBackend, ThreadState, complaints
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
@@ -32,89 +31,7 @@ from memwell.testing.conformance import (
     RefusalsSuite,
     SequencesSuite,
 )
-from memwell.testing.strategies import Operation, everything, outcome, writes
-
-# What raises leaves everything as it was, and what does not leaves what it did.
-
-
-class Held:
-    """One of each kind of thing that can be changed."""
-
-    def __init__(self) -> None:
-        self.values: dict[int, Any] = {0: "a", 1: "b"}
-        self.inner: dict[int, list[int]] = {}
-        self.numbers = [1, 2, 3, 4]
-        self.field = 0
-
-
-Change = Callable[[Undo, Held], object]
-NUMBERS = st.integers(0, 5)
-
-
-def changes() -> st.SearchStrategy[Change]:
-    def update(keys: list[int], value: int) -> Change:
-        return lambda undo, held: undo.update(held.values, dict.fromkeys(keys, value))
-
-    def drop(keys: list[int]) -> Change:
-        return lambda undo, held: undo.drop(held.values, keys)
-
-    def splice(start: int, size: int, items: list[int]) -> Change:
-        return lambda undo, held: undo.splice(held.numbers, min(start, len(held.numbers)), start + size, items)
-
-    def extend(key: int, items: list[int]) -> Change:
-        return lambda undo, held: undo.extend(undo.opened(held.inner, key, list[int]), items)
-
-    def assign(value: int) -> Change:
-        return lambda undo, held: undo.assign(held, field=value)
-
-    several = st.lists(NUMBERS, max_size=4)
-    return st.one_of(
-        st.builds(update, several, NUMBERS),
-        st.builds(drop, several),
-        st.builds(splice, NUMBERS, NUMBERS, several),
-        st.builds(extend, NUMBERS, several),
-        st.builds(assign, NUMBERS),
-    )
-
-
-Block = tuple[list[Any], bool]
-"""Changes and blocks, and whether it raises in the end."""
-
-
-def blocks() -> st.SearchStrategy[Block]:
-    def around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Block]:
-        return st.tuples(st.lists(changes() | inner, max_size=4), st.booleans())
-
-    return st.recursive(st.tuples(st.lists(changes(), max_size=4), st.booleans()), around, max_leaves=6)
-
-
-def run(undo: Undo, held: Held, block: Block) -> None:
-    """Make the changes of a block; when it raises, everything must be as it was."""
-    before = copy.deepcopy(vars(held))
-    try:
-        with undo:
-            for step in block[0]:
-                if callable(step):
-                    step(undo, held)
-                else:
-                    run(undo, held, step)
-            done = copy.deepcopy(vars(held))
-            if block[1]:
-                raise ZeroDivisionError
-    except ZeroDivisionError:
-        assert vars(held) == before
-    else:
-        assert vars(held) == done
-
-
-@given(st.lists(blocks(), min_size=1, max_size=3))
-def test_a_block_that_raises_is_undone_and_one_that_does_not_stands(several: list[Block]):
-    undo, held = Undo(), Held()
-    for block in several:
-        run(undo, held, block)
-    with pytest.raises(ZeroDivisionError), undo:
-        raise ZeroDivisionError
-
+from memwell.testing.strategies import StoreCall, everything, outcome, writes
 
 TALK = Thread(DEFAULT_SPACE, "talk")
 
@@ -172,7 +89,7 @@ def undone(backend: MemoryBackend) -> Iterator[None]:
 
 @given(st.lists(writes(), max_size=8), st.lists(writes(), max_size=4), st.lists(writes(), max_size=8))
 def test_a_transaction_that_fails_leaves_no_trace(
-    before: list[Operation], part: list[Operation], rest: list[Operation]
+    before: list[StoreCall], part: list[StoreCall], rest: list[StoreCall]
 ):
     with MemoryBackend() as backend:
         for operation in before:
@@ -185,27 +102,6 @@ def test_a_transaction_that_fails_leaves_no_trace(
             for operation in rest:
                 outcome(operation, backend)
         assert [outcome(question, backend) for question in everything()] == held
-        assert backend.check() == []
-
-
-def test_a_trim_and_a_deletion_that_are_undone_bring_everything_back():
-    with MemoryBackend() as backend:
-        backend.log.append(TALK, [human(text, tokens=1) for text in "abcdef"])
-        backend.log.edit(TALK, {1: human("B"), 2: None, 4: None})
-
-        def held() -> list[object]:
-            versions = [backend.log.versions(TALK, index) for index in range(6)]
-            return [backend.log.read(TALK), backend.log.threads(DEFAULT_SPACE), versions]
-
-        before = held()
-        with undone(backend):
-            assert backend.log.trim(TALK, 5, keep=[1]) == 2
-            assert backend.log.versions(TALK, 2) == []
-        assert held() == before
-        with undone(backend):
-            assert backend.log.delete(TALK)
-            backend.log.append(TALK, [human("anew")])
-        assert held() == before
         assert backend.check() == []
 
 

@@ -32,7 +32,7 @@ from memwell.testing.conformance import (
     SequencesSuite,
 )
 from memwell.testing.conformance.congruence import check_sequences
-from memwell.testing.machine import ChildSubject, Nursery
+from memwell.testing.machine import ChildStore, Nursery
 from memwell.testing.strategies import filters, records
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
@@ -82,8 +82,8 @@ class TestKills(KillsSuite):
     def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
         self, tmp_path: Path, nursery: Nursery
     ) -> None:
-        def make(place: Path, clock: Clock) -> ChildSubject:
-            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
+        def make(place: Path, clock: Clock) -> ChildStore:
+            return ChildStore(nursery, self.opener, str(place / "store.db"), clock)
 
         # Every child starts a Milvus of its own, so there are fewer of them.
         check_sequences(tmp_path, make, examples=3, steps=12)

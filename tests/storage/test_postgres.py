@@ -12,19 +12,7 @@ import pytest
 from memwell.errors import InvalidInput
 from memwell.storage.postgres import PostgresBackend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import (
-    BackendSuite,
-    BlobsSuite,
-    CongruenceSuite,
-    CopiesSuite,
-    IsolationSuite,
-    KeyValueSuite,
-    KillsSuite,
-    MessageLogSuite,
-    RecordIndexSuite,
-    RefusalsSuite,
-    SequencesSuite,
-)
+from memwell.testing.conformance import BackendSuite, KillsSuite, StoreSuite
 from tests.engines.postgres import open_recycled, open_store, recycle, schema_of, server
 
 
@@ -44,27 +32,12 @@ class Opened:
         return open_recycled(place, clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestBlobs(Opened, BlobsSuite): ...
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestBackend(Opened, BackendSuite):
-    # What an async caller's transaction is carried in is the store's own.
-    ways = ("sync", "async")
-
-
-class TestSequences(Opened, SequencesSuite): ...
+class TestAsync(Opened, BackendSuite):
+    # How an async caller's transaction is carried along is each store's own.
+    ways = ("async",)
 
 
 class TestKills(KillsSuite):
@@ -76,16 +49,6 @@ class TestKills(KillsSuite):
     def running(cls) -> None:
         """The server is there, and the environment says where, before a process is started that is to use it."""
         server()
-
-
-class TestCongruence(Opened, CongruenceSuite):
-    share = 0.2
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
 
 
 WAIT_S = 30

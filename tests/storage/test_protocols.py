@@ -14,16 +14,7 @@ from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import ABILITIES, Backend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import (
-    BackendSuite,
-    CongruenceSuite,
-    CopiesSuite,
-    IsolationSuite,
-    KeyValueSuite,
-    MessageLogSuite,
-    RefusalsSuite,
-    SequencesSuite,
-)
+from memwell.testing.conformance import BackendSuite, StoreSuite
 
 PAGE = Path(__file__).parents[2] / "docs/backends/writing-one.md"
 HOME = Space("home")
@@ -48,28 +39,7 @@ class Opened:
         return DictBackend(clock=clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
-
-
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestBackend(Opened, BackendSuite): ...
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
-
-
-class TestCongruence(Opened, CongruenceSuite): ...
-
-
-class TestSequences(Opened, SequencesSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
 def test_what_is_not_declared_says_what_to_open_instead():
@@ -97,6 +67,6 @@ def test_together_is_a_transaction_where_there_are_any():
 
 
 def test_a_suite_leaves_out_what_is_not_declared_and_nothing_else():
-    assert TestBackend.test_compare_and_set_loses_no_count is not None
-    assert TestBackend.test_an_error_undoes_all_of_it is None
+    assert TestStore.test_compare_and_set_loses_no_count is not None
+    assert TestStore.test_an_error_undoes_all_of_it is None
     assert BackendSuite.test_an_error_undoes_all_of_it is not None

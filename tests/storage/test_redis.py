@@ -15,17 +15,7 @@ from memwell.strategies.compaction import Compaction
 from memwell.strategies.entities import Entities, Graph
 from memwell.strategies.summary import SummaryBuffer
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import (
-    BackendSuite,
-    CongruenceSuite,
-    CopiesSuite,
-    IsolationSuite,
-    KeyValueSuite,
-    KillsSuite,
-    MessageLogSuite,
-    RefusalsSuite,
-    SequencesSuite,
-)
+from memwell.testing.conformance import KillsSuite, StoreSuite
 from memwell.testing.machine import Nursery
 from tests.engines.redis import single, single_url
 from tests.media_files import picture
@@ -42,19 +32,7 @@ class Opened:
         return RedisBackend(single_url(place), clock=clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
-
-
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestBackend(Opened, BackendSuite): ...
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestSequences(Opened, SequencesSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
 class TestKills(KillsSuite):
@@ -66,17 +44,8 @@ class TestKills(KillsSuite):
     @classmethod
     def nursery(cls) -> Iterator[Nursery]:
         single()
-        with Nursery("tests.engines.redis", "memwell.storage.vectors") as nursery:
+        with Nursery("tests.engines.redis", "memwell.storage.sqlite.vectors") as nursery:
             yield nursery
-
-
-class TestCongruence(Opened, CongruenceSuite): ...
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
 
 
 def test_histories_and_strategies_work_without_records_and_transactions(tmp_path: Path):

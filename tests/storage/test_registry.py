@@ -188,7 +188,7 @@ def test_a_part_that_is_away_is_named_without_secrets(tmp_path: Path, monkeypatc
     monkeypatch.setattr("memwell.storage.redis.servers._RESTARTING_S", 0.1)
     with closed_port() as port, pytest.raises(BackendUnavailable) as raised:
         open_backend(f"{tmp_path}/a.db,log=redis://u:secret@127.0.0.1:{port}")
-    assert f"the log at redis://u:***@127.0.0.1:{port} is away" in str(raised.value)
+    assert f"the log at redis://u:***@127.0.0.1:{port} is unavailable" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 

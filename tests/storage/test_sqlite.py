@@ -14,19 +14,7 @@ from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import (
-    BackendSuite,
-    BlobsSuite,
-    CongruenceSuite,
-    CopiesSuite,
-    IsolationSuite,
-    KeyValueSuite,
-    KillsSuite,
-    MessageLogSuite,
-    RecordIndexSuite,
-    RefusalsSuite,
-    SequencesSuite,
-)
+from memwell.testing.conformance import KillsSuite, StoreSuite
 
 
 class Opened:
@@ -34,38 +22,11 @@ class Opened:
         return SqliteBackend(place / "store.db", clock=clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
-
-
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestBlobs(Opened, BlobsSuite): ...
-
-
-class TestBackend(Opened, BackendSuite): ...
-
-
-class TestSequences(Opened, SequencesSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
 class TestKills(KillsSuite):
     opener = "memwell.storage.sqlite:SqliteBackend"
-
-
-class TestCongruence(Opened, CongruenceSuite): ...
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
 
 
 APPEND = """

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from memwell.errors import InvalidInput
+from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Message, check_message
 from memwell.records import Record, Space, Thread
 from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
 
+MAX_INDEX = 2**32 - 1
 MAX_LIMIT = 100_000
 MAX_TTL = 1e10
 _MOST_SKIPPED = 2**62
@@ -20,13 +21,13 @@ MAX_BLOB_BYTES = 512 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
-class Span(NamedTuple):
-    """Which messages a read asks for."""
+class MessageRange(NamedTuple):
+    """Which messages a read asks for: the indexes ``low`` to ``high``, of these ids, cut to the ``last`` or ``first``."""
 
+    low: int
+    high: int
     last: int | None
     first: int | None
-    after: int | None
-    before: int | None
     ids: list[str] | None
 
 
@@ -44,21 +45,19 @@ def check_thread(thread: object) -> Thread:
     return thread
 
 
-def check_span(
+def check_range(
     last: int | None, first: int | None, after: int | None, before: int | None, ids: Iterable[str] | None
-) -> Span:
-    """Raises ``InvalidInput`` for counts that are no counts, and for ``last`` and ``first`` together."""
+) -> MessageRange:
+    """The arguments of a read. Raises ``InvalidInput`` for bad counts, and for ``last`` and ``first`` together."""
     if last is not None and first is not None:
         raise InvalidInput("a read takes 'last' or 'first', not both")
     if last is not None:
         check_count(last, "last")
     if first is not None:
         check_count(first, "first")
-    if before is not None:
-        check_count(before, "before")
-    if after is not None:
-        check_count(after, "after", least=-1)
-    return Span(last, first, after, before, None if ids is None else check_ids(ids))
+    high = MAX_INDEX if before is None else min(check_count(before, "before") - 1, MAX_INDEX)
+    low = 0 if after is None else min(check_count(after, "after", least=-1), MAX_INDEX) + 1
+    return MessageRange(low, high, last, first, None if ids is None else check_ids(ids))
 
 
 def check_ids(ids: Iterable[str]) -> list[str]:
@@ -94,7 +93,7 @@ def check_limit(limit: int) -> int:
 
 
 def check_skip(skip: int) -> int:
-    """How many to leave out, never more than any store holds. Raises ``InvalidInput`` when it is no count."""
+    """How many to skip, at most what any store can hold. Raises ``InvalidInput`` when it is no count."""
     return min(check_count(skip, "skip"), _MOST_SKIPPED)
 
 
@@ -111,7 +110,7 @@ def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
 
 
 def check_cursor(cursor: str | None) -> int:
-    """A cursor that counts. Raises ``InvalidInput`` when it did not come from here."""
+    """The number in a cursor, −1 without one. Raises ``InvalidInput`` when it is none of ours."""
     if cursor is None:
         return -1
     if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -120,7 +119,7 @@ def check_cursor(cursor: str | None) -> int:
 
 
 def check_name_cursor(cursor: str | None) -> str | None:
-    """A cursor that names. Raises ``InvalidInput`` when it is no text."""
+    """A cursor that is a name. Raises ``InvalidInput`` when it is no text."""
     return None if cursor is None else check_text(cursor, "a cursor")
 
 
@@ -155,6 +154,12 @@ def check_expect(expect: int | None) -> int | None:
     return None if expect is None else check_count(expect, "expect")
 
 
+def check_version(key: str, version: int, expect: int | None) -> None:
+    """Raises ``Conflict`` when a key is not at the expected version; 0 is that of a key that does not exist."""
+    if expect is not None and version != expect:
+        raise Conflict(f"key {key!r} is at version {version}, not at the expected {expect}")
+
+
 def check_digest(digest: object) -> str:
     """Raises ``InvalidInput`` when it is not a SHA-256 digest in hexadecimal."""
     if not isinstance(digest, str) or len(digest) != 64 or not _HEX.issuperset(digest):
@@ -181,11 +186,11 @@ def moment(timestamp: float) -> datetime:
 
 
 _OWN = "memwell"
-"""The segment under which memwell keeps what it knows about the space in front of it."""
+"""The segment under which memwell keeps internal data about the space in front of it."""
 
 
 def domain(space: Space) -> Space:
-    """The space that owns this one: the path up to the first segment of memwell's own, or the space itself."""
+    """The owner of a space: the path up to the first segment ``memwell``, or the space itself."""
     for depth, segment in enumerate(space):
         if depth and segment == _OWN:
             return Space(*space[:depth])
@@ -193,5 +198,5 @@ def domain(space: Space) -> Space:
 
 
 def is_memwells(space: Space) -> bool:
-    """Whether a space holds what memwell itself keeps, about another space or about the store."""
+    """Whether a space holds internal data of memwell, about another space or about the store."""
     return _OWN in space

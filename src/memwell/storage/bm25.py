@@ -1,6 +1,6 @@
 """Okapi BM25 with the statistics of one space or one thread.
 
-No other space's words enter a score, so nobody can learn of another's records from it, and every backend gives the same.
+No other space's words enter a score, so a score says nothing of other spaces' records, and every backend gives the same.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from memwell.messages import Message
 K1 = 1.2
 B = 0.75
 MAX_TERMS = 256
-"""A query uses at most this many different terms; a longer text has said what it is about by then."""
+"""A query uses at most this many different terms."""
 
 
 def inverse_frequency(documents: int, containing: int) -> float:
-    """How telling a term is: always above 0, the rarer the larger."""
+    """The weight of a term: always above 0, the rarer the larger."""
     return math.log(1.0 + (documents - containing + 0.5) / (containing + 0.5))
 
 

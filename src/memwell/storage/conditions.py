@@ -15,8 +15,8 @@ class Condition(NamedTuple):
     bindings: tuple[Any, ...]
 
 
-class Subject(NamedTuple):
-    """What a filter is asked about: the SQL of its attributes by name, and of its JSON object."""
+class FilterTarget(NamedTuple):
+    """The rows that a filter is for: the SQL of their attributes by name, and of their JSON object."""
 
     attributes: dict[str, str]
     document: str
@@ -29,36 +29,36 @@ OfDocument: TypeAlias = Callable[[Where, tuple[str, ...], str], Condition]
 
 
 class Dialect(NamedTuple):
-    """How a SQL says *always* and *never*, and what it makes of a field: a column, or a path into a document."""
+    """The conditions *always* and *never* of a SQL dialect, and how it compares a column or a path in a JSON document."""
 
     always: Condition
     never: Condition
     of_attribute: OfAttribute
     of_document: OfDocument
 
-    def compiled(self, node: Filter | None, subject: Subject) -> Condition:
+    def compiled(self, node: Filter | None, target: FilterTarget) -> Condition:
         """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
         if node is None:
             return self.always
         if isinstance(node, AllOf | AnyOf):
-            members = [self.compiled(member, subject) for member in node.filters]
+            members = [self.compiled(member, target) for member in node.filters]
             if not members:
                 return self.always if isinstance(node, AllOf) else self.never
             return joined(" AND " if isinstance(node, AllOf) else " OR ", members)
         if isinstance(node, Not):
-            return _negated(self.compiled(node.filter, subject))
-        return self._where(node, subject)
+            return _negated(self.compiled(node.filter, target))
+        return self._where(node, target)
 
-    def _where(self, node: Where, subject: Subject) -> Condition:
+    def _where(self, node: Where, target: FilterTarget) -> Condition:
         if node.operator == "ne":
-            return _negated(self._where(Where(node.field, "eq", node.value), subject))
+            return _negated(self._where(Where(node.field, "eq", node.value), target))
         if node.operator == "exists" and not node.value:
-            return _negated(self._where(Where(node.field, "exists", True), subject))
+            return _negated(self._where(Where(node.field, "exists", True), target))
         if isinstance(node.field, str) and node.field.startswith("@"):
-            column = subject.attributes.get(node.field)
+            column = target.attributes.get(node.field)
             return self.never if column is None else self.of_attribute(node, column)
         path = (node.field,) if isinstance(node.field, str) else node.field
-        return self.of_document(node, path, subject.document)
+        return self.of_document(node, path, target.document)
 
 
 def joined(word: str, members: Sequence[Condition]) -> Condition:

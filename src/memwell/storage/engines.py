@@ -1,4 +1,4 @@
-"""Vector engines: what searches by vector for a store. The rows in the store are the truth; an engine holds a copy."""
+"""Vector engines, which search by vector for a store. The rows in the store are the truth; an engine holds a copy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIRST_NAP_S, _LONGEST_NAP_S = 0.5, 30.0
 
 
 class VectorEngine(ABC):
-    """Vectors by space and id. What a call stored or dropped is seen by every later search.
+    """Vectors by space and id. A search sees all earlier writes.
 
-    Every method may raise ``BackendUnavailable`` (the engine is away) or ``BackendError`` (it failed). Doing a thing twice
-    is doing it once, so a call whose outcome is unknown is made again.
+    Every method may raise ``BackendUnavailable`` (the engine is unavailable) or ``BackendError`` (it failed). Every method
+    is idempotent, so a call whose outcome is unknown is made again.
     """
 
     name: str
@@ -33,22 +33,22 @@ class VectorEngine(ABC):
 
     @abstractmethod
     def identity(self, dimensions: int) -> str:
-        """A name of what it holds of this size. It gets another one when it is emptied behind our back."""
+        """An id of what it holds for this vector size. It changes when the engine is emptied by someone else."""
 
     @abstractmethod
     def store(self, space: Space, records: Sequence[Record]) -> None:
-        """Hold these records of the space, each of which has a vector, in the place of those with their ids."""
+        """Store records of a space, each with a vector; they replace those with their ids."""
 
     @abstractmethod
     def drop(self, space: Space, ids: Iterable[str]) -> None:
-        """Hold these no longer; ids that are not there are passed over."""
+        """Drop records; unknown ids are ignored."""
 
     @abstractmethod
     def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
-        """The ids of the nearest and their cosines, best first, of all that may satisfy the filter.
+        """The ids of the nearest records and their cosines, best first.
 
-        Some may not: the filter is looked at again above. None that does is left out, but for what an approximate search
-        overlooks.
+        Some may not satisfy the filter: the caller checks it again. None that does is left out, except for what an
+        approximate search misses.
         """
 
     @abstractmethod
@@ -69,15 +69,15 @@ class VectorEngine(ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What it says of itself; raises when it does not answer."""
+        """The engine's version and so on; raises when it does not answer."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it. Closing twice is fine."""
+        """Close the connection. Closing twice is fine."""
 
 
 class Attached:
-    """The engine of a store, opened when first needed, and left alone for a while after it failed."""
+    """The engine of a store. It is opened lazily, and after a failure not asked again for a while."""
 
     def __init__(self, opener: Callable[[], VectorEngine], name: str, place: str) -> None:
         self.name = name
@@ -93,7 +93,7 @@ class Attached:
 
     @property
     def resting(self) -> bool:
-        """Whether it failed just now and is not to be asked yet."""
+        """Whether it failed a moment ago and is not asked yet."""
         return self.away is not None and time.monotonic() < self._asleep_until
 
     @property
@@ -102,9 +102,9 @@ class Attached:
         return 0 if self._engine is None else self._engine.most
 
     def use(self, operation: Callable[[VectorEngine], T]) -> T:
-        """What the engine answers. Raises ``BackendUnavailable`` when it is away, at once if it failed a moment ago."""
+        """The engine's answer. Raises ``BackendUnavailable``, at once if it failed a moment ago."""
         if self.resting:
-            raise BackendUnavailable(f"{self.name} at {self.place} is away: {self.away}")
+            raise BackendUnavailable(f"{self.name} at {self.place} is unavailable: {self.away}")
         try:
             answer = operation(self._opened())
         except (BackendError, ConfigurationError) as error:
@@ -114,7 +114,7 @@ class Attached:
         return answer
 
     def facts(self) -> dict[str, Any]:
-        """Where it is and whether it answers."""
+        """Its place and whether it answers."""
         try:
             own = self.use(lambda engine: engine.facts())
         except BackendUnavailable:
@@ -122,14 +122,14 @@ class Attached:
         return {"kind": self.name, "engine": self.name, "place": self.place, "answers": True, **own}
 
     def wake(self) -> None:
-        """Ask it again at the next call, whatever happened before."""
+        """Ask it at the next call, even if it failed a moment ago."""
         self._asleep_until = 0.0
 
     def close(self) -> None:
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
-            # What it did not take is in the home, and is fed the next time.
+            # What it did not store is in the home, and is fed later.
             with suppress(BackendError):
                 engine.close()
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from memwell.errors import BackendError, ConfigurationError, NotFound
 from memwell.records import Page, Space
@@ -19,20 +19,20 @@ from memwell.storage import arguments as given
 from memwell.storage.protocols import Blobs
 from memwell.values import new_id, shown
 
-# A locked file, so that processes take turns. The lock is the system's: it ends with the process that held it.
+# File locks between processes. The lock is the system's: it ends with the process that holds it.
 
 
 if sys.platform == "win32":
     import msvcrt
 
-    # A byte far behind anything that is written: Windows forbids reading what is locked.
+    # A byte far behind all data: Windows forbids reading what is locked.
     _FAR = 2**30
 
     def _lock(descriptor: int) -> None:
         while True:
             os.lseek(descriptor, _FAR, os.SEEK_SET)
             try:
-                # It gives up after ten seconds; a long queue is no reason to fail.
+                # It gives up after ten seconds: try again.
                 msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
             except OSError:
                 continue
@@ -67,7 +67,7 @@ def locked(path: Path) -> Generator[int]:
 
 def _held(path: Path) -> int:
     while True:
-        # Opened anew each time: a descriptor kept open would be shared with a forked child, and so would its lock.
+        # Opened each time: an open descriptor would be shared with a forked child, and so would its lock.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
         _lock(descriptor)
         if _is_still_there(path, descriptor):
@@ -84,23 +84,27 @@ def _is_still_there(path: Path, descriptor: int) -> bool:
         return False
 
 
-# Files that are replaced as a whole: who reads one finds the old or the new, never half of either.
+# Atomic replacement: a reader finds the old file or the new one.
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put ``data`` in the place of the file at ``path``, with the rights the file has. On disk when it returns.
+    """Replace the file at ``path`` by ``data``, with the permissions of the old file. On disk when it returns.
 
-    Raises ``OSError`` when it cannot be written; then the file is as it was.
+    Raises ``OSError`` when it cannot be written; then the file is unchanged.
     """
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as file:
+    temporary = path.with_name(f"{path.name}.new")
+    with temporary.open("wb") as file:
         if path.exists():
-            beside.chmod(path.stat().st_mode)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+            temporary.chmod(path.stat().st_mode)
+        _write_synced(file, data)
+    temporary.replace(path)
     _sync_folder(path.parent)
+
+
+def _write_synced(file: BinaryIO, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
@@ -115,9 +119,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 class FileBlobs(Blobs):
-    """Files under ``folder``, which is made if need be. A file appears whole and on the disk, or not at all.
+    """Blobs as files under ``folder``, which is created if need be. A file is stored whole or not at all.
 
-    Spaces share nothing, so what one deletes another keeps. Raises ``ConfigurationError`` when the folder cannot be made.
+    Spaces share no files, so what one deletes another keeps. Raises ``ConfigurationError`` when the folder cannot be made.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -155,8 +159,8 @@ class FileBlobs(Blobs):
                 file.unlink()
             except FileNotFoundError:
                 return False
-            _sync_blob_folder(place)
-            # The last one takes the folder along.
+            _sync_folder(place)
+            # Remove the folder with its last file.
             with suppress(OSError):
                 place.rmdir()
         return True
@@ -170,7 +174,7 @@ class FileBlobs(Blobs):
                 names = os.listdir(place)
             except FileNotFoundError:
                 names = []
-        # Anything else there is the rest of a write that was cut short.
+        # Names with a dot are left over from interrupted writes.
         found = sorted(name for name in names if "." not in name and name > start)
         return Page(found[:limit], found[limit - 1] if len(found) > limit else None)
 
@@ -182,22 +186,20 @@ class FileBlobs(Blobs):
         unfinished = place / f"{digest}.{new_id()}"
         while True:
             place.mkdir(parents=True, exist_ok=True)
-            # Another may take the empty folder away just now.
+            # Another process may remove the empty folder meanwhile.
             with suppress(FileNotFoundError):
                 descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 break
         try:
             with open(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                _write_synced(file, data)
             os.replace(unfinished, place / digest)
         except BaseException:
             with suppress(OSError):
                 unfinished.unlink()
             raise
         for folder in (place, place.parent, self._folder):
-            _sync_blob_folder(folder)
+            _sync_folder(folder)
 
 
 def _is_there(file: Path, size: int) -> bool:
@@ -205,17 +207,6 @@ def _is_there(file: Path, size: int) -> bool:
         return file.stat().st_size == size
     except FileNotFoundError:
         return False
-
-
-def _sync_blob_folder(folder: Path) -> None:
-    if os.name != "posix":
-        # Elsewhere a folder cannot be opened, and names are written with the file.
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -226,13 +217,13 @@ def _translated(folder: Path) -> Generator[None]:
         raise BackendError(f"the folder {str(folder)!r} failed: {error.strerror or error}") from error
 
 
-# A folder of files that may hold so many, or so much: the oldest go first, whoever wrote them.
+# A folder that is bounded by the number or size of its files: the oldest are dropped first.
 
 
 _HEAD = 33
-"""The journal begins with an id, by which its readers see whether it is still the one they have read."""
+"""The journal begins with an id, which changes when it is rewritten."""
 _STALE_S = 3600.0
-"""What was written beside and not renamed for so long belongs to a process that is no more."""
+"""A temporary file this old belongs to a process that died."""
 _LONG = 4
 _SHORT = 4000
 
@@ -245,8 +236,9 @@ class _Listed(NamedTuple):
 class BoundedFolder:
     """The files in the folder at ``path`` whose names match ``names``; all others are left alone.
 
-    A name is ASCII without spaces. The folder is made when something is put in. Safe for several threads and processes,
-    and under a kill at any moment. Every method raises ``OSError`` when a file cannot be read or written.
+    A journal in the folder lists the files in the order of writing, so that no call reads the whole folder. A name is
+    ASCII without spaces. The folder is created by the first ``put``. Safe for several threads and processes, which may be
+    killed at any moment. Every method raises ``OSError`` when a file cannot be read or written.
     """
 
     def __init__(self, path: Path, names: re.Pattern[str]) -> None:
@@ -254,7 +246,7 @@ class BoundedFolder:
         self._names = names
         self._own = path / ".memwell"
         self._journal = self._own / "journal"
-        # What the journal says, as far as it was read; used only by who holds its lock.
+        # The content of the journal as far as it was read; used only under its lock.
         self._files: OrderedDict[str, _Listed] = OrderedDict()
         self._bytes = 0
         self._head = b""
@@ -264,25 +256,25 @@ class BoundedFolder:
         self._swept = False
 
     def read(self, name: str) -> bytes | None:
-        """What is in a file, or None when there is no such file."""
+        """The content of a file, or None when there is none."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
             return None
 
     def put(self, name: str, data: bytes, *, most_files: int | None = None, most_bytes: int | None = None) -> None:
-        """Put a file in, in the place of one with the name, and drop the oldest until the rest is within the limits."""
-        beside = self._written_beside(data)
+        """Store a file under a name, and drop the oldest until the rest is within the limits."""
+        temporary = self._written(data)
         try:
             if most_files is None and most_bytes is None and not self._journal.exists():
-                beside.replace(self.path / name)
+                temporary.replace(self.path / name)
                 return
             with self._changing() as journal:
-                beside.replace(self.path / name)
+                temporary.replace(self.path / name)
                 lines = [self._list(name, os.stat(self.path / name))]
                 self._close(journal, lines + self._drop_oldest(most_files, most_bytes))
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
     def drop(self, name: str) -> bool:
         """Drop a file. Returns whether there was one."""
@@ -300,7 +292,7 @@ class BoundedFolder:
             return
         with self._changing() as journal:
             self._drop_all()
-            self._begin_anew(journal)
+            self._rewrite(journal)
 
     def _drop_all(self) -> None:
         with suppress(FileNotFoundError), os.scandir(self.path) as found:
@@ -308,23 +300,23 @@ class BoundedFolder:
                 if self._names.fullmatch(one.name) and one.is_file():
                     _dropped(Path(one.path))
 
-    # Writing beside
+    # Temporary files
 
-    def _written_beside(self, data: bytes) -> Path:
-        beside = self._own / f"{new_id()}.new"
+    def _written(self, data: bytes) -> Path:
+        temporary = self._own / f"{new_id()}.new"
         try:
-            beside.write_bytes(data)
+            temporary.write_bytes(data)
         except FileNotFoundError:
             self._own.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(data)
+            temporary.write_bytes(data)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
         self._sweep()
-        return beside
+        return temporary
 
     def _sweep(self) -> None:
-        """Drop what killed processes left, once for each of us."""
+        """Drop temporary files of killed processes, once for each object."""
         if self._swept:
             return
         self._swept = True
@@ -337,7 +329,7 @@ class BoundedFolder:
 
     @contextmanager
     def _changing(self) -> Generator[int]:
-        """Hold the lock, knowing what is in the folder, and let others know if it is not left as it should be."""
+        """Hold the lock with a current list of files. After an error the journal is read again."""
         with locked(self._journal) as journal:
             try:
                 self._catch_up(journal)
@@ -353,10 +345,10 @@ class BoundedFolder:
             self._head, self._read_to, self._lines = head, _HEAD, 0
             self._files, self._bytes, self._folder_time = OrderedDict(), 0, -1
         if not self._followed(_read(journal, self._read_to)) or self._folder_time != self._folder_time_now():
-            self._begin_anew(journal)
+            self._rewrite(journal)
 
     def _followed(self, added: bytes) -> bool:
-        """Do in memory what the journal says was done; whether it says so to its end."""
+        """Apply new lines of the journal; False when it is damaged or ends inside a change."""
         lines = added.split(b"\n")
         if lines.pop() or (lines and not lines[-1].startswith(b"=")):
             return False
@@ -384,20 +376,20 @@ class BoundedFolder:
             raise ValueError(line)
 
     def _close(self, journal: int, lines: list[str]) -> None:
-        """Say in the journal what was done."""
+        """Write the lines of a finished change to the journal."""
         self._folder_time = self._folder_time_now()
         self._append(journal, "".join([*lines, f"={self._folder_time}\n"]).encode())
         self._lines += len(lines) + 2
         if self._lines > _LONG * len(self._files) + _SHORT:
-            self._begin_anew(journal)
+            self._rewrite(journal)
 
-    def _begin_anew(self, journal: int) -> None:
-        """Look through the folder, and write a journal that says what is there."""
-        # Read before looking: what changes meanwhile is seen the next time.
+    def _rewrite(self, journal: int) -> None:
+        """List the folder and write a new journal from it."""
+        # Read before listing: a later change is seen the next time.
         self._folder_time = self._folder_time_now()
-        # Several files may have been written in one tick of the clock; then what is known of their order decides.
+        # Files written in one tick of the clock keep their known order.
         places = {name: place for place, name in enumerate(self._files)}
-        found = sorted(self._looked_through(), key=lambda one: (one[1].written, places.get(one[0], len(places))))
+        found = sorted(self._listed(), key=lambda one: (one[1].written, places.get(one[0], len(places))))
         self._files = OrderedDict(found)
         self._bytes = sum(one.size for one in self._files.values())
         self._head = f"{new_id()}\n".encode()
@@ -406,11 +398,11 @@ class BoundedFolder:
         self._read_to, self._lines = 0, len(lines) + 1
         self._append(journal, self._head + "".join([*lines, f"={self._folder_time}\n"]).encode())
 
-    def _looked_through(self) -> Generator[tuple[str, _Listed]]:
+    def _listed(self) -> Generator[tuple[str, _Listed]]:
         with os.scandir(self.path) as found:
             for one in found:
                 if self._names.fullmatch(one.name) and one.is_file():
-                    # A program that knows no lock may drop it meanwhile.
+                    # A program without the lock may delete it meanwhile.
                     with suppress(FileNotFoundError):
                         stat = one.stat()
                         yield one.name, _Listed(stat.st_size, stat.st_mtime_ns)
@@ -425,7 +417,7 @@ class BoundedFolder:
             with suppress(FileNotFoundError):
                 found = os.stat(self.path / name)
                 if found.st_mtime_ns != listed.written:
-                    # A program that knows no journal has written it anew, so it is not the oldest.
+                    # A program without the journal has rewritten it, so it is not the oldest.
                     lines.append(self._list(name, found))
                     continue
                 _dropped(self.path / name)
@@ -449,7 +441,7 @@ class BoundedFolder:
         os.lseek(journal, self._read_to, os.SEEK_SET)
         self._read_to += len(data)
         while data:
-            # One call writes it all; it stops short only where the disk is full, and the next one says so.
+            # One call writes all, unless the disk is full: then the next one raises.
             data = data[os.write(journal, data) :]
 
     def _folder_time_now(self) -> int:

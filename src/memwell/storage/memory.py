@@ -1,7 +1,7 @@
-"""The reference backend: everything in this process's memory, written to be obviously right.
+"""The reference backend, ``memory:``: everything in this process's memory, written to be obviously right.
 
-Every other backend must give the same answers. It keeps encoded copies, so what a caller does to a value afterwards does
-not reach it, and it is the store behind ``memory:``.
+Every other backend must give the same answers. It stores encoded copies, so changes that a caller makes to a value later do
+not reach it.
 """
 
 from __future__ import annotations
@@ -10,75 +10,59 @@ import contextlib
 import copy
 import hashlib
 import heapq
+import math
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, ReadOnlyStore
-from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
+from memwell.filters import Filter, FilterLike, as_filter, holds, holds_for_value
 from memwell.language.segment import query_terms, segment
-from memwell.messages import Message, decode_message, decode_messages, forget_decoded
+from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage import bm25, searching
+from memwell.storage import bm25
+from memwell.storage.parts import BaseKeyValue, BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow, page_of
 from memwell.storage.placement import (
     CopiedPlace,
     CopiedThread,
     Placed,
+    StoredEntry,
     Tail,
-    as_stored,
     check_follows,
-    copied_entries,
-    copied_places,
-    copied_thread,
     packed_vectors,
     place,
-    prepare,
     replaced_body,
 )
-from memwell.storage.protocols import (
-    Backend,
-    Blobs,
-    Changes,
-    Entry,
-    IndexInfo,
-    KeyValue,
-    MessageLog,
-    Place,
-    RecordIndex,
-    ThreadInfo,
-    Version,
-)
-from memwell.storage.searching import Numbered
-from memwell.values import check_count, check_id, check_metadata, check_text, new_version
+from memwell.storage.protocols import Backend, Blobs, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
+from memwell.values import check_text
 
-# The way back: whoever changes what the reference backend holds does it here, and it can be undone.
+# Undo: every change of what the reference backend holds is made here, and can be rolled back.
 
-
+T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Undo:
-    """Changes of dicts, lists and fields. Those made in a ``with`` block are undone, latest first, when it raises.
+    """An undo log of changes to dicts, lists and fields. A ``with`` block that raises is rolled back.
 
-    Blocks nest, and each can fail alone. A change costs what it touches: nothing is copied beforehand to come back to.
+    Blocks nest, and each can fail alone. A change costs what it touches: nothing is copied beforehand.
     """
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
         self._marks: list[int] = []
         self.sealed: str | None = None
-        """Why nothing may be changed. Whoever changes something anyway is told so by ``ReadOnlyStore``."""
+        """Why nothing may be changed: changes raise ``ReadOnlyStore`` with this reason."""
 
     def _change(self, back: Callable[[], None]) -> None:
         if self.sealed is not None:
@@ -111,13 +95,13 @@ class Undo:
         held.update(changes)
 
     def opened(self, held: dict[K, V], key: K, make: Callable[[], V]) -> V:
-        """What is under a key, made if need be."""
+        """The value of a key, created if need be."""
         if key not in held:
             self.update(held, {key: make()})
         return held[key]
 
     def drop(self, held: dict[K, V], keys: Iterable[K]) -> None:
-        """Take out the keys that are there."""
+        """Delete keys that exist."""
         gone = {key: held[key] for key in keys if key in held}
         if gone:
             self._change(lambda: held.update(gone))
@@ -125,7 +109,7 @@ class Undo:
             del held[key]
 
     def splice(self, held: list[V], start: int, stop: int, items: list[V]) -> None:
-        """Put items in the place of those from ``start`` to ``stop``."""
+        """Replace the items from ``start`` to ``stop``."""
         old, end = held[start:stop], start + len(items)
         if not old and not items:
             return
@@ -152,16 +136,10 @@ def _set(held: object, fields: Mapping[str, Any]) -> None:
         setattr(held, name, value)
 
 
-# What the reference backend holds, and its transactions.
+# The state of the reference backend, and its transactions.
 
 
-T = TypeVar("T")
-
-Stored: TypeAlias = tuple[str | bytes, int, float | None]
-"""A value as it is kept: encoded, with its version and the moment when its time is over."""
-
-
-class Row(msgspec.Struct, frozen=True, gc=False):
+class PlaceRow(msgspec.Struct, frozen=True, gc=False):
     """A place of a thread, and the JSON of the message there: None, and no tokens, when it was removed."""
 
     id: str
@@ -171,10 +149,10 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 
 class ThreadState(msgspec.Struct):
-    """A thread: its rows by index, and beside them what would otherwise have to be found by looking at them all."""
+    """A thread: its rows by index, and what is derived from them, so that no call reads them all."""
 
     created: float
-    rows: dict[int, Row] = {}
+    rows: dict[int, PlaceRow] = {}
     ids: dict[str, int] = {}
     """The index of each id."""
     order: list[int] = []
@@ -182,7 +160,7 @@ class ThreadState(msgspec.Struct):
     live: list[int] = []
     """The indexes of the rows that hold a message, rising."""
     tokens: int = 0
-    versions: dict[int, list[tuple[str | None, float]]] = {}
+    versions: dict[int, list[StoredVersion]] = {}
     metadata: str = "{}"
     first: int = 0
     tail: Tail = Tail(0, 0, -1)
@@ -193,7 +171,7 @@ class State(msgspec.Struct):
     """All that the store holds. It is changed through the store's ``Undo`` alone."""
 
     threads: dict[Space, dict[str, ThreadState]] = {}
-    entries: dict[Space, dict[str, Stored]] = {}
+    entries: dict[Space, dict[str, StoredEntry]] = {}
     records: dict[Space, dict[str, tuple[int, Record]]] = {}
     changed: dict[Space, list[int]] = {}
     """The numbers of a space's records in the order in which they were stored, changed or dropped."""
@@ -204,7 +182,7 @@ class State(msgspec.Struct):
         return self.threads.get(thread.space, {}).get(thread.id)
 
 
-class Store:
+class MemoryStore:
     """The state, its lock, its clock and its transactions, shared by the four parts."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -243,29 +221,23 @@ class Store:
                 self.nesting -= 1
 
 
-def page_of(items: list[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:
-    return Page(items[:limit], cursor(items[limit - 1]) if len(items) > limit else None)
-
-
 # Conversations in memory: the reference.
 
 
-class MemoryLog(MessageLog):
+class MemoryLog(BaseLog):
     """Conversations in memory."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        given.check_thread(thread)
-        prepared = prepare(messages, keep_places=keep_places)
+    def _append(self, thread: Thread, prepared: Prepared, *, keep_places: bool) -> list[Placed]:
         with self._store.use() as state:
             known = state.thread(thread)
             placed = place(prepared, known.tail if known else Tail(0, 0, -1), keep_places=keep_places)
             _check_new([one.id for one in placed], known.ids if known else ())
             if placed:
                 self._extend(self._opened(state, thread), placed)
-        return as_stored(prepared, placed)
+        return placed
 
     def _opened(self, state: State, thread: Thread) -> ThreadState:
         threads = self._store.undo.opened(state.threads, thread.space, dict[str, ThreadState])
@@ -273,35 +245,23 @@ class MemoryLog(MessageLog):
 
     def _extend(self, known: ThreadState, placed: Sequence[Placed]) -> None:
         undo, indexes = self._store.undo, [one.index for one in placed]
-        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in placed})
+        undo.update(known.rows, {one.index: PlaceRow(one.id, one.round, one.tokens, one.body) for one in placed})
         undo.update(known.ids, {one.id: one.index for one in placed})
         undo.extend(known.order, indexes)
         undo.extend(known.live, indexes)
         tail = Tail(placed[-1].index + 1, placed[-1].round, known.tail.ended)
         undo.assign(known, tail=tail, tokens=known.tokens + sum(one.tokens for one in placed))
 
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        span = given.check_span(last, first, after, before, ids)
-        with self._store.use() as state:
-            known = state.thread(given.check_thread(thread))
-            found = [] if known is None else [known.rows[index].body for index in _spanned(known, span)]
-        return decode_messages([body for body in found if body is not None])
-
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        given.check_thread(thread)
-        wanted = given.check_changes(changes)
+    def _read(self, thread: Thread, wanted: given.MessageRange) -> list[str]:
         with self._store.use() as state:
             known = state.thread(thread)
-            places: dict[int, Row] = {}
+            found = [] if known is None else [known.rows[index].body for index in _in_range(known, wanted)]
+        return [body for body in found if body is not None]
+
+    def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> list[str | None]:
+        with self._store.use() as state:
+            known = state.thread(thread)
+            places: dict[int, PlaceRow] = {}
             for index, message in wanted.items():
                 if known is None or index not in known.rows:
                     raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
@@ -309,32 +269,28 @@ class MemoryLog(MessageLog):
             if known is not None:
                 for index, row in places.items():
                     self._put(known, index, row)
-        return [None if row.body is None else decode_message(row.body) for row in places.values()]
+        return [row.body for row in places.values()]
 
-    def _put(self, known: ThreadState, index: int, row: Row) -> None:
+    def _put(self, known: ThreadState, index: int, row: PlaceRow) -> None:
         undo, old = self._store.undo, known.rows[index]
         if old.body is None and row.body is None:
             return
-        versions = undo.opened(known.versions, index, list[tuple[str | None, float]])
+        versions = undo.opened(known.versions, index, list[StoredVersion])
         undo.extend(versions, [(old.body, self._store.clock())])
         undo.update(known.rows, {index: row})
         undo.assign(known, tokens=known.tokens + row.tokens - old.tokens, edits=known.edits + 1)
-        # Its place among the living is the same before and after: the index is put there, left there, or taken out.
+        # Its place among the live ones is the same before and after: the index is added, kept, or removed.
         at = bisect_left(known.live, index)
         undo.splice(known.live, at, at + (old.body is not None), [] if row.body is None else [index])
 
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        check_count(index, "an index")
+    def _versions(self, thread: Thread, index: int) -> list[StoredVersion]:
         with self._store.use() as state:
-            known = state.thread(given.check_thread(thread))
-            stored = list(known.versions.get(index, ())) if known else []
-        return _versions(stored)
+            known = state.thread(thread)
+            return list(known.versions.get(index, ())) if known else []
 
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        check_count(before, "before")
-        spared = given.check_places(keep)
+    def _trim(self, thread: Thread, before: int, spared: set[int]) -> int:
         with self._store.use() as state:
-            known = state.thread(given.check_thread(thread))
+            known = state.thread(thread)
             return 0 if known is None else self._drop(known, before, spared)
 
     def _drop(self, known: ThreadState, before: int, spared: set[int]) -> int:
@@ -353,70 +309,47 @@ class MemoryLog(MessageLog):
         undo.assign(known, first=first, tokens=known.tokens - sum(row.tokens for row in rows), edits=edits)
         return dropped
 
-    def delete(self, thread: Thread) -> bool:
+    def _delete(self, thread: Thread) -> bool:
         with self._store.use() as state:
-            known = state.thread(given.check_thread(thread))
+            known = state.thread(thread)
             if known is not None:
                 self._store.undo.drop(state.threads[thread.space], [thread.id])
             return known is not None
 
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        given.check_thread(thread)
-        encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
+    def _annotate(self, thread: Thread, metadata: str | None, end_round: bool) -> ThreadInfo:
         with self._store.use() as state:
             known = self._opened(state, thread)
-            if isinstance(encoded, str):
-                self._store.undo.assign(known, metadata=encoded)
+            if metadata is not None:
+                self._store.undo.assign(known, metadata=metadata)
             if end_round:
                 self._store.undo.assign(known, tail=known.tail._replace(ended=known.tail.round))
             return _info(thread, known)
 
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        given.check_space(space)
-        wanted = None if ids is None else set(given.check_ids(ids))
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
+    def _threads(self, space: Space, ids: list[str] | None, after: str | None, limit: int) -> list[ThreadInfo]:
         with self._store.use() as state:
             held = state.threads.get(space, {})
-            names = held if wanted is None else [name for name in wanted if name in held]
-            listed = sorted(name for name in names if start is None or name > start)
-            found = [_info(Thread(space, name), held[name]) for name in listed[: limit + 1]]
-        return page_of(found, limit, lambda info: info.thread.id)
+            names = held if ids is None else [name for name in ids if name in held]
+            listed = sorted(name for name in names if after is None or name > after)
+            return [_info(Thread(space, name), held[name]) for name in listed[:limit]]
 
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
-        given.check_limit(limit)
-        messages = {message.index or 0: message for message in self.read(thread)}
-        scores = bm25.scores({index: segment(m.searchable) for index, m in messages.items()}, terms)
-        best = heapq.nlargest(limit, ((score, index) for index, score in scores.items()))
-        return [(messages[index], score) for score, index in best]
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        start = -1 if after is None else check_count(after, "after", least=-1)
-        given.check_limit(limit)
+    def _places(self, thread: Thread, start: int, limit: int) -> list[StoredPlace]:
         with self._store.use() as state:
-            known = state.thread(given.check_thread(thread)) or ThreadState(0.0)
-            begin = bisect_right(known.order, start)
-            indexes = known.order[begin : begin + limit]
-            return [_place(index, known.rows[index], known.versions.get(index, ())) for index in indexes]
+            known = state.thread(thread) or ThreadState(0.0)
+            begin = bisect_left(known.order, start)
+            found = [(index, known.rows[index]) for index in known.order[begin : begin + limit]]
+            return [(at, row.round, row.id, row.body, list(known.versions.get(at, ()))) for at, row in found]
 
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        wanted = copied_thread(info)
-        copied = copied_places(wanted, places)
+    def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
         with self._store.use() as state:
-            known = self._opened(state, info.thread)
-            for one in copied[:1]:
+            known = self._opened(state, thread)
+            for one in places[:1]:
                 check_follows(one, known.order[-1] if known.order else -1)
-            _check_new([one.id for one in copied], known.ids)
-            self._take_over(known, wanted, copied)
+            _check_new([one.id for one in places], known.ids)
+            self._take_over(known, wanted, places)
 
     def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
         undo = self._store.undo
-        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in copied})
+        undo.update(known.rows, {one.index: PlaceRow(one.id, one.round, one.tokens, one.body) for one in copied})
         undo.update(known.ids, {one.id: one.index for one in copied})
         undo.update(known.versions, {one.index: one.versions for one in copied if one.versions})
         undo.extend(known.order, [one.index for one in copied])
@@ -441,68 +374,47 @@ def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
         seen.add(id_)
 
 
-def _spanned(known: ThreadState, span: given.Span) -> list[int]:
+def _in_range(known: ThreadState, wanted: given.MessageRange) -> list[int]:
     """The indexes that a read asks for, in order."""
-    live = known.live if span.ids is None else _named(known, span.ids)
-    start = 0 if span.after is None else bisect_right(live, span.after)
-    stop = len(live) if span.before is None else bisect_left(live, span.before)
-    if span.last is not None:
-        start = max(start, stop - span.last)
-    if span.first is not None:
-        stop = min(stop, start + span.first)
+    live = known.live
+    if wanted.ids is not None:
+        found = {known.ids[id_] for id_ in wanted.ids if id_ in known.ids}
+        live = sorted(index for index in found if known.rows[index].body is not None)
+    start, stop = bisect_left(live, wanted.low), bisect_right(live, wanted.high)
+    if wanted.last is not None:
+        start = max(start, stop - wanted.last)
+    if wanted.first is not None:
+        stop = min(stop, start + wanted.first)
     return live[start:stop]
 
 
-def _named(known: ThreadState, ids: Iterable[str]) -> list[int]:
-    """The indexes of the messages of these ids, rising."""
-    found = {known.ids[id_] for id_ in ids if id_ in known.ids}
-    return sorted(index for index in found if known.rows[index].body is not None)
-
-
-def _versions(stored: Iterable[tuple[str | None, float]]) -> list[Version]:
-    return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
-
-
-def _place(index: int, row: Row, versions: Iterable[tuple[str | None, float]]) -> Place:
-    message = None if row.body is None else decode_message(row.body)
-    return Place(index, row.round, row.id, message, _versions(versions))
-
-
-def _changed(row: Row, index: int, message: Message | None) -> Row:
+def _changed(row: PlaceRow, index: int, message: Message | None) -> PlaceRow:
     if message is None:
         return replace(row, tokens=0, body=None)
     return replace(row, tokens=message.tokens or 0, body=replaced_body(message, index, row.round, row.id))
 
 
+def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
+    next_, round_, ended = known.tail
+    newest = known.rows[known.live[-1]].body if known.live else None
+    row = ThreadRow(
+        *(known.first, next_, len(known.live), known.tokens, round_),
+        *(known.created, known.metadata, ended, known.edits),
+    )
+    return row.info(thread, None if newest is None else _dated.decode(newest).time)
+
+
 class _Dated(msgspec.Struct):
     """What is read of the newest message; the rest of it may be long."""
 
-    time: datetime
+    time: str
 
 
 _dated = msgspec.json.Decoder(_Dated)
 
 
-def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
-    created = given.moment(known.created)
-    newest = known.rows[known.live[-1]].body if known.live else None
-    return ThreadInfo(
-        thread=thread,
-        first=known.first,
-        next=known.tail.next,
-        messages=len(known.live),
-        tokens=known.tokens,
-        rounds=known.tail.round,
-        created=created,
-        updated=created if newest is None else _dated.decode(newest).time,
-        metadata=msgspec.json.decode(known.metadata),
-        ended_round=known.tail.ended if known.tail.ended >= 0 else None,
-        edits=known.edits,
-    )
-
-
 def complaints(thread: Thread, known: ThreadState) -> list[str]:
-    """What is kept beside a thread's rows and does not agree with them, in words."""
+    """In what the derived fields of a thread disagree with its rows, in words."""
     rows = known.rows
     derived = {
         "ids": (known.ids, {row.id: index for index, row in rows.items()}),
@@ -516,105 +428,49 @@ def complaints(thread: Thread, known: ThreadState) -> list[str]:
 # Values by key in memory: the reference.
 
 
-class MemoryKeyValue(KeyValue):
+class MemoryKeyValue(BaseKeyValue):
     """Values by key in memory."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
+        self._clock = store.clock
 
-    def get(self, space: Space, key: str) -> Entry | None:
-        given.check_space(space)
-        check_id(key, "a key")
+    def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
         with self._store.use() as state:
-            return self._live(state, space, key)
+            found = state.entries.get(space, {}).get(key)
+            return found if found is not None and found.lives(now) else None
 
-    def _live(self, state: State, space: Space, key: str) -> Entry | None:
-        stored = state.entries.get(space, {}).get(key)
-        if stored is None or (stored[2] is not None and stored[2] <= self._store.clock()):
-            return None
-        value, version, expires = stored
-        return Entry(key, given.decode_value(value), version, None if expires is None else given.moment(expires))
+    def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
+        with self._store.use():
+            self._expect(space, entry.key, expect, now)
+            self._restore(space, [entry])
 
-    def put(
-        self,
-        space: Space,
-        key: str,
-        value: Any,
-        *,
-        ttl: float | None = None,
-        expect: int | None = None,
-    ) -> Entry:
-        given.check_space(space)
-        check_id(key, "a key")
-        expires = given.check_ttl(ttl, self._store.clock())
-        encoded = given.encode_value(value)
-        given.check_expect(expect)
+    def _expect(self, space: Space, key: str, expect: int | None, now: float) -> bool:
+        """Whether there is an entry. Raises ``Conflict``."""
+        found = self._get(space, key, now)
+        given.check_version(key, 0 if found is None else found.version, expect)
+        return found is not None
+
+    def _delete(self, space: Space, key: str, expect: int | None, now: float) -> bool:
         with self._store.use() as state:
-            self._expect(state, space, key, expect)
-            version = new_version()
-            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
-            self._store.undo.update(held, {key: (encoded, version, expires)})
-        moment = None if expires is None else given.moment(expires)
-        return Entry(key, given.decode_value(encoded), version, moment)
-
-    def _expect(self, state: State, space: Space, key: str, expect: int | None) -> None:
-        if expect is None:
-            return
-        entry = self._live(state, space, key)
-        at = 0 if entry is None else entry.version
-        if at != expect:
-            raise Conflict(f"key {key!r} is at version {at}, not at the expected {expect}")
-
-    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        given.check_space(space)
-        check_id(key, "a key")
-        given.check_expect(expect)
-        with self._store.use() as state:
-            self._expect(state, space, key, expect)
-            live = self._live(state, space, key) is not None
+            live = self._expect(space, key, expect, now)
             self._store.undo.drop(state.entries.get(space, {}), [key])
             return live
 
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        skip: int = 0,
-    ) -> Page[Entry]:
-        given.check_space(space)
-        wanted = as_filter(where)
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
-        left_out = given.check_skip(skip)
+    def _scan(
+        self, space: Space, where: Filter | None, after: str | None, limit: int, skip: int, now: float
+    ) -> list[Entry]:
         with self._store.use() as state:
-            keys = sorted(key for key in state.entries.get(space, ()) if start is None or key > start)
-            # One more than the page holds says whether there is another.
-            kept = list(islice(self._satisfying(state, space, keys, wanted), left_out, left_out + limit + 1))
-        return page_of(kept, limit, lambda entry: entry.key)
+            held = state.entries.get(space, {})
+            keys = sorted(key for key in held if after is None or key > after)
+            live = (held[key].entry() for key in keys if held[key].lives(now))
+            found = (entry for entry in live if where is None or holds_for_value(where, entry.key, entry.value))
+            return list(islice(found, skip, skip + limit))
 
-    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
-        given.check_space(space)
-        wanted = as_filter(where)
+    def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
         with self._store.use() as state:
-            return sum(1 for _ in self._satisfying(state, space, state.entries.get(space, ()), wanted))
-
-    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        given.check_space(space)
-        copied = copied_entries(entries)
-        if not copied:
-            return
-        with self._store.use() as state:
-            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
-            self._store.undo.update(held, {key: one[1:] for key, one in copied.items()})
-
-    def _satisfying(self, state: State, space: Space, keys: Iterable[str], wanted: Filter | None) -> Iterator[Entry]:
-        for key in keys:
-            entry = self._live(state, space, key)
-            if entry is not None and (wanted is None or holds_for_value(wanted, key, entry.value)):
-                yield entry
+            held = self._store.undo.opened(state.entries, space, dict[str, StoredEntry])
+            self._store.undo.update(held, {one.key: one for one in entries})
 
 
 # Records in memory: the reference.
@@ -623,7 +479,7 @@ class MemoryKeyValue(KeyValue):
 class MemoryIndex(RecordIndex):
     """Records in memory, searched by looking at every one of the space."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     def upsert(self, records: Sequence[Record]) -> None:
@@ -665,16 +521,16 @@ class MemoryIndex(RecordIndex):
             held = state.records.get(space, {})
             touched = {id_: pair for id_, pair in held.items() if pair[1].vector is not None or id_ in wanted}
             for id_, (position, record) in touched.items():
-                undo.update(held, {id_: (position, msgspec.structs.replace(record, vector=wanted.get(id_)))})
+                undo.update(held, {id_: (position, replace(record, vector=wanted.get(id_)))})
             if touched:
                 undo.extend(state.changed[space], [position for position, _ in touched.values()])
 
-    def _all(self, space: Space, where: FilterLike | None) -> list[Numbered]:
+    def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:
         given.check_space(space)
         wanted = as_filter(where)
         with self._store.use() as state:
             held = sorted(state.records.get(space, {}).values(), key=lambda pair: pair[0])
-            return copy.deepcopy(searching.filtered(held, wanted))
+            return copy.deepcopy([pair for pair in held if wanted is None or holds(wanted, pair[1])])
 
     def scan(
         self,
@@ -685,7 +541,15 @@ class MemoryIndex(RecordIndex):
         cursor: str | None = None,
         newest_first: bool = False,
     ) -> Page[Record]:
-        return searching.page(self._all(space, where), limit=limit, cursor=cursor, newest_first=newest_first)
+        start = given.check_cursor(cursor)
+        given.check_limit(limit)
+        found = self._all(space, where)
+        if newest_first:
+            rest = [pair for pair in reversed(found) if cursor is None or pair[0] < start]
+        else:
+            rest = [pair for pair in found if pair[0] > start]
+        page = page_of(rest, limit, lambda pair: str(pair[0]))
+        return Page([record for _, record in page.items], page.next)
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         query = as_vector(vector)
@@ -694,11 +558,21 @@ class MemoryIndex(RecordIndex):
             dimensions = _dimensions(state.records.get(given.check_space(space), {}))
         if dimensions is not None and len(query) != dimensions:
             raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {dimensions}")
-        return searching.nearest(self._all(space, where), query, limit)
+        found = [
+            Hit(replace(record, vector=None), _cosine(query, record.vector))
+            for _, record in self._all(space, where)
+            if record.vector is not None
+        ]
+        # The oldest first among equals.
+        return heapq.nlargest(limit, found, key=lambda hit: hit.score)
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         given.check_limit(limit)
-        return searching.matching(dict(self._all(space, None)), text, limit, as_filter(where))
+        wanted, terms = as_filter(where), bm25.distinct_terms(query_terms(check_text(text, "text")))
+        held = dict(self._all(space, None))
+        scores = bm25.scores({number: segment(record.text) for number, record in held.items()}, terms)
+        kept = ((score, number) for number, score in scores.items() if wanted is None or holds(wanted, held[number]))
+        return [Hit(replace(held[number], vector=None), score) for score, number in heapq.nlargest(limit, kept)]
 
     def changes(self, space: Space, since: int | None = None) -> Changes:
         given.check_space(space)
@@ -720,10 +594,14 @@ class MemoryIndex(RecordIndex):
         return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact", changed)
 
 
+def _cosine(query: Vector, vector: Vector) -> float:
+    return sum(map(float.__mul__, query, vector)) / math.hypot(*vector)
+
+
 def _as_stored(record: Record) -> Record:
     vector = None if record.vector is None else unpack_half(pack_half(record.vector))
     metadata = given.decode_value(given.encode_value(record.metadata))
-    return msgspec.structs.replace(record, vector=vector, metadata=metadata)
+    return replace(record, vector=vector, metadata=metadata)
 
 
 def _dimensions(held: dict[str, tuple[int, Record]]) -> int | None:
@@ -743,7 +621,7 @@ def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
 class MemoryBlobs(Blobs):
     """Bytes in memory."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     def put(self, space: Space, data: bytes) -> str:
@@ -782,7 +660,7 @@ class MemoryBackend(Backend):
     """A store that lives as long as this object. ``clock`` gives the time in seconds, for tests."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
-        self._store = Store(clock)
+        self._store = MemoryStore(clock)
         self.log = MemoryLog(self._store)
         self.kv = MemoryKeyValue(self._store)
         self.index = MemoryIndex(self._store)
@@ -806,7 +684,7 @@ class MemoryBackend(Backend):
     def scrub(self) -> None:
         if self._store.inside():
             raise BackendError("a store cannot be scrubbed inside its own transaction")
-        forget_decoded()
+        super().scrub()
 
     def facts(self) -> dict[str, Any]:
         with self._store.use() as state:
@@ -826,7 +704,9 @@ class MemoryBackend(Backend):
         now = self._store.clock()
         with self._store.use() as state:
             held = {space for part in (state.threads, state.records) for space, content in part.items() if content}
-            held |= {space for space, entries in state.entries.items() if any(map(_lives_at(now), entries.values()))}
+            held |= {
+                space for space, entries in state.entries.items() if any(one.lives(now) for one in entries.values())
+            }
             held |= {space for space, _ in state.blobs}
         found = sorted((path, space) for space in held if (path := space.encoded()) > start)
         page = page_of(found, limit, lambda pair: pair[0])
@@ -843,7 +723,3 @@ class MemoryBackend(Backend):
         if self._store.inside():
             raise BackendError("a store cannot be closed inside its own transaction")
         self._store.closed = True
-
-
-def _lives_at(now: float) -> Callable[[Stored], bool]:
-    return lambda stored: stored[2] is None or stored[2] > now

@@ -1,8 +1,7 @@
 """Vectors in Milvus, a server or a file: an engine that follows a store, never a store of its own.
 
-No text of a user's ever stands in an expression for Milvus: keys and texts are digests, so nothing in them can be taken for
-a part of it. What Milvus cannot be asked exactly is left out, and the expression holds wherever the filter does; the filter
-itself is looked at again above, on the rows.
+Users' text never enters an expression for Milvus: keys and texts are digests there. Conditions that Milvus cannot compare
+exactly are left out, so the expression holds wherever the filter does; the caller checks the filter again on the rows.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _EXACT = 2**53
 _MOST_LEAVES = 500
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
-# It writes a traceback to the error stream for every call that fails. The error is raised, and that is enough.
+# It writes a traceback to stderr for every call that fails, although it raises the error too.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
 
@@ -185,7 +184,7 @@ class MilvusVectors(VectorEngine):
         return name
 
     def _load(self) -> None:
-        """Take over the collections that are there."""
+        """Load the collections that exist."""
         for name in self._client.list_collections(timeout=self._patience):
             size = name.removeprefix("memwell_")
             if name == _ROSTER or (name != size and size.isdecimal()):
@@ -207,13 +206,13 @@ class MilvusVectors(VectorEngine):
             index = self._client.prepare_index_params()
             index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
             self._client.create_collection(name, schema=schema, consistency_level="Strong", timeout=self._patience)
-            # Told to wait, the driver sleeps for half a second first; loading waits for the index anyway.
+            # With sync=True the driver sleeps for half a second first; loading waits for the index anyway.
             self._client.create_index(name, index, timeout=self._patience, sync=False)
         self._client.load_collection(name, timeout=self._patience)
         return name
 
     def _written(self, name: str, rows: int) -> None:
-        """A file searches what was not flushed yet row by row, ten times as slowly; a server sees to it by itself."""
+        """Flush now and then: a file searches unflushed rows ten times as slowly. A server flushes by itself."""
         if self._file is not None:
             self._unflushed[name] += rows
             if self._unflushed[name] >= _FLUSHED_AFTER:
@@ -236,7 +235,7 @@ class MilvusVectors(VectorEngine):
             finally:
                 rows.close()
 
-    # Which spaces it was ever given: the rows themselves know only their digests
+    # The list of spaces: rows have only the digests of theirs
 
     def _has_roster(self) -> bool:
         with _translated():
@@ -274,7 +273,7 @@ def _server(url: str, kind: str) -> dict[str, Any]:
 
 @contextmanager
 def _translated() -> Generator[None]:
-    """Errors of the driver come out as ours."""
+    """Translate errors of the driver."""
     try:
         yield
     except MilvusException as error:
@@ -297,12 +296,12 @@ def _ours(error: MilvusException) -> BackendError:
 # A file: milvus-lite runs a server for it inside this process. It locks the file, so one process at a time can have it;
 # pymilvus would keep it until the process ends.
 
-# The server inside answers frequent signs of life with an end of the connection, and both say so on the error stream.
+# The inner server ends connections with frequent keepalive pings, and both write that to stderr.
 _QUIET: dict[str, Any] = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": False}
 
 
 class _Unasked(logging.Filter):
-    """pymilvus asks for calls that the server inside does not have, and does without them: no error."""
+    """Hides errors for calls that the inner server does not have: pymilvus works without them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is None or record.exc_info[0] is not NotImplementedError
@@ -315,7 +314,7 @@ _users: Counter[str] = Counter()
 
 
 def _held_file(path: str) -> str:
-    """The file, to be released again. Raises ``ConfigurationError`` for a name that pymilvus takes for no file."""
+    """The absolute path of the file, counted as in use. Raises ``ConfigurationError`` for another ending than .db."""
     place = Path(path).expanduser()
     if not path or place.suffix != ".db":
         raise ConfigurationError("the file of a Milvus ends in .db: milvus:vectors.db")
@@ -326,7 +325,7 @@ def _held_file(path: str) -> str:
 
 
 def _release_file(file: str) -> None:
-    """Have it no longer. The last one stops the server."""
+    """Release the file. The last user stops the server."""
     with _files_lock:
         _users[file] -= 1
         if _users[file] > 0:
@@ -372,7 +371,7 @@ def _leaves(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[s
         if isinstance(one, dict):
             yield from _leaves(cast("dict[str, Any]", one), here)
         elif isinstance(one, int | float) and not isinstance(one, bool):
-            # Beyond that only its order is asked for.
+            # Larger numbers are only compared in order.
             yield _number_name(here), one if abs(one) < _EXACT else float(one)
         elif one is None or isinstance(one, bool | str):
             yield _name(here), _scalar(one)
@@ -391,7 +390,7 @@ def _scalar(value: str | bool | None) -> str:
 
 
 def expression(space: Space, where: Filter | None) -> str:
-    """What to ask Milvus for the records of a space that may satisfy the filter."""
+    """The expression for the records of a space that may satisfy the filter."""
     mine = f'space == "{digest(space.encoded())}"'
     asked = None if where is None else _asked(where, space)
     return mine if asked is None else f"{mine} and ({asked})"

@@ -1,4 +1,4 @@
-"""Indexes and rounds of messages: the rule that every backend follows, for appends and for copies."""
+"""Places of messages (index and round) and stored forms, for appends and for copies: the same in every backend."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from memwell.messages import Message, Role, Text, check_message, decode_message,
 from memwell.records import Vector, as_vector, pack_half
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Entry, Place, ThreadInfo
-from memwell.values import as_utc, check_count, check_id, check_metadata, shown
+from memwell.values import as_utc, check_count, check_id, check_metadata, new_version, shown
 
-MAX_INDEX = 2**32 - 1
+MAX_INDEX = given.MAX_INDEX
 MAX_TOKENS = 2**31 - 1
 """A message may carry a count up to this, so that the sum of a full thread still fits 64 bits."""
 
@@ -113,8 +113,7 @@ def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
     return f'{{"index":{index},"round":{round_},{encoded[1:]}'
 
 
-# What is copied from one store to another, made ready to be stored: the same checks and the same JSON on every
-# backend.
+# Copies from one store to another: the same checks and the same JSON on every backend.
 
 
 class CopiedPlace(NamedTuple):
@@ -129,7 +128,7 @@ class CopiedPlace(NamedTuple):
 
 
 class CopiedThread(NamedTuple):
-    """All that a thread's listing says and its places do not, ready to be stored. ``ended`` is −1 for no round."""
+    """The fields of a thread's listing that its places do not have, ready to be stored. ``ended`` is −1 for no round."""
 
     created: float
     metadata: str
@@ -140,12 +139,31 @@ class CopiedThread(NamedTuple):
     edits: int
 
 
-CopiedEntry = tuple[str, str | bytes, int, float | None]
-"""A key, its encoded value, its version and the moment when its time is over."""
+class StoredEntry(NamedTuple):
+    """A key, its encoded value, its version, and when it expires."""
+
+    key: str
+    value: str | bytes
+    version: int
+    expires: float | None
+
+    @classmethod
+    def of(cls, key: str, value: Any, expires: float | None) -> StoredEntry:
+        """A new entry. Raises ``InvalidInput`` for what is no value."""
+        return cls(key, given.encode_value(value), new_version(), expires)
+
+    def entry(self) -> Entry:
+        """The same for readers."""
+        expires = None if self.expires is None else given.moment(self.expires)
+        return Entry(self.key, given.decode_value(self.value), self.version, expires)
+
+    def lives(self, now: float) -> bool:
+        """Whether it has not expired."""
+        return self.expires is None or self.expires > now
 
 
 def copied_thread(info: ThreadInfo) -> CopiedThread:
-    """What is taken over from a listing. Raises ``InvalidInput`` for one that no thread can have."""
+    """The stored form of a listing. Raises ``InvalidInput`` for one that no thread can have."""
     if not isinstance(info, ThreadInfo):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"expected a ThreadInfo, not {shown(info)}")
     given.check_thread(info.thread)
@@ -206,18 +224,19 @@ def _copied(thread: CopiedThread, place: Place) -> CopiedPlace:
     return CopiedPlace(index, round_, id_, tokens, body(place.message), versions)
 
 
-def copied_entries(entries: Sequence[Entry]) -> dict[str, CopiedEntry]:
-    """Entries by key, encoded. Raises ``InvalidInput`` for what cannot be one."""
+def copied_entries(entries: Sequence[Entry]) -> list[StoredEntry]:
+    """Entries, encoded; the last of each key. Raises ``InvalidInput`` for what cannot be one."""
     if not isinstance(entries, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"entries must be a list of entries, not {shown(entries)}")
-    found: dict[str, CopiedEntry] = {}
+    found: dict[str, StoredEntry] = {}
     for entry in entries:
         if not isinstance(entry, Entry):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"expected an Entry, not {shown(entry)}")
         expires = None if entry.expires is None else as_utc(entry.expires, "the end of an entry").timestamp()
         version = check_count(entry.version, "a version", least=1)
-        found[check_id(entry.key, "a key")] = (entry.key, given.encode_value(entry.value), version, expires)
-    return found
+        value = given.encode_value(entry.value)
+        found[check_id(entry.key, "a key")] = StoredEntry(entry.key, value, version, expires)
+    return list(found.values())
 
 
 def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:

@@ -24,7 +24,7 @@ import msgspec
 from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.errors import Unsupported
 from memwell.filters import FilterLike
-from memwell.messages import Message
+from memwell.messages import Message, forget_decoded
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def _lacking(part: type[T], ability: str) -> T:
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
-    """What is known of a thread without reading it.
+    """A thread without its messages.
 
     ``first`` and ``next`` bound the indexes in use: the oldest that may still be there and the one the next message gets.
     ``tokens`` adds up the counts its messages carry. ``ended_round`` is the last round that was closed by hand, or None.
@@ -87,14 +87,14 @@ class ThreadInfo(msgspec.Struct, frozen=True):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """What a message was until ``replaced``; ``message`` is None for a time when it was removed."""
+    """What a place held until ``replaced``; ``message`` is None while it was removed."""
 
     message: Message | None
     replaced: datetime
 
 
 class Place(msgspec.Struct, frozen=True):
-    """One place of a thread with all that it ever held; ``message`` is None where one was removed."""
+    """One place of a thread with all its versions; ``message`` is None where it was removed."""
 
     index: int
     round: int
@@ -114,7 +114,7 @@ class MessageLog(ABC):
     def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
         """Store messages at the end of a thread, all or none, and return them as stored.
 
-        Each gets its index and round here, whatever it carried; with ``keep_places`` (for copies) those it carries stand.
+        Each gets a new index and round; with ``keep_places`` (for copies) it keeps those it carries.
         Raises ``InvalidInput`` for a message that breaks a rule, and ``Conflict`` for an id that is in the thread already
         or for kept places that do not follow the thread's last.
         """
@@ -138,10 +138,10 @@ class MessageLog(ABC):
 
     @abstractmethod
     def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        """Put other messages in the places of stored ones, or None to remove one; all or none.
+        """Replace stored messages, or remove them with None; all or none.
 
-        A message in a place keeps the place's index, round and id. What was there is kept as a version. Returns what the
-        places hold now. Raises ``NotFound`` for an index that holds nothing and never did, or was trimmed away.
+        The new message takes the place's index, round and id. The old one is kept as a version. Returns what the places
+        hold now. Raises ``NotFound`` for an index that holds nothing and never did, or was trimmed away.
         """
 
     @abstractmethod
@@ -150,9 +150,9 @@ class MessageLog(ABC):
 
     @abstractmethod
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        """Drop all messages with an index below ``before``, but those in ``keep``, with their versions, for good.
+        """Drop all messages with an index below ``before``, except those in ``keep``, with their versions, for good.
 
-        Returns how many went.
+        Returns how many were dropped.
         """
 
     @abstractmethod
@@ -189,7 +189,7 @@ class MessageLog(ABC):
         """Put copied places behind those of the thread ``info.thread``, and take over all else that ``info`` says.
 
         The places keep their indexes, rounds, ids and versions; they are given in order. Made so, piece by piece with the
-        same ``info``, a thread cannot be told from the one it was copied from. Raises ``Conflict`` when a place does not
+        same ``info``, a thread is the same as the one it was copied from. Raises ``Conflict`` when a place does not
         follow the thread's last, or its id is in the thread already.
         """
         raise unsupported("copies")
@@ -225,17 +225,11 @@ class KeyValue(ABC):
 
     @abstractmethod
     def get(self, space: Space, key: str) -> Entry | None:
-        """The value of a key, or None when there is none or its time is over."""
+        """The value of a key, or None when there is none or it has expired."""
 
     @abstractmethod
     def put(
-        self,
-        space: Space,
-        key: str,
-        value: JSONValue | bytes,
-        *,
-        ttl: float | None = None,
-        expect: int | None = None,
+        self, space: Space, key: str, value: JSONValue | bytes, *, ttl: float | None = None, expect: int | None = None
     ) -> Entry:
         """Store a value, for ``ttl`` seconds when given, and return it as stored.
 
@@ -281,7 +275,7 @@ class KeyValue(ABC):
 
 
 class IndexInfo(msgspec.Struct, frozen=True):
-    """How a space is indexed at this moment: how many records, how many vectors of which size, and what searches them."""
+    """How a space is indexed: the number of records, the number and size of vectors, and what searches them."""
 
     records: int
     vectors: int
@@ -293,16 +287,16 @@ class IndexInfo(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What became of the records of a space since a state of it. A record has a number that it keeps while it lives."""
+    """The changes of a space's records since a state. A record keeps its number while it exists."""
 
     state: int | None
-    """The state after these changes; None inside a transaction, where it may yet be undone and must not be remembered."""
+    """The state after these changes; None inside a transaction, which may still be rolled back."""
     whole: bool
-    """Whether these are all records there are, and nothing known before still holds."""
+    """Whether ``records`` is the whole space, and what was known before is void."""
     records: list[tuple[int, Record]]
     """The records that were stored or changed, by number, with their vectors."""
     gone: list[int]
-    """The numbers of those that are there no longer; some may never have been seen."""
+    """The numbers of deleted records; some may never have been reported."""
 
 
 class RecordIndex(ABC):
@@ -313,14 +307,14 @@ class RecordIndex(ABC):
 
     @abstractmethod
     def upsert(self, records: Sequence[Record]) -> None:
-        """Store records, all or none; one with the id of a stored one in its space takes its place.
+        """Store records, all or none; one with the id of a stored one in its space replaces it.
 
         Raises ``InvalidInput`` for a vector whose size differs from those already in its space.
         """
 
     @abstractmethod
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        """The records of these ids that are there, in the order asked."""
+        """The records of these ids that exist, in the order asked."""
 
     @abstractmethod
     def delete(self, space: Space, ids: Iterable[str]) -> int:
@@ -357,16 +351,17 @@ class RecordIndex(ABC):
 
     @abstractmethod
     def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
-        """Give the space other vectors, of whatever one size, all or none: those named get theirs, the others have none.
+        """Replace all vectors of the space, all or none: the named records get theirs, the others have none.
 
-        Nothing else of a record changes. Ids that are not there are passed over.
+        The new vectors have one size, which may differ from the old. Nothing else of a record changes. Unknown ids are
+        ignored.
         """
 
     @abstractmethod
     def changes(self, space: Space, since: int | None = None) -> Changes:
-        """What changed after the state ``since``, or everything when that is None or too long ago to tell.
+        """The changes after the state ``since``, or the whole space when that is None or too old.
 
-        When nothing changed this costs next to nothing: it is how a cache of a space stays true.
+        This is how a cache of a space stays current; when nothing changed it is cheap.
         """
 
     @abstractmethod
@@ -430,7 +425,7 @@ class Backend(Closing, ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What the store says of itself, for its operator: its kind, version, sizes, counts, and how it is indexed."""
+        """Facts for the operator: kind, version, sizes, counts, and how the store is indexed."""
 
     @abstractmethod
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
@@ -438,7 +433,7 @@ class Backend(Closing, ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
+        """Close the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
 
     def require(self, ability: str) -> None:
         """Raises ``Unsupported`` when the store does not have the ability."""
@@ -446,10 +441,10 @@ class Backend(Closing, ABC):
             raise unsupported(ability)
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything written inside is stored together when it ends, or not at all when it ends by an error.
+        """A transaction: everything written inside is stored together when it ends, or not at all when it raises.
 
-        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself
-        it is a part of the outer one that can fail alone. Other writers wait, so keep it short.
+        Reads inside see the writes inside; others see them only afterwards. Inside another transaction it is a savepoint
+        of that one. Other writers wait, so keep it short.
         """
         raise unsupported("transactions")
 
@@ -458,37 +453,39 @@ class Backend(Closing, ABC):
         raise unsupported("transactions")
 
     def together(self) -> AbstractContextManager[None]:
-        """A transaction where the store has them; elsewhere each call inside stands alone, and none is undone.
+        """A transaction where the store has them; otherwise each call inside is stored by itself, and none is undone.
 
-        For writes that lose nothing when only the first of them are stored: what is needed first is written first.
+        For writes of which the first may be stored without the others.
         """
         return self.transaction() if "transactions" in self.abilities else nullcontext()
 
     def check(self) -> list[str]:
-        """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
+        """Check the whole store and return its faults, in words."""
         return []
 
     def scrub(self) -> None:
-        """Take what was deleted out of the store's files and caches too, where it may linger until it is written over.
+        """Remove what was deleted from the store's files and caches too, where it would stay until it is overwritten.
 
-        Inside a transaction of its own it raises ``BackendError``: what is deleted there is not deleted yet.
+        Inside a transaction of its own it raises ``BackendError``.
         """
+        # Decoded messages are cached for the whole process.
+        forget_decoded()
 
     def seal(self, reason: str | None) -> None:
-        """From now on refuse every write, from every process, with ``ReadOnlyStore`` and this reason; None lifts it.
+        """Refuse every write, from every process, with ``ReadOnlyStore`` and this reason; None lifts the seal.
 
-        For a store whose content was moved: a write to it would be lost. Inside a transaction of its own it raises
+        For a store whose content was moved, so that no write is lost. Inside a transaction of its own it raises
         ``BackendError``.
         """
         raise unsupported("seal")
 
     def notify(self, topic: str) -> None:
-        """Wake listeners in all processes, where the store can; others look by themselves now and then."""
+        """Notify the listeners in all processes, where the store can."""
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
         """Call ``heard`` with every topic that any process notifies, until the returned function is called.
 
-        None where the store cannot tell. ``heard`` runs in a thread of the store's and must be quick.
+        None where the store has no notifications. ``heard`` runs in a thread of the store and must be quick.
         """
         return None
 

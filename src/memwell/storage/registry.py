@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
 from memwell.settings import Settings, load_settings
-from memwell.storage.elsewhere import Elsewhere, check_parts, forget, in_bytes, in_values
+from memwell.storage.layout import PlacedPart, check_parts, forget, in_bytes, in_values
 from memwell.storage.protocols import Backend, Blobs
 from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import shown
@@ -24,7 +24,7 @@ class _Kind(NamedTuple):
     name: str
     form: str
     extra: str = ""
-    """The extra that brings the driver; none for what memwell always has."""
+    """The extra that installs the driver; empty where none is needed."""
 
 
 # Backends are imported by name when they are first opened, so that a driver without a use is never loaded.
@@ -49,15 +49,15 @@ _HOMES_THAT_STAY = _HOMES[1:]
 _DRIVERS = ("psycopg", "redis", "pymilvus", "milvus_lite", "grpc")
 
 ASK_ENGINE_ABOVE = 1000
-"""Spaces with fewer vectors are searched exactly in the home store, which is faster than asking another program."""
+"""Spaces with fewer vectors are searched exactly in the home store, which is faster than asking an engine."""
 
 
 def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = None) -> Backend:
     """Open the store that ``url`` names: a path, ``memory:``, ``sqlite:``, ``postgresql:``, ``redis:``, or several of them.
 
-    ``HOME,log=URL,kv=URL,index=URL,blobs=URL`` puts parts of a store elsewhere; the settings ``log_url`` and so on say the
-    same where the URL does not. A file that does not exist is made. Raises ``ConfigurationError`` for a URL that names no
-    store (``MissingDependency`` when its driver is not installed), and ``BackendError`` for one that cannot be opened.
+    ``HOME,log=URL,kv=URL,index=URL,blobs=URL`` places parts in other stores; the settings ``log_url`` and so on do the
+    same where the URL does not. A missing file is created. Raises ``ConfigurationError`` for a URL that names no store
+    (``MissingDependency`` when its driver is not installed), and ``BackendError`` for one that cannot be opened.
     """
     chosen = settings or load_settings()
     if not isinstance(url, str | os.PathLike) or not os.fspath(url).strip():  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -67,10 +67,10 @@ def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = Non
 
 
 def forget_parts(url: str | os.PathLike[str], *, settings: Settings | None = None) -> bool:
-    """Let a store forget that parts of it live elsewhere; whether it knew. What they hold is not found in it any more.
+    """Make a store forget the layout of its parts; whether it had one. What the parts hold is no longer found in it.
 
-    For a part that is lost for good, or a home that is to be used without them. Parts in the URL are not looked at. Raises
-    like ``open_backend``, and ``ReadOnlyStore`` for a home that takes no writes.
+    For a part that is lost for good, or a home to be used without its parts. Parts in the URL are ignored. Raises like
+    ``open_backend``, and ``ReadOnlyStore`` for a read-only home.
     """
     with _named(url, settings or load_settings()).open() as home:
         return forget(home)
@@ -87,7 +87,7 @@ class _Named(NamedTuple):
 
 def _named(url: str | os.PathLike[str], settings: Settings) -> _Named:
     if isinstance(url, os.PathLike):
-        # A path is a path, whatever its letters say.
+        # A path is never a URL, whatever it contains.
         path = os.fspath(url)
         return _Named(composition("", settings), lambda: _sqlite(path, settings), "sqlite", path)
     named = composition(url, settings)
@@ -144,11 +144,11 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
             f"a store of several parts has its home in SQLite or PostgreSQL, not in {shown(place)}; "
             "its parts are " + ", ".join(f"{name}={without_secrets(url)}" for name, url in named.parts.items())
         )
-    # Loads numpy, which a store of one part may do without.
+    # Loads numpy, which a store of one part does not need.
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
-    from memwell.storage.composed.feeding import is_own  # noqa: PLC0415
+    from memwell.storage.composed.follower import is_own  # noqa: PLC0415
 
-    # A part is one store, whatever the settings say of the parts of others.
+    # A part is one store, whatever the settings say of parts.
     plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
     with ExitStack() as opened:
         parts = _opened_parts(named, plain, opened)
@@ -157,14 +157,14 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         made = ComposedBackend(store, **parts, place=place, ask_above=ASK_ENGINE_ABOVE)
         opened.callback(made.close)
         if kind in _HOMES_THAT_STAY:
-            check_parts(store, place, _elsewhere(parts), is_own)
+            check_parts(store, place, _placed(parts), is_own)
             made.take_home()
         opened.pop_all()
     return made
 
 
-def _elsewhere(parts: dict[str, Any]) -> dict[str, Elsewhere]:
-    """The parts that the home must not be opened without."""
+def _placed(parts: dict[str, Any]) -> dict[str, PlacedPart]:
+    """The parts without which the home must not be opened."""
     found = {name: in_values(parts[name].store.kv, parts[name].place) for name in ("log", "kv") if name in parts}
     if "blobs" in parts:
         found["blobs"] = in_bytes(parts["blobs"].open, parts["blobs"].place)
@@ -197,7 +197,7 @@ def _follower(name: str, url: str, settings: Settings) -> Backend:
     try:
         return _single(url, settings)
     except BackendError as error:
-        raise BackendUnavailable(f"the {name} at {place} is away: {error}") from error
+        raise BackendUnavailable(f"the {name} at {place} is unavailable: {error}") from error
 
 
 def _engine(url: str, settings: Settings) -> Any:
@@ -245,7 +245,7 @@ def _bytes(url: str, settings: Settings) -> Any:
 
 
 def _kind_name(scheme: str) -> str:
-    """What a store of this scheme calls itself in its facts."""
+    """The kind of a store of this scheme, as its facts name it."""
     kind = _KINDS.get(scheme or "sqlite")
     return {_POSTGRES: "postgresql", _REDIS: "redis"}.get(kind, scheme or "sqlite") if kind else scheme
 

@@ -1,7 +1,7 @@
 """Shares one open store among all callers in a process that name the same URL.
 
-Frameworks make a new history for every call. Opening a file anew each time would cost more than the call itself, so a store
-that is named by its URL is opened once and stays open until the process ends.
+Frameworks make a new history for every call. Opening a file takes longer than the call itself, so a store that is named by
+its URL is opened once and stays open until the process ends.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _lock = threading.Lock()
 
 
 def shared_backend(store: Store) -> Backend:
-    """The backend meant. Raises what ``open_backend`` raises.
+    """The open backend of a store. Raises what ``open_backend`` raises.
 
-    One that is given is the caller's to close. One that is named by a URL is shared by all who name it; so is ``memory:``.
+    A backend that is passed in is returned, and the caller closes it. One that is named by a URL is shared by all callers
+    that name it; so is ``memory:``.
     """
     if isinstance(store, Backend):
         return store
@@ -45,7 +46,7 @@ def shared_backend(store: Store) -> Backend:
         if held is not None and held.process != os.getpid():
             # It was opened before a fork and belongs to the parent.
             held = None
-        # Whoever deletes a file and goes on means a new one: what is written to the old is lost with it.
+        # The file was deleted or replaced: what is written to the old one would be lost with it.
         if held is not None and held.file != _identity(name):
             _close(_opened.pop(name))
             held = None
@@ -56,7 +57,7 @@ def shared_backend(store: Store) -> Backend:
 
 
 def close_shared() -> None:
-    """Close every store that was opened here by this process; the next to name one opens it again."""
+    """Close every shared store of this process; the next call with its URL opens it again."""
     with _lock:
         while _opened:
             _, opened = _opened.popitem()
@@ -65,13 +66,13 @@ def close_shared() -> None:
 
 
 def _name(store: str | os.PathLike[str]) -> str:
-    """One name for one store, however the path of its file is written."""
+    """One name for a store, however the path of its file is written."""
     if isinstance(store, os.PathLike):
         return _of_file(os.fspath(store))
     try:
         home, parts = composition(str(store))
     except ConfigurationError:
-        # What is no URL is left for open_backend to refuse.
+        # open_backend refuses what is no URL.
         return str(store)
     kind, rest = scheme_of(home)
     name = _of_file(rest) if kind in ("", "sqlite") else home
@@ -79,12 +80,12 @@ def _name(store: str | os.PathLike[str]) -> str:
 
 
 def _of_file(path: str) -> str:
-    # What is no path is left for open_backend to refuse.
+    # open_backend refuses what is no path.
     return path if not path.strip() or "\0" in path else str(Path(path).expanduser().resolve())
 
 
 def _identity(name: str) -> tuple[int, int] | None:
-    """Which file it is, or its home is, as the system sees it; None for a store that is no file."""
+    """The device and inode of the store's file, or of its home's; None for a store without a file."""
     try:
         found = os.stat(composition(name).home)
     except (OSError, ValueError, ConfigurationError):
@@ -93,7 +94,7 @@ def _identity(name: str) -> tuple[int, int] | None:
 
 
 def _close(opened: _Opened) -> None:
-    # At the end there is nobody left to tell.
+    # The process may be ending: there is no caller for the error.
     with suppress(BackendError):
         opened.backend.close()
 

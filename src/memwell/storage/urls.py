@@ -13,18 +13,18 @@ PARTS = ("log", "kv", "index", "blobs")
 
 _PART = re.compile(rf",({'|'.join(PARTS)})=")
 _LIKE_A_PART = re.compile(r",(\s*[^\W\d][\w-]*\s*)=")
-# Blanks that came with a copied URL do not make it the name of a file.
+# A URL may be copied with blanks in front of it.
 _SCHEME = re.compile(r"(?:\s+(?=[^\s:/]+://))?([A-Za-z][A-Za-z0-9+.-]+):")
 _NEXT_PART = re.compile(rf"(,(?:{'|'.join(PARTS)})=)(?=[A-Za-z][A-Za-z0-9+.-]*:)")
 _FILES = ("", "sqlite", "files", "memory")
 _NO_PORT = re.compile(r"^([^:/?#\[]*):(?!\d{0,5}(?:[/?#,]|$)).+", re.DOTALL)
 _SECRET_PARAMETER = re.compile(
-    # Up to what looks like the next parameter: somebody may have left a special character of the password as it is.
+    # Up to what looks like the next parameter: the password may hold unescaped special characters.
     r"([?&][^=&?]*(?:pass|pwd|secret|token|api_?key)[^=&?]*=)(?:(?!&[A-Za-z_]+=).)*",
     re.IGNORECASE | re.DOTALL,
 )
 _POSTGRES_USER = re.compile(r"postgres(?:ql)?://[\w.%+-]*", re.IGNORECASE)
-"""What stands alone before the server is a name there; elsewhere it may be a token."""
+"""A login without a colon is a user name there. For other servers it may be a token."""
 _HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::\d{0,5})?")
 _ESCAPES = (
     "cannot be read; write special characters of the password as %-escapes: / is %2F, # is %23, ? is %3F, @ is %40, "
@@ -33,14 +33,14 @@ _ESCAPES = (
 
 
 class Composition(NamedTuple):
-    """The URL of the home store, and those of the parts that live elsewhere."""
+    """The URL of the home store, and those of the parts in other stores."""
 
     home: str
     parts: dict[str, str]
 
 
 def composition(url: str, settings: Settings | None = None) -> Composition:
-    """What the URL names, and for parts that it does not name, the settings. Raises ``ConfigurationError``."""
+    """The home and parts of a URL; parts that it does not name come from the settings. Raises ``ConfigurationError``."""
     pieces = _PART.split(url)
     for piece in pieces[::2]:
         _refuse_unknown(piece)
@@ -57,9 +57,9 @@ def composition(url: str, settings: Settings | None = None) -> Composition:
 
 
 def _refuse_unknown(piece: str) -> None:
-    """A misspelt part would be taken for the end of a file's name, and a new store made under it."""
+    """A misspelt part would be read as the end of a file name, and a new store created under it."""
     if _LIKE_A_PART.search(piece) is not None:
-        # It may be in the middle of a password whose special characters nobody escaped.
+        # It may be in the middle of a password with unescaped special characters.
         unknown = _LIKE_A_PART.search(without_secrets(piece))
         raise ConfigurationError(
             f"unknown part{'' if unknown is None else f' {unknown[1]!r}'}; parts are {', '.join(PARTS)}. "
@@ -68,13 +68,13 @@ def _refuse_unknown(piece: str) -> None:
 
 
 def scheme_of(url: str) -> tuple[str, str]:
-    """The kind of a URL in lower case, and what is behind the colon; a bare path is of no kind."""
+    """The scheme of a URL in lower case, and the rest behind the colon; a bare path has no scheme."""
     found = _SCHEME.match(url)
     return ("", url) if found is None else (found[1].lower(), url[found.end() :])
 
 
 def check_login(url: str, what: str) -> None:
-    """Raises ``ConfigurationError``, without the secrets, for a server's URL in which a password's end cannot be told."""
+    """Raises ``ConfigurationError``, without the secrets, for a server's URL in which the password's end is unclear."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -87,7 +87,7 @@ def check_login(url: str, what: str) -> None:
 
 
 def without_secrets(url: str) -> str:
-    """The URL as it may be shown: whoever reads it learns no password, even where its characters are not escaped."""
+    """The URL as it may be shown: without passwords, even where their characters are not escaped."""
     return "".join(
         piece if place % 2 else _part_without_secrets(piece) for place, piece in enumerate(_NEXT_PART.split(url))
     )
@@ -101,7 +101,7 @@ def _part_without_secrets(url: str) -> str:
             return url
         before, slashes = url[: -len(rest)] if rest else url, ""
     rest = _SECRET_PARAMETER.sub(r"\1***", rest)
-    # A password may hold any character that nobody escaped, so it ends at the last @.
+    # A password may hold any unescaped character, so it ends at the last @.
     login, at, place = rest.rpartition("@")
     if not at:
         return before + slashes + _NO_PORT.sub(r"\1:***", rest)

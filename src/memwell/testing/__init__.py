@@ -1,6 +1,6 @@
 """Test suites and hypothesis strategies, shipped for backends and programs of your own.
 
-``conformance`` holds the suites that a backend must pass. ``strategies``, ``questions`` and ``operations`` are hypothesis
-strategies for memwell's values, for searches and for calls; ``machine`` drives a store beside the reference, ``child`` in a
-process that can be killed. pytest and hypothesis are needed here and nowhere else in memwell.
+``conformance`` holds the suites that a backend must pass. ``strategies`` has hypothesis strategies for memwell's values,
+searches and calls; ``machine`` makes the same calls to a store and to the reference, also in a process that it kills.
+pytest and hypothesis are needed here and nowhere else in memwell.
 """

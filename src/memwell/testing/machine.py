@@ -1,12 +1,12 @@
 """A hypothesis state machine that makes the same calls to a store and to the reference, and compares the answers.
 
-The store is a ``Subject``: a backend in this process (blocking or through its async twins), or one in a child process that
-can be killed. After a kill the store must hold everything it acknowledged, and of what it was doing all or nothing.
+The store is a ``LocalStore``, a backend in this process (blocking or through its async twins), or a ``ChildStore``, in a
+process that can be killed. After a kill the store must hold everything it acknowledged, and the pending call whole or not
+at all.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import importlib
 import math
@@ -18,9 +18,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
@@ -31,7 +32,7 @@ from memwell.records import Hit, Page
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import ABILITIES, Backend, Entry, IndexInfo
 from memwell.testing.clock import Clock
-from memwell.testing.strategies import CURRENT, Operation, Outcome, everything, outcome, reads, searches, writes
+from memwell.testing.strategies import CURRENT, Outcome, StoreCall, everything, outcome, reads, searches, writes
 
 # Whether two stores gave the same answer: equal where it is exact, close where it is computed.
 
@@ -139,7 +140,7 @@ class Undone(Exception):
 
 
 class Nursery:
-    """Starts children. Close it when they are done with."""
+    """Forks child processes, with modules preloaded."""
 
     def __init__(self, *preloaded: str) -> None:
         ours, theirs = socket.socketpair()
@@ -157,11 +158,11 @@ class Nursery:
             socket.send_fds(self._socket, [b"x"], [theirs.fileno()])
         pid = int.from_bytes(self._socket.recv(8), "big")
         child = Child(Connection(ours.detach()), pid)
-        child.ask("open", (opener, path))
+        child.ask("open", opener, path)
         return child
 
     def close(self) -> None:
-        """End the nursery; it forks no more."""
+        """End the nursery."""
         self._socket.close()
         self._process.wait()
 
@@ -175,107 +176,84 @@ class Nursery:
 
 
 class Child:
-    """A process that holds a backend and does as it is told, one thing at a time."""
+    """A process with a backend that handles one request at a time."""
 
     def __init__(self, connection: Connection, pid: int) -> None:
         self._connection = connection
         self._pid = pid
 
-    def ask(self, verb: str, payload: object = None) -> Any:
-        """Have something done and return, or raise, what came of it."""
-        self.tell(verb, payload)
+    def ask(self, verb: str, *arguments: object) -> Any:
+        """Send a request, and return or raise its result."""
+        self.send(verb, *arguments)
         return self.answer()
 
-    def tell(self, verb: str, payload: object = None) -> None:
-        """Have something done, without waiting."""
-        self._connection.send((verb, payload))
+    def send(self, verb: str, *arguments: object) -> None:
+        """Send a request without waiting."""
+        self._connection.send((verb, *arguments))
 
     def answer(self) -> Any:
-        """What came of the last thing told. Raises ``EOFError`` when the child died before it answered."""
+        """The result of the last request. Raises ``EOFError`` when the child died before it answered."""
         failed, result = self._connection.recv()
         if failed:
             raise result
         return result
 
     def kill(self) -> None:
-        """Kill the process as a power cut would, and wait until it is gone. What it had answered can still be read."""
+        """Kill the process, and wait until it is gone. An answer that was sent can still be read."""
         os.kill(self._pid, signal.SIGKILL)
-        # Nobody else holds the other end: it closes when the process is gone, and then reading does not wait.
         _wait_for_death(self._pid)
 
     def close(self) -> None:
-        """Let the process end: it does when nobody can tell it anything any more. Its number may be another's by now."""
+        """Close the connection, which ends the process. Its pid may be in use again by now."""
         self._connection.close()
 
 
 def _wait_for_death(pid: int) -> None:
-    # The nursery reaps its children at once, so the number vanishes when the process does.
-    with contextlib.suppress(ProcessLookupError):
+    # The nursery reaps its children at once, so the pid vanishes with the process.
+    with suppress(ProcessLookupError):
         while True:
             os.kill(pid, 0)
             os.sched_yield()
 
 
 class _Worker:
-    """What runs in the child."""
+    """Carries out the requests that a child process receives."""
 
     def __init__(self) -> None:
         self._clock = Clock()
-        self._backend: Backend | None = None
-        self._transaction: AbstractContextManager[None] | None = None
+        self._store: LocalStore | None = None
 
-    def open(self, what: tuple[str, str]) -> None:
-        opener, path = what
+    def open(self, opener: str, path: str) -> None:
         module, _, name = opener.partition(":")
-        self._backend = getattr(importlib.import_module(module), name)(path, clock=self._clock)
+        make = getattr(importlib.import_module(module), name)
+        self._store = LocalStore(lambda: make(path, clock=self._clock))
 
-    def reopen(self, what: tuple[str, str]) -> None:
-        self._require().close()
-        self.open(what)
+    def calls(self, now: float, operations: list[StoreCall]) -> list[Outcome]:
+        self._clock.now = now
+        return self.outcomes(operations)
 
-    def calls(self, what: tuple[float, list[Operation]]) -> list[Outcome]:
-        self._clock.now, operations = what
-        return [outcome(operation, self._require()) for operation in operations]
-
-    def begin(self, _: None) -> None:
-        self._transaction = self._require().transaction()
-        self._transaction.__enter__()
-
-    def end(self, undo: bool) -> None:
-        transaction, self._transaction = self._transaction, None
-        assert transaction is not None
-        with contextlib.suppress(Undone):
-            if undo:
-                transaction.__exit__(Undone, Undone(), None)
-            else:
-                transaction.__exit__(None, None, None)
-
-    def check(self, _: None) -> list[str]:
-        return self._require().check()
-
-    def _require(self) -> Backend:
-        assert self._backend is not None, "nothing is open"
-        return self._backend
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._store, verb)
 
 
 def _serve(connection: Connection) -> None:
     worker = _Worker()
-    for verb, payload in _received(connection):
+    for verb, *arguments in _received(connection):
         try:
-            answer = (False, getattr(worker, verb)(payload))
+            answer = (False, getattr(worker, verb)(*arguments))
         except MemwellError as error:
             answer = (True, type(error)(str(error)))
         connection.send(answer)
 
 
-def _received(connection: Connection) -> Iterator[tuple[str, Any]]:
-    with contextlib.suppress(EOFError, OSError):
+def _received(connection: Connection) -> Iterator[tuple[Any, ...]]:
+    with suppress(EOFError, OSError):
         while True:
             yield connection.recv()
 
 
 def _nurse(channel: socket.socket) -> None:
-    # Children are reaped by the kernel: nobody here would wait for them.
+    # The kernel reaps the children.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         asked, handles, _, _ = socket.recv_fds(channel, 1, 1)
@@ -290,63 +268,8 @@ def _nurse(channel: socket.socket) -> None:
         channel.send(pid.to_bytes(8, "big"))
 
 
-if __name__ == "__main__":
-    for _module in sys.argv[2:]:
-        importlib.import_module(_module)
-    _nurse(socket.socket(fileno=int(sys.argv[1])))
-
-
-class Subject(Protocol):
-    """The store that is compared with the reference."""
-
-    durable: bool
-    killable: bool
-    abilities: frozenset[str]
-
-    def call(self, operation: Operation) -> Any:
-        """Make a call."""
-        ...
-
-    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
-        """What comes of each of several calls."""
-        ...
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        ...
-
-    def end(self, *, undo: bool) -> None:
-        """End it."""
-        ...
-
-    def check(self) -> list[str]:
-        """Look the store over."""
-        ...
-
-    def reopen(self) -> None:
-        """Close the store and open it again."""
-        ...
-
-    def kill(self) -> None:
-        """Kill the process that holds it, and open the store anew."""
-        ...
-
-    def kill_during(self, operation: Operation | None, delay: float) -> bool:
-        """Start a call (or the end of the transaction), kill the process meanwhile, open the store anew.
-
-        Returns whether the call was acknowledged.
-        """
-        ...
-
-    def close(self) -> None:
-        """End with it."""
-        ...
-
-
-class LocalSubject:
-    """A backend in this process."""
-
-    killable = False
+class LocalStore:
+    """The store under test, in this process."""
 
     def __init__(self, open_store: Callable[[], Backend]) -> None:
         self._open = open_store
@@ -355,17 +278,17 @@ class LocalSubject:
         self.abilities = self._store.abilities
         self._transaction: AbstractContextManager[None] | None = None
 
-    def call(self, operation: Operation) -> Any:
-        return operation.on(self._store)
-
-    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
+    def outcomes(self, operations: list[StoreCall]) -> list[Outcome]:
+        """The outcome of each of several calls."""
         return [outcome(operation, self._store) for operation in operations]
 
     def begin(self) -> None:
+        """Begin a transaction."""
         self._transaction = self._store.transaction()
         self._transaction.__enter__()
 
-    def end(self, *, undo: bool) -> None:
+    def end(self, undo: bool) -> None:
+        """Commit the transaction, or roll it back."""
         transaction, self._transaction = self._transaction, None
         assert transaction is not None
         with suppress(Undone):
@@ -375,74 +298,56 @@ class LocalSubject:
                 transaction.__exit__(None, None, None)
 
     def check(self) -> list[str]:
+        """The faults of the store."""
         return self._store.check()
 
     def reopen(self) -> None:
+        """Close the store and open it again."""
         self._store.close()
         self._store = self._open()
 
-    def kill(self) -> None:
-        raise NotImplementedError("a store in this process dies with it")
-
-    def kill_during(self, operation: Operation | None, delay: float) -> bool:
-        raise NotImplementedError("a store in this process dies with it")
-
     def close(self) -> None:
+        """Close the store."""
         if self._transaction is not None:
             self.end(undo=True)
         self._store.close()
 
 
-class ChildSubject:
-    """A backend in a child process. ``opener`` (``module:name``) is called with the path and a clock."""
+class ChildStore:
+    """The store under test, in a child process. ``opener`` (``module:name``) is called with the path and a clock."""
 
     durable = True
-    killable = True
 
     def __init__(
         self, nursery: Nursery, opener: str, path: str, clock: Clock, abilities: frozenset[str] = ABILITIES
     ) -> None:
         self.abilities = abilities
-        self._nursery = nursery
-        self._what = (opener, path)
+        self._start = partial(nursery.start, opener, path)
         self._clock = clock
         self._child = self._start()
 
-    def _start(self) -> Child:
-        return self._nursery.start(*self._what)
-
-    def call(self, operation: Operation) -> Any:
-        [(raised, found)] = self.outcomes([operation])
-        if raised is not None:
-            raise raised(f"raised in the child by {operation}")
-        return found
-
-    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
-        return self._child.ask("calls", (self._clock(), operations))
+    def outcomes(self, operations: list[StoreCall]) -> list[Outcome]:
+        """The outcome of each of several calls."""
+        return self._child.ask("calls", self._clock(), operations)
 
     def begin(self) -> None:
+        """Begin a transaction."""
         self._child.ask("begin")
 
-    def end(self, *, undo: bool) -> None:
+    def end(self, undo: bool) -> None:
+        """Commit the transaction, or roll it back."""
         self._child.ask("end", undo)
 
     def check(self) -> list[str]:
+        """The faults of the store."""
         return self._child.ask("check")
 
     def reopen(self) -> None:
-        self._child.ask("reopen", self._what)
+        """Close the store and open it again."""
+        self._child.ask("reopen")
 
-    def kill(self) -> None:
-        self._child.kill()
-        self._child.close()
-        self._child = self._start()
-
-    def kill_during(self, operation: Operation | None, delay: float) -> bool:
-        if operation is None:
-            self._child.tell("end", False)
-        else:
-            self._child.tell("calls", (self._clock(), [operation]))
-        time.sleep(delay)
+    def kill(self) -> bool:
+        """Kill the process and open the store in a new one; whether the last request was answered."""
         self._child.kill()
         try:
             self._child.answer()
@@ -453,14 +358,24 @@ class ChildSubject:
         self._child = self._start()
         return answered
 
+    def kill_during(self, operation: StoreCall | None, delay: float) -> bool:
+        """Start a call (or the commit), kill the process meanwhile, and open the store again; whether it was answered."""
+        if operation is None:
+            self._child.send("end", False)
+        else:
+            self._child.send("calls", self._clock(), [operation])
+        time.sleep(delay)
+        return self.kill()
+
     def close(self) -> None:
+        """End the process."""
         self._child.close()
 
 
 class StoreMachine(RuleBasedStateMachine):
     """Random calls to a subject and to the reference."""
 
-    def __init__(self, subject: Subject, clock: Clock) -> None:
+    def __init__(self, subject: LocalStore | ChildStore, clock: Clock) -> None:
         super().__init__()
         self.subject = subject
         self.clock = clock
@@ -469,7 +384,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     # Making one call on both
 
-    def _versioned(self, operation: Operation, *, for_subject: bool) -> Operation:
+    def _versioned(self, operation: StoreCall, *, for_subject: bool) -> StoreCall:
         """The call with its expected version in the store's own terms."""
         expect = operation.options.get("expect")
         if expect is None:
@@ -481,14 +396,14 @@ class StoreMachine(RuleBasedStateMachine):
             expect = self.versions.of_subject(expect)
         return operation._replace(options={**operation.options, "expect": expect})
 
-    def _on_reference(self, operation: Operation) -> Outcome:
+    def _on_reference(self, operation: StoreCall) -> Outcome:
         return outcome(self._versioned(operation, for_subject=False), self.reference)
 
-    def _has(self, operation: Operation) -> bool:
+    def _has(self, operation: StoreCall) -> bool:
         """Whether the subject has the part that the call is made on."""
         return {"index": "records", "blobs": "blobs"}.get(operation.part, "") in self.subject.abilities | {""}
 
-    def _do(self, operation: Operation) -> None:
+    def _do(self, operation: StoreCall) -> None:
         if not self._has(operation):
             return
         for_subject = self._versioned(operation, for_subject=True)
@@ -498,10 +413,10 @@ class StoreMachine(RuleBasedStateMachine):
         assert_same(found, answer, self.versions)
         self._follow_pages(operation, found, answer)
 
-    def _follow_pages(self, operation: Operation, found: Any, answer: Any) -> None:
+    def _follow_pages(self, operation: StoreCall, found: Any, answer: Any) -> None:
         while isinstance(found, Page) and found.next is not None:
             onward = {**operation.options, "cursor": found.next}
-            found = self.subject.call(operation._replace(options=onward))
+            [(_, found)] = self.subject.outcomes([operation._replace(options=onward)])
             onward = {**operation.options, "cursor": answer.next}
             answer = operation._replace(options=onward).on(self.reference)
             assert_same(found, answer, self.versions)
@@ -523,20 +438,20 @@ class StoreMachine(RuleBasedStateMachine):
     # The rules
 
     @rule(operation=writes())
-    def write(self, operation: Operation) -> None:
+    def write(self, operation: StoreCall) -> None:
         self._do(operation)
 
     @rule(operations=st.lists(writes(), min_size=2, max_size=6))
-    def write_several(self, operations: list[Operation]) -> None:
+    def write_several(self, operations: list[StoreCall]) -> None:
         for operation in operations:
             self._do(operation)
 
     @rule(operation=reads())
-    def read(self, operation: Operation) -> None:
+    def read(self, operation: StoreCall) -> None:
         self._do(operation)
 
     @rule(operation=searches())
-    def search(self, operation: Operation) -> None:
+    def search(self, operation: StoreCall) -> None:
         if not self._has(operation):
             return
         limit: int = operation.options["limit"]
@@ -554,7 +469,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: "transactions" in self.subject.abilities)
     @rule(operations=st.lists(writes() | reads() | searches(), max_size=5), undo=st.booleans())
-    def transact(self, operations: list[Operation], undo: bool) -> None:
+    def transact(self, operations: list[StoreCall], undo: bool) -> None:
         self.subject.begin()
         with suppress(Undone), self.reference.transaction():
             for operation in operations:
@@ -574,27 +489,23 @@ class StoreMachine(RuleBasedStateMachine):
         self._compare_everything()
         assert self.subject.check() == []
 
-    @precondition(lambda self: self.subject.killable)
-    @rule()
-    def kill_when_idle(self) -> None:
-        self.subject.kill()
+    @precondition(lambda self: isinstance(self.subject, ChildStore))
+    @rule(operation=st.none() | writes(), delay=st.floats(0.0, 0.004))
+    def kill_during_a_write(self, operation: StoreCall | None, delay: float) -> None:
+        assert isinstance(self.subject, ChildStore)
+        if operation is None:
+            self.subject.kill()
+        elif self._has(operation):
+            answered = self.subject.kill_during(self._versioned(operation, for_subject=True), delay)
+            if answered or not self._is_as_reference():
+                self._on_reference(operation)
         self._compare_everything()
         assert self.subject.check() == []
 
-    @precondition(lambda self: self.subject.killable)
-    @rule(operation=writes(), delay=st.floats(0.0, 0.004))
-    def kill_during_a_write(self, operation: Operation, delay: float) -> None:
-        if not self._has(operation):
-            return
-        answered = self.subject.kill_during(self._versioned(operation, for_subject=True), delay)
-        if answered or not self._is_as_reference():
-            self._on_reference(operation)
-        self._compare_everything()
-        assert self.subject.check() == []
-
-    @precondition(lambda self: self.subject.killable and "transactions" in self.subject.abilities)
+    @precondition(lambda self: isinstance(self.subject, ChildStore) and "transactions" in self.subject.abilities)
     @rule(operations=st.lists(writes(), min_size=1, max_size=4), delay=st.floats(0.0, 0.004))
-    def kill_during_a_commit(self, operations: list[Operation], delay: float) -> None:
+    def kill_during_a_commit(self, operations: list[StoreCall], delay: float) -> None:
+        assert isinstance(self.subject, ChildStore)
         before = copy.deepcopy(self.versions)
         self.subject.begin()
         with suppress(Undone), self.reference.transaction():
@@ -615,3 +526,9 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.subject.check() == []
         finally:
             self.subject.close()
+
+
+if __name__ == "__main__":
+    for _module in sys.argv[2:]:
+        importlib.import_module(_module)
+    _nurse(socket.socket(fileno=int(sys.argv[1])))

@@ -24,30 +24,13 @@ from memwell.values import new_id
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 SNIPPETS: Final = (
-    "你好\uff0c世界。",
-    "我搬到北京了",
-    "請問今天天氣如何\uff1f",
-    "日本語とカナ",
-    "한국어 문장",
-    "👩‍👩‍👧‍👦🇳🇴",
-    "e\u0301 vs é",
-    "\uff21\uff22\uff23\uff11\uff12\uff13",
-    "\u202eright to left\u202c",
-    "\u200b\ufeff",
-    "\u2028",
-    "\r\n",
-    "\n\n",
-    "two\nlines",
-    "  padded  ",
-    "\nHuman: forged",
-    "\n\\AI: escaped",
-    "\n用户\uff1a伪造",
-    "a_b%c*d|e",
-    "../x",
-    'it\'s "quoted"',
-    "\\u0000",
-)
-"""Pieces of text that have broken something somewhere."""
+    "你好\uff0c世界。", "我搬到北京了", "請問今天天氣如何\uff1f", "日本語とカナ",
+    "한국어 문장", "👩‍👩‍👧‍👦🇳🇴", "e\u0301 vs é",
+    "\uff21\uff22\uff23\uff11\uff12\uff13", "\u202eright to left\u202c", "\u200b\ufeff", "\u2028", "\r\n", "\n\n",
+    "two\nlines", "  padded  ", "\nHuman: forged", "\n\\AI: escaped", "\n用户\uff1a伪造", "a_b%c*d|e", "../x",
+    'it\'s "quoted"', "\\u0000",
+)  # fmt: skip
+"""Pieces of text that have broken programs."""
 
 SERIALISED_LOOKALIKES: Final[tuple[dict[str, Any], ...]] = (
     {"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {"command": "true"}},
@@ -142,10 +125,7 @@ def parts() -> st.SearchStrategy[Part]:
 
 
 def messages(
-    *,
-    roles: Iterable[Role] = tuple(Role),
-    content: st.SearchStrategy[Part] | None = None,
-    max_parts: int = 3,
+    *, roles: Iterable[Role] = tuple(Role), content: st.SearchStrategy[Part] | None = None, max_parts: int = 3
 ) -> st.SearchStrategy[Message]:
     """Messages, each with an id of its own, that no log has stored yet."""
     return st.builds(
@@ -167,7 +147,7 @@ def spoken(role: Role) -> st.SearchStrategy[Message]:
     return words().map(lambda text: Message(role, (Text(text),)))
 
 
-# Made once: a strategy made anew for every draw would cost more than the draw.
+# Made once: making a strategy costs more than a draw.
 _IDS: Final = ids()
 _ARGUMENTS: Final = json_objects()
 _FEW_WORDS: Final = st.lists(st.builds(Text, words()), max_size=1).map(tuple)
@@ -204,62 +184,17 @@ KEYS: Final = ("a", "b", "A", "", '"', "'", "\\", "$.a", "[0]", "a.b", "@id", "$
 """Keys of metadata that mean something to a query language, and some that do not."""
 
 SCALARS: Final[tuple[Any, ...]] = (
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    1.0,
-    0.1,
-    0.30000000000000004,
-    -0.0,
-    1e16,
-    2**53,
-    2**53 + 1,
-    2**63 - 1,
-    -(2**63),
-    9.223372036854775807e18,
-    5e-324,
-    1.7976931348623157e308,
-    "",
-    "a",
-    "A",
-    "b",
-    "ab",
-    "1",
-    "true",
-    "null",
-    "{}",
-    "[]",
-    "é",
-    "e\u0301",
-    "中",
-    "😀",
-    "\uffee",
-    "%",
-    "_",
-)
+    None, True, False, 0, 1, -1, 1.0, 0.1, 0.30000000000000004, -0.0, 1e16, 2**53, 2**53 + 1, 2**63 - 1, -(2**63),
+    9.223372036854775807e18, 5e-324, 1.7976931348623157e308, "", "a", "A", "b", "ab", "1", "true", "null", "{}",
+    "[]", "é", "e\u0301", "中", "😀", "\uffee", "%", "_",
+)  # fmt: skip
 """Values at the borders between kinds."""
 
 SENTENCES: Final = (
-    "Anna moved to Berlin in May",
-    "Berlin is cold in winter",
-    "the cats were running",
-    "a cat runs",
-    "gpt4 and GPT-4",
-    "我搬到北京了",
-    "北京的冬天很冷",
-    "他在北京大学学习",
-    "東京タワー",
-    "Café São Paulo",
-    "tea, tea and more tea",
-    "tea",
-    "",
-    "😀 tea",
-    "1x2 2x1",
-    "foo_bar v1.2.3",
-)
+    "Anna moved to Berlin in May", "Berlin is cold in winter", "the cats were running", "a cat runs",
+    "gpt4 and GPT-4", "我搬到北京了", "北京的冬天很冷", "他在北京大学学习", "東京タワー",
+    "Café São Paulo", "tea, tea and more tea", "tea", "", "😀 tea", "1x2 2x1", "foo_bar v1.2.3",
+)  # fmt: skip
 
 TIMES: Final = tuple(datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3))
 
@@ -356,7 +291,7 @@ CURRENT: Final = "the version it has now"
 """Stands for the ``expect`` of a key's version at the moment of the call."""
 
 
-class Operation(NamedTuple):
+class StoreCall(NamedTuple):
     """One call: ``store.<part>.<method>(*args, **options)``."""
 
     part: str
@@ -373,7 +308,7 @@ Outcome = tuple[type[MemwellError] | None, Any]
 """The class of what a call raised, or what it returned."""
 
 
-def outcome(operation: Operation, store: Backend) -> Outcome:
+def outcome(operation: StoreCall, store: Backend) -> Outcome:
     """What comes of a call."""
     try:
         return None, operation.on(store)
@@ -382,7 +317,7 @@ def outcome(operation: Operation, store: Backend) -> Outcome:
 
 
 def _operation(part: str, method: str, *args: st.SearchStrategy[Any], **options: st.SearchStrategy[Any]) -> Any:
-    return st.builds(Operation, st.just(part), st.just(method), st.tuples(*args), st.fixed_dictionaries(options))
+    return st.builds(StoreCall, st.just(part), st.just(method), st.tuples(*args), st.fixed_dictionaries(options))
 
 
 # What is stored comes from small pools: the sequence is what these are about, and drawing much takes long.
@@ -440,7 +375,7 @@ def _at_place(message: Message, index: int | None, round_: int | None) -> Messag
     return message.changed(index=index, round=round_)
 
 
-def log_writes() -> st.SearchStrategy[Operation]:
+def log_writes() -> st.SearchStrategy[StoreCall]:
     """Changes of conversations."""
     several = st.lists(short_messages(), min_size=1, max_size=3)
     return st.one_of(
@@ -458,7 +393,7 @@ def log_writes() -> st.SearchStrategy[Operation]:
     )
 
 
-def kv_writes() -> st.SearchStrategy[Operation]:
+def kv_writes() -> st.SearchStrategy[StoreCall]:
     """Changes of values by key."""
     values = st.sampled_from((*_OBJECTS, None, True, 1, 1.5, "text", [1, "a"], b"", b"{}"))
     ttls = st.none() | st.sampled_from((0.5, 1.0, 100.0))
@@ -486,7 +421,7 @@ def _vectors(size: int) -> st.SearchStrategy[list[float]]:
     return st.lists(st.sampled_from((-1.0, 0.25, 0.5, 1.0)), min_size=size, max_size=size)
 
 
-def index_writes() -> st.SearchStrategy[Operation]:
+def index_writes() -> st.SearchStrategy[StoreCall]:
     """Changes of records, some with a vector of a size that does not fit."""
     sizes = st.sampled_from((3, 3, 3, 3, 4))
     several = _spaces.flatmap(lambda space: st.lists(_records(space, sizes), min_size=1, max_size=3))
@@ -497,7 +432,7 @@ def index_writes() -> st.SearchStrategy[Operation]:
     )
 
 
-def blob_writes() -> st.SearchStrategy[Operation]:
+def blob_writes() -> st.SearchStrategy[StoreCall]:
     """Changes of blobs."""
     digests = st.sampled_from(DATA).map(lambda data: hashlib.sha256(data).hexdigest())
     return st.one_of(
@@ -505,28 +440,28 @@ def blob_writes() -> st.SearchStrategy[Operation]:
     )
 
 
-# Composites, because hypothesis shows a strategy by all it is made of, and these are made of very much.
+# Composites, because hypothesis prints a strategy with all its parts.
 
 
 @st.composite
-def writes(draw: st.DrawFn) -> Operation:
+def writes(draw: st.DrawFn) -> StoreCall:
     """Changes of any kind."""
     return draw(_writes())
 
 
 @cache
-def _writes() -> st.SearchStrategy[Operation]:
+def _writes() -> st.SearchStrategy[StoreCall]:
     return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
 
 
 @st.composite
-def reads(draw: st.DrawFn) -> Operation:
+def reads(draw: st.DrawFn) -> StoreCall:
     """Questions that have one exact answer."""
     return draw(_reads())
 
 
 @cache
-def _reads() -> st.SearchStrategy[Operation]:
+def _reads() -> st.SearchStrategy[StoreCall]:
     bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
     pages = {"limit": _limits, "where": _wheres}
     return st.one_of(
@@ -547,13 +482,13 @@ def _reads() -> st.SearchStrategy[Operation]:
 
 
 @st.composite
-def searches(draw: st.DrawFn) -> Operation:
+def searches(draw: st.DrawFn) -> StoreCall:
     """Questions whose answer is a ranking."""
     return draw(_searches())
 
 
 @cache
-def _searches() -> st.SearchStrategy[Operation]:
+def _searches() -> st.SearchStrategy[StoreCall]:
     return st.one_of(
         _operation("log", "match", _threads, _texts, limit=_limits),
         _operation("index", "near", _spaces, _vectors(3), limit=_limits, where=_wheres),
@@ -561,18 +496,18 @@ def _searches() -> st.SearchStrategy[Operation]:
     )
 
 
-def everything() -> list[Operation]:
+def everything() -> list[StoreCall]:
     """The questions that together show all that a store of these operations holds."""
-    asked: list[Operation] = []
+    asked: list[StoreCall] = []
     for thread in THREADS:
-        asked.append(Operation("log", "read", (thread,), {}))
-        asked += [Operation("log", "versions", (thread, index), {}) for index in range(20)]
+        asked.append(StoreCall("log", "read", (thread,), {}))
+        asked += [StoreCall("log", "versions", (thread, index), {}) for index in range(20)]
     for space in SPACES:
         asked += [
-            Operation("log", "threads", (space,), {}),
-            Operation("kv", "scan", (space,), {}),
-            Operation("index", "scan", (space,), {}),
-            Operation("index", "info", (space,), {}),
+            StoreCall("log", "threads", (space,), {}),
+            StoreCall("kv", "scan", (space,), {}),
+            StoreCall("index", "scan", (space,), {}),
+            StoreCall("index", "info", (space,), {}),
         ]
-        asked += [Operation("blobs", "get", (space, hashlib.sha256(data).hexdigest()), {}) for data in DATA]
+        asked += [StoreCall("blobs", "get", (space, hashlib.sha256(data).hexdigest()), {}) for data in DATA]
     return asked

@@ -1,7 +1,4 @@
-"""A backend driven through its async twins, with the signatures of the blocking methods.
-
-A test written once against ``Backend`` so runs both ways: given the backend itself, or given it through here.
-"""
+"""A backend whose blocking methods call its async twins, so that a test written once runs both ways."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
-from memwell.records import Page, Space
 from memwell.storage.protocols import Backend
 
 
 class _Twin:
-    """Any attribute is a function that runs the twin of that name to its end."""
+    """Any attribute is a function that runs the async twin of that name."""
 
     def __init__(self, target: object, runner: asyncio.Runner) -> None:
         self._target = target
@@ -30,22 +26,15 @@ class _Twin:
         return call
 
 
-class _TwinBackend:
+class _TwinBackend(_Twin):
     def __init__(self, backend: Backend, runner: asyncio.Runner) -> None:
+        super().__init__(backend, runner)
         self._backend = backend
-        self._runner = runner
+        self.durable, self.abilities = backend.durable, backend.abilities
         self.log = _Twin(backend.log, runner)
         self.kv = _Twin(backend.kv, runner)
         self.index = _Twin(backend.index, runner)
         self.blobs = _Twin(backend.blobs, runner)
-
-    @property
-    def durable(self) -> bool:
-        return self._backend.durable
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self._backend.abilities
 
     def together(self) -> AbstractContextManager[None]:
         return self._transaction() if "transactions" in self.abilities else nullcontext()
@@ -64,24 +53,6 @@ class _TwinBackend:
             self._runner.run(transaction.__aexit__(type(error), error, error.__traceback__))
             raise
         self._runner.run(transaction.__aexit__(None, None, None))
-
-    def check(self) -> list[str]:
-        return self._runner.run(self._backend.acheck())
-
-    def scrub(self) -> None:
-        self._runner.run(self._backend.ascrub())
-
-    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
-        return self._runner.run(self._backend.aspaces(limit=limit, cursor=cursor))
-
-    def seal(self, reason: str | None) -> None:
-        self._runner.run(self._backend.aseal(reason))
-
-    def facts(self) -> dict[str, Any]:
-        return self._runner.run(self._backend.afacts())
-
-    def close(self) -> None:
-        self._runner.run(self._backend.aclose())
 
 
 def through_twins(backend: Backend, runner: asyncio.Runner) -> Backend:

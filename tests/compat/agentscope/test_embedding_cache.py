@@ -229,13 +229,13 @@ def test_nothing_that_lies_in_the_folder_can_hurt(data: bytes):
 def test_stores_cost_the_same_however_many_files_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Upstream looks at every file of the folder for every file it stores."""
     looks: list[int] = []
-    original = BoundedFolder._looked_through
+    original = BoundedFolder._listed
 
     def counting(self: BoundedFolder) -> Any:
         looks.append(1)
         return original(self)
 
-    monkeypatch.setattr(BoundedFolder, "_looked_through", counting)
+    monkeypatch.setattr(BoundedFolder, "_listed", counting)
     cache = FileEmbeddingCache(tmp_path, max_file_number=100)
     for number in range(400):
         cache.store_sync([[1.0]], number)

@@ -27,7 +27,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
-from memwell.testing.strategies import Operation, everything, outcome, writes
+from memwell.testing.strategies import StoreCall, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
 from tests.engines.redis import cluster_url, single_url
@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 
 @given(st.lists(writes(), max_size=25), st.integers(1, 5))
-def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[Operation], long: int) -> None:
+def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[StoreCall], long: int) -> None:
     clock, folder = Clock(), tmp_path_factory.mktemp("moved")
     with (
         MemoryBackend(clock=clock) as source,
@@ -100,7 +100,7 @@ def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made
 
 
 @given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4))
-def test_another_move_copies_the_difference(rounds: list[list[Operation]]) -> None:
+def test_another_move_copies_the_difference(rounds: list[list[StoreCall]]) -> None:
     clock = Clock()
     with MemoryBackend(clock=clock) as source, MemoryBackend(clock=clock) as target:
         for made in rounds:
@@ -517,7 +517,7 @@ def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
 
     @given(st.lists(st.lists(writes(), max_size=12), min_size=1, max_size=2))
     @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    def check(rounds: list[list[Operation]]) -> None:
+    def check(rounds: list[list[StoreCall]]) -> None:
         with MemoryBackend() as source, open_backend(address(tmp_path / new_id())) as between, MemoryBackend() as back:
             for made in rounds:
                 for operation in made:

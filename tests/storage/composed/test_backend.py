@@ -31,11 +31,7 @@ def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBacken
     # The suites expect of so few vectors that they are searched exactly, and so they are.
     engine = Attached(lambda: StoreVectors(SqliteBackend(place / "vectors.db"), "exact"), "exact", "a file")
     return ComposedBackend(
-        home,
-        log=part,
-        kv=part,
-        index=engine,
-        blobs=Bytes(lambda: blobs, lambda: None, "a folder", "files"),
+        home, log=part, kv=part, index=engine, blobs=Bytes(lambda: blobs, lambda: None, "a folder", "files")
     )
 
 

@@ -27,14 +27,13 @@ from memwell.storage.postgres.connections import Session
 from memwell.storage.postgres.index import (
     GRAPH_DIMENSIONS,
     HalfvecArray,
-    Part,
     PostgresIndex,
+    WordRow,
     graph_prefix,
-    parts,
-    space_prefix,
     unpacked,
+    word_rows,
 )
-from memwell.storage.postgres.schema import RECORD_TABLES, keyed, space_key
+from memwell.storage.postgres.schema import keyed, space_key
 from memwell.testing.machine import assert_same_match, assert_same_near
 from tests.engines.postgres import open_store, schema_of, server
 
@@ -122,32 +121,6 @@ def test_a_refused_size_names_the_record_and_changes_nothing(store: PostgresBack
     assert store.index.info(HOME) == before
 
 
-def test_all_of_several_spaces_or_none(store: PostgresBackend):
-    store.index.upsert([record("a", vector=[1.0, 0.0])])
-    with pytest.raises(InvalidInput, match="dimensions"):
-        store.index.upsert([record("b", space=AWAY), record("c", vector=[1.0])])
-    assert store.index.info(AWAY).records == 0
-    store.index.upsert([record("b", space=AWAY), record("c", vector=[0.0, 1.0])])
-    assert (store.index.info(AWAY).records, store.index.info(HOME).records) == (1, 2)
-
-
-def test_other_vectors_for_a_space(store: PostgresBackend):
-    store.index.upsert([record(name, vector=[1.0, 0.0]) for name in "abc"] + [record("d")])
-    state = store.index.changes(HOME).state
-    store.index.revector(HOME, {"a": [1.0, 0.0, 0.0], "d": [0.0, 1.0, 0.0], "gone": [0.0, 0.0, 1.0]})
-    assert [one.vector is None for one in store.index.get(HOME, list("abcd"))] == [False, True, True, False]
-    info = store.index.info(HOME)
-    assert (info.records, info.vectors, info.dimensions) == (4, 2, 3)
-    changes = store.index.changes(HOME, state)
-    assert (changes.whole, [one.id for _, one in changes.records]) == (False, ["a", "b", "c", "d"])
-    assert changes.state == info.state
-    with pytest.raises(InvalidInput, match="one size"):
-        store.index.revector(HOME, {"a": [1.0], "b": [1.0, 2.0]})
-    assert store.index.info(HOME) == info
-    store.index.revector(HOME, {})
-    assert (store.index.info(HOME).vectors, store.index.info(HOME).dimensions) == (0, None)
-
-
 def test_times_come_back_to_the_microsecond(store: PostgresBackend):
     times = [
         datetime(1, 1, 1, tzinfo=UTC),
@@ -181,12 +154,6 @@ def test_names_of_any_length_have_keys_of_their_own():
     assert len({keyed(name) for name in names}) == len(names)
     assert all(len(keyed(name).encode()) <= 400 for name in names)
     assert [keyed(name) for name in names[:2]] == names[:2]
-
-
-def test_every_key_and_index_begins_with_the_space():
-    keys = [line.strip() for line in RECORD_TABLES.splitlines() if "PRIMARY KEY" in line or "UNIQUE INDEX" in line]
-    assert len(keys) == 6
-    assert all("(space" in line or line.startswith("space ") for line in keys)
 
 
 # Writers side by side
@@ -282,18 +249,6 @@ def test_vectors_are_sent_as_the_server_sends_them_back(sent: list[list[float]])
     for place, vector in enumerate(sent):
         one = data[head + place * size + 4 : head + (place + 1) * size]
         assert unpacked(one) == unpack_half(pack_half(vector))
-
-
-def test_a_vector_comes_back_as_every_store_keeps_it(graphed: PostgresBackend):
-    sent = records(HOME, 5, 300)
-    graphed.index.upsert(sent)
-    for record, got in zip(sent, graphed.index.get(HOME, [one.id for one in sent]), strict=True):
-        assert record.vector is not None
-        assert got.vector == unpack_half(pack_half(record.vector))
-
-
-def test_no_vector_is_none():
-    assert unpacked(None) is None
 
 
 # Graphs
@@ -401,7 +356,7 @@ def test_a_graph_that_cannot_be_made_leaves_the_search_exact(
 WORDS = st.lists(st.sampled_from(["tea", "samovar", "北京", "京", "😀", "x1"]), max_size=20)
 
 
-def counted(stored: list[Part], prefix: str) -> Counter[str]:
+def counted(stored: list[WordRow], prefix: str) -> Counter[str]:
     """What the parts say of a text: each term and how often it occurs."""
     found: Counter[str] = Counter()
     for part in stored:
@@ -415,23 +370,17 @@ def counted(stored: list[Part], prefix: str) -> Counter[str]:
 
 
 @given(WORDS)
-def test_parts_say_how_often_each_term_occurs(terms: list[str]):
-    assert counted(parts("ab12", terms), "ab12") == Counter(terms)
+def test_rows_say_how_often_each_term_occurs(terms: list[str]):
+    assert counted(word_rows("ab12", terms), "ab12") == Counter(terms)
 
 
-def test_a_long_text_has_several_parts():
+def test_a_long_text_has_several_rows():
     terms = [f"{number:060}" for number in range(20_000)]
     terms += terms[:3] * 2
-    stored = parts("ab12", terms)
+    stored = word_rows("ab12", terms)
     assert len(stored) > 1
     assert all(len(part.lexemes.encode()) < 2**20 for part in stored)
     assert counted(stored, "ab12") == Counter(terms)
-
-
-def test_spaces_have_prefixes_of_their_own():
-    names = [space_prefix(Space(str(n)).encoded()) for n in range(500)]
-    assert {len(name) for name in names} == {4}
-    assert len(set(names)) > 490
 
 
 def test_a_record_with_more_words_than_a_tsvector_takes_is_found_by_any(tmp_path: Path):

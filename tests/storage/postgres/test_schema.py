@@ -14,8 +14,8 @@ from memwell.errors import BackendError, ConfigurationError
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.postgres import PostgresBackend
-from memwell.storage.postgres.schema import MIGRATIONS, TABLES, WALLED, lock_key, long_name, name_key, space_key
-from tests.engines.postgres import ADMIN, open_store, schema_of, server, store_url
+from memwell.storage.postgres.schema import MIGRATIONS, TABLES, WALLED, long_name, name_key, space_key
+from tests.engines.postgres import ADMIN, open_store, schema_of, server
 
 MINE, YOURS = Space("mine"), Space("yours")
 
@@ -145,11 +145,6 @@ def test_a_schema_that_could_be_anything_else_is_refused(schema: str):
         PostgresBackend(server().url(schema=schema))
 
 
-def test_the_store_of_a_place_is_the_same_when_asked_again(tmp_path: Path):
-    assert store_url(tmp_path) == store_url(tmp_path)
-    assert store_url(tmp_path) != store_url(tmp_path / "other")
-
-
 CHARACTERS = st.sampled_from("a!#~é好龍\U0001f600\U0010ffff")
 
 
@@ -170,12 +165,6 @@ def test_keys_are_short_and_tell_names_apart(one: str, other: str):
 def test_keys_are_in_the_order_of_the_names_up_to_their_cut(one: str, other: str):
     if one.encode()[:1_990] != other.encode()[:1_990]:
         assert (name_key(one) < name_key(other)) is (one < other)
-
-
-def test_locks_are_numbers_of_64_bits_that_differ():
-    numbers = {lock_key("domain", schema, str(n)) for schema in "ab" for n in range(100)}
-    assert len(numbers) == 200
-    assert all(-(2**63) <= number < 2**63 for number in numbers)
 
 
 def test_the_longest_names_are_kept_found_and_listed(tmp_path: Path):

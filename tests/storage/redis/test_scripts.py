@@ -18,7 +18,7 @@ from memwell.errors import BackendError, BackendUnavailable, Conflict
 from memwell.messages import human
 from memwell.records import Space, Thread, paged
 from memwell.storage.redis import RedisBackend
-from memwell.storage.redis.scripts import BUCKETS, GENERATION, LIST, UNLIST, Script, Tag, Tags
+from memwell.storage.redis.scripts import BUCKETS, GENERATION, LIST, UNLIST, HashTag, Script, Tags
 from tests.engines.redis import single, single_url
 
 HOME = Space("home")
@@ -89,11 +89,11 @@ class Stopped(Exception):
     """Stands for the death of a process."""
 
 
-def die_when_listed(store: RedisBackend, at: Tag, monkeypatch: pytest.MonkeyPatch) -> None:
+def die_when_listed(store: RedisBackend, at: HashTag, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the process die when something was listed there."""
     call: Callable[..., Any] = store._connections.call
 
-    def dying(script: Script, tag: Tag, *rest: Any) -> Any:
+    def dying(script: Script, tag: HashTag, *rest: Any) -> Any:
         reply = call(script, tag, *rest)
         if script is LIST and tag.base == at.base:
             raise Stopped
@@ -140,7 +140,7 @@ def test_a_deletion_that_dies_half_way_hinders_no_later_write(
     assert store.check() == []
 
 
-def generation(store: RedisBackend, tag: Tag) -> bytes:
+def generation(store: RedisBackend, tag: HashTag) -> bytes:
     assert tag.parent is not None
     return store._connections.call(GENERATION, tag.parent, [tag.member])
 

@@ -20,7 +20,7 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.redis import RedisBackend, servers
-from memwell.storage.redis.servers import Held, Sealed, Unlisted
+from memwell.storage.redis.servers import Locked, Sealed, Unlisted, parsed
 from tests.engines.proxy import Proxy
 from tests.engines.redis import (
     Cluster,
@@ -214,7 +214,7 @@ def internal(error: BaseException) -> list[BaseException]:
     found: list[BaseException] = []
     following: BaseException | None = error
     while following is not None:
-        if isinstance(following, (Held, Sealed, Unlisted)):
+        if isinstance(following, (Locked, Sealed, Unlisted)):
             found.append(following)
         context = None if following.__suppress_context__ else following.__context__
         following = following.__cause__ or context
@@ -505,3 +505,47 @@ def test_a_password_left_out_is_as_one_that_is_wrong(tmp_path: Path):
 )
 def test_scripts_and_their_lines_are_not_shown(said: str, told: str):
     assert servers._plain(said) == told
+
+
+# URLs
+
+
+def test_a_url_names_servers_and_choices():
+    address = parsed("redis+cluster://me:se%40cret@one:7000,two?prefix=app&wait=2&durable=everysec&lease=5&db=0")
+    assert address.urls == ("redis://me:se%40cret@one:7000?db=0", "redis://me:se%40cret@two:6379?db=0")
+    assert (address.cluster, address.prefix, address.wait, address.durable) == (True, "app", 2, "everysec")
+    assert address.shown == "redis+cluster://one:7000,two"
+    plain = parsed("rediss://host/3")
+    assert (plain.urls, plain.cluster, plain.prefix, plain.wait) == (("rediss://host:6379/3",), False, "memwell", 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("redis:host", "redis://host"),
+        ("http://host", "redis://host"),
+        ("redis://a,b", "redis+cluster://a,b"),
+        ("redis+cluster://a,,b", "without a name"),
+        ("redis+cluster://a/3", "one database"),
+        ("redis://a?prefix={x}", "prefix"),
+        ("redis://a?prefix=", "prefix"),
+        ("redis://a?durable=maybe", "durable"),
+        ("redis://a?wait=-1", "wait"),
+        ("redis://a?wait=²", "wait"),
+        ("redis://a/abc", "a number, not 'abc'"),
+        ("redis://a/1/2", "a number"),
+        ("redis://a?db=x", "a number"),
+        ("redis+cluster://a?db=3", "one database"),
+        ("redis://a?prefx=x", "'prefx' is nothing .* it can: prefix, durable, wait, client_name"),
+        ("redis://a?socket_timeout=3", "socket_timeout"),
+    ],
+)
+def test_what_cannot_be_a_url_is_refused_with_what_to_write(url: str, said: str):
+    with pytest.raises(ConfigurationError, match=said.replace("+", r"\+")):
+        parsed(url)
+
+
+def test_a_secret_is_never_said():
+    with pytest.raises(ConfigurationError) as said:
+        parsed("redys://me:secret@host")
+    assert "secret" not in str(said.value)

@@ -25,8 +25,8 @@ from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
-from memwell.storage.sqlite.connections import MAX_GROUP, Pending, Turns
-from memwell.testing.conformance.backend import fail_inside, in_threads, read_everywhere, write_everywhere
+from memwell.storage.sqlite.connections import Pending, WriterQueue
+from memwell.testing.conformance.backend import fail_inside, in_threads, write_everywhere
 from memwell.testing.conformance.suite import all_pages
 
 HOME = Space("home")
@@ -74,7 +74,7 @@ def hold_the_writer(store: SqliteBackend) -> tuple[threading.Thread, threading.E
 
 def wait_for_queue(store: SqliteBackend, length: int) -> None:
     deadline = time.monotonic() + 30
-    while store._connections.turns.waiting < length:
+    while store._connections.writers.waiting < length:
         assert time.monotonic() < deadline, "the writers never queued up"
         time.sleep(0.001)
 
@@ -189,14 +189,6 @@ def test_a_busy_file_is_unavailable_after_the_timeout(tmp_path: Path):
 
 
 # Transactions
-
-
-def test_an_ended_transaction_of_a_task_takes_no_more(store: SqliteBackend):
-    with store.transaction():
-        write_everywhere(store, "inside")
-        inherited = in_threads(1, lambda _: store.log.read(TALK))
-    assert inherited == [[]]
-    assert all(read_everywhere(store, "inside"))
 
 
 def test_threads_do_not_inherit_a_transaction(store: SqliteBackend):
@@ -541,40 +533,40 @@ def serve(group: list[Pending[Any]]) -> None:
             one.result = one.operation(None)
 
 
-def is_free(turns: Turns) -> bool:
-    return turns.wait(Pending(None), 5)
+def is_free(writers: WriterQueue) -> bool:
+    return writers.wait(Pending(None), 5)
 
 
 def test_everybody_is_served_once_and_alone():
-    turns, leading, served = Turns(), threading.Lock(), []
+    writers, leading, served = WriterQueue(), threading.Lock(), []
 
     def work(number: int) -> None:
         chance = random.Random(number)
         for step in range(100):
             kind = chance.randrange(4)
-            if kind == 0 and turns.take():
+            if kind == 0 and writers.take():
                 assert leading.acquire(blocking=False)
                 served.append((number, step))
                 leading.release()
-                turns.hand_on()
+                writers.hand_on()
                 continue
             operation = None if kind == 1 else lambda _, done=(number, step): served.append(done)
             mine: Pending[None] = Pending(operation)
             timeout = 0.0005 if kind == 2 else -1
-            led = turns.wait(mine, timeout)
+            led = writers.wait(mine, timeout)
             if led:
                 assert leading.acquire(blocking=False)
                 if operation is None:
                     served.append((number, step))
                     leading.release()
-                    turns.hand_on()
+                    writers.hand_on()
                 else:
 
                     def serve_and_let_go(group: list[Pending[Any]]) -> None:
                         serve(group)
                         leading.release()
 
-                    turns.lead(mine, serve_and_let_go)
+                    writers.lead(mine, serve_and_let_go)
             elif not mine.done:
                 served.append((number, step))
 
@@ -584,37 +576,8 @@ def test_everybody_is_served_once_and_alone():
     for thread in threads:
         thread.join(60)
     assert sorted(served) == [(number, step) for number in range(6) for step in range(100)]
-    assert turns.waiting == 0
-    assert is_free(turns)
-
-
-def test_a_group_ends_before_one_who_wants_to_lead_and_at_its_limit():
-    turns, groups = Turns(), []
-    assert turns.take()
-
-    def queue(operation: Any) -> threading.Thread:
-        def run() -> None:
-            mine = Pending(operation)
-            if turns.wait(mine):
-                if operation is None:
-                    groups.append("alone")
-                    turns.hand_on()
-                else:
-                    turns.lead(mine, lambda group: groups.append(len(group)))
-
-        before = turns.waiting
-        thread = threading.Thread(target=run)
-        thread.start()
-        while turns.waiting == before:
-            time.sleep(0.0001)
-        return thread
-
-    threads = [queue(serve) for _ in range(3)] + [queue(None)] + [queue(serve) for _ in range(2)]
-    turns.hand_on()
-    for thread in threads:
-        thread.join(30)
-    assert groups == [3, "alone", 2]
-    assert MAX_GROUP > 1
+    assert writers.waiting == 0
+    assert is_free(writers)
 
 
 class _InterruptedGate:
@@ -637,37 +600,26 @@ class _InterruptedGate:
 
 @pytest.mark.parametrize("told", ["to lead", "that it is done"])
 def test_an_interrupt_just_behind_the_gate_does_not_lose_the_turn(told: str):
-    turns = Turns()
-    assert turns.take()
+    writers = WriterQueue()
+    assert writers.take()
     mine: Pending[None] = Pending(None if told == "to lead" else lambda _: None)
     mine.gate = cast(threading.Lock, _InterruptedGate(mine.gate))
     interrupted = threading.Event()
 
     def run() -> None:
         try:
-            turns.wait(mine)
+            writers.wait(mine)
         except KeyboardInterrupt:
             interrupted.set()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while not turns.waiting:
+    while not writers.waiting:
         time.sleep(0.0001)
     if told == "to lead":
-        turns.hand_on()
+        writers.hand_on()
     else:
-        turns.lead(Pending(None), serve)
+        writers.lead(Pending(None), serve)
     thread.join(30)
     assert interrupted.is_set()
-    assert is_free(turns)
-
-
-def test_who_cannot_wait_leaves_the_queue():
-    turns = Turns()
-    assert turns.take()
-    assert not turns.take()
-    mine: Pending[None] = Pending(None)
-    assert turns.wait(mine, 0.01) is False
-    assert turns.waiting == 0
-    turns.hand_on()
-    assert is_free(turns)
+    assert is_free(writers)

@@ -1,8 +1,8 @@
-"""Stores of several parts: a home store that is the truth, and what is placed next to it."""
+"""Stores of several parts: a home store that is the truth, and parts and followers in other stores."""
 
-from memwell.storage.composed.backend import Bytes, ComposedBackend, Part
-from memwell.storage.composed.feeding import Reconciled
-from memwell.storage.composed.index import FollowedIndex, StoreVectors
+from memwell.storage.composed.backend import ComposedBackend, Part
+from memwell.storage.composed.follower import FollowedIndex, Reconciled, StoreVectors
+from memwell.storage.composed.placed import Bytes
 from memwell.storage.engines import Attached, VectorEngine
 
 __all__ = [

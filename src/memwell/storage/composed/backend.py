@@ -1,33 +1,29 @@
-"""A store whose parts live in different engines. Its home, one SQL store, is the truth and commits alone."""
+"""A store with parts in several stores. Its home, one SQL store, is the truth and commits alone."""
 
 from __future__ import annotations
 
-import contextvars
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.feeding import Progress, Reconciled
-from memwell.storage.composed.index import FollowedIndex
-from memwell.storage.composed.placed import PlacedBlobs, placed, spaces_of, take_home
-from memwell.storage.elsewhere import REMEMBERED
+from memwell.storage.composed.follower import FollowedIndex, Progress, Reconciled
+from memwell.storage.composed.placed import Bytes, PlacedBlobs, placed, spaces_of, take_home
+from memwell.storage.composed.transactions import Transaction, current, transaction_on
 from memwell.storage.engines import Attached
-from memwell.storage.protocols import Backend, Blobs, KeyValue, MessageLog
+from memwell.storage.layout import REMEMBERED
+from memwell.storage.protocols import Backend, KeyValue, MessageLog
 
 _PAGE = 500
 _COMMITS = Space("memwell", "commits")
-"""Where earlier versions noted which transactions of a part were committed with the home's."""
+"""Where earlier versions stored which transactions of a part were committed with the home's."""
 _TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
-
-_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
 
 
 class Part(NamedTuple):
@@ -37,80 +33,12 @@ class Part(NamedTuple):
     place: str
 
 
-class Bytes(NamedTuple):
-    """Where blobs are placed: how that is opened, how it is closed, its place without secrets, and what it is."""
-
-    open: Callable[[], Blobs]
-    close: Callable[[], None]
-    place: str
-    kind: str = "store"
-
-
-class Transaction:
-    """A transaction of the home store, with work to do at its end. Inside another it is a part that can fail alone."""
-
-    def __init__(self, home: Backend) -> None:
-        self.home = home
-        self.open = False
-        self.outer: Transaction | None = None
-        self._around: Transaction | None = None
-        self._inner: AbstractContextManager[None] = home.transaction()
-        self._afterwards: list[Callable[[], object]] = []
-        self._undone: list[Callable[[], object]] = []
-        self._undone_before = 0
-
-    def __enter__(self) -> None:
-        self.outer = _current.get()
-        self._around = transaction_on(self.home)
-        self._inner.__enter__()
-        if self._around is not None:
-            self._undone_before = len(self._around._undone)
-            return
-        self.open = True
-        _current.set(self)
-
-    def afterwards(self, work: Callable[[], object]) -> None:
-        """Do this when everything is committed."""
-        self._afterwards.append(work)
-
-    def if_undone(self, work: Callable[[], object]) -> None:
-        """Do this at the end if what was written until now is undone."""
-        self._undone.append(work)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._around is not None:
-            self._inner.__exit__(kind, error, trace)
-            if error is not None:
-                # Undone already, whatever becomes of the whole.
-                self._around._afterwards += self._around._undone[self._undone_before :]
-            return
-        self.open = False
-        _current.set(self.outer)
-        committed = False
-        try:
-            self._inner.__exit__(kind, error, trace)
-            committed = error is None
-        finally:
-            for work in self._afterwards if committed else self._undone:
-                work()
-
-
-def transaction_on(home: Backend) -> Transaction | None:
-    """The open transaction on this home that the calling context is inside of."""
-    transaction = _current.get()
-    while transaction is not None and not (transaction.home is home and transaction.open):
-        transaction = transaction.outer
-    return transaction
-
-
 class ComposedBackend(Backend):
     """The home store, with conversations, values, the search by vector or blobs in other places.
 
-    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, inside a transaction
-    too, and stay when it is undone. ``index`` is an engine that is fed from the home's rows. All of them belong to this
-    backend and are closed with it.
+    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, even inside a
+    transaction, and stay when it is rolled back. ``index`` is an engine that follows the home's rows. This backend closes
+    all of them.
     """
 
     def __init__(
@@ -131,39 +59,27 @@ class ComposedBackend(Backend):
         self._parts = {name: part for name, part in (("log", log), ("kv", kv)) if part is not None}
         self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
         for store in self._others:
-            # Of Redis alone, for what an earlier version left there.
+            # Redis alone has it, for transactions of an earlier version.
             decide_by: Callable[[Callable[[str], bool]], None] | None = getattr(store, "decide_by", None)
             if decide_by is not None:
                 decide_by(self._was_committed)
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
         self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
         self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
-        self._follower = (
-            None if index is None else FollowedIndex(home, index, ask_above, self.transaction, self._touched)
-        )
+        self._follower = None if index is None else FollowedIndex(home, index, ask_above)
         self.index = self._follower or home.index
         self._bytes = blobs
-        self._blobs = None if blobs is None else self._placed_blobs(blobs)
+        self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
         self.blobs = self._blobs or home.blobs
-
-    def _placed_blobs(self, blobs: Bytes) -> PlacedBlobs:
-        return PlacedBlobs(
-            self._home.kv,
-            blobs.open,
-            blobs.place,
-            transaction=self.transaction,
-            afterwards=lambda work: self._inside().afterwards(work),
-            if_undone=lambda work: self._inside().if_undone(work),
-        )
 
     def _was_committed(self, transaction: str) -> bool:
         entry = self._home.kv.get(_COMMITS / transaction[-1], transaction)
         return entry is not None and entry.value != "undone"
 
     def take_home(self) -> None:
-        """Move to the home, once, what memwell itself kept in a part under an earlier version."""
+        """Move to the home, once, the internal data that an earlier version kept in a part."""
         for name, part in self._parts.items():
-            # A store that takes no writes stays as it is.
+            # A read-only store stays as it is.
             with suppress(ReadOnlyStore):
                 while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
                     self._take_home(name, part)
@@ -188,7 +104,7 @@ class ComposedBackend(Backend):
 
     @property
     def follower(self) -> FollowedIndex | None:
-        """The index with an engine that follows the rows, where there is one."""
+        """The index with the following engine, if there is one."""
         return self._follower
 
     @property
@@ -204,25 +120,11 @@ class ComposedBackend(Backend):
         return self.transaction()
 
     def atransaction(self) -> AsyncContext[None]:
-        return AsyncContext(self.transaction(), _current, *self._home.atransaction().carried)
-
-    def _inside(self) -> Transaction:
-        found = transaction_on(self._home)
-        assert found is not None, "called inside a transaction"
-        return found
+        return AsyncContext(self.transaction(), current, *self._home.atransaction().carried)
 
     def _refuse_inside(self, done: str) -> None:
         if transaction_on(self._home) is not None:
             raise BackendError(f"a store cannot be {done} inside its own transaction")
-
-    def _touched(self, spaces: Iterable[Space]) -> None:
-        follower, found, transaction = self._follower, list(spaces), transaction_on(self._home)
-        assert follower is not None
-        if transaction is None:
-            follower.due(found)
-        else:
-            # What is not committed yet, the feeder cannot see.
-            transaction.afterwards(lambda: follower.due(found))
 
     # As a whole
 
@@ -260,7 +162,7 @@ class ComposedBackend(Backend):
     def scrub(self) -> None:
         self._refuse_inside("scrubbed")
         if self._follower is not None:
-            # An engine that is away learns what was deleted when it is back.
+            # An unavailable engine gets the deletions when it is back.
             with suppress(BackendError):
                 self._follower.catch_up_everywhere()
         for store in self._others:
@@ -313,7 +215,7 @@ _COUNTED = {"log": ("threads", "messages", "messages_indexed"), "kv": ("entries"
 
 
 def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Where a part is and whether it answers, and the counts that are its own."""
+    """The place of a part and whether it answers, and the counts that are its own."""
     try:
         facts = part.store.facts()
     except BackendError as error:

@@ -1,4 +1,4 @@
-"""Parts of a composed store that are placed in other stores: conversations, values, blobs, and the list of all spaces."""
+"""Placement: conversations, values and blobs of a composed store in other stores, and the list of all its spaces."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import heapq
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import groupby
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import Page, Space, Thread, paged
 from memwell.storage import arguments as given
 from memwell.storage.arguments import is_memwells
-from memwell.storage.composed.feeding import is_own, own_space
-from memwell.storage.elsewhere import REMEMBERED
-from memwell.storage.protocols import Backend, Blobs, KeyValue, ThreadInfo
+from memwell.storage.composed.follower import is_own, own_space
+from memwell.storage.composed.transactions import Transaction, afterwards, if_undone
+from memwell.storage.layout import REMEMBERED
+from memwell.storage.protocols import Backend, Blobs, ThreadInfo
 
 T = TypeVar("T")
 
@@ -25,11 +26,11 @@ _PAGE = 500
 
 
 def placed(part: type[T], home: T, other: T) -> T:
-    """A log or values whose every call goes to ``home`` for a space of memwell itself, and to ``other`` for all else."""
+    """A log or values that sends calls about memwell's internal spaces to ``home`` and all others to ``other``."""
 
     def routed(name: str) -> Callable[..., Any]:
         def call(_: object, *args: Any, **options: Any) -> Any:
-            # The space, the thread or the listing of a thread is what a call is about.
+            # The first argument: a space, a thread, or the listing of a thread.
             about = args[0] if args else options.get("thread", options.get("space", options.get("info")))
             return getattr(home if _is_memwells(about) else other, name)(*args, **options)
 
@@ -43,15 +44,14 @@ def placed(part: type[T], home: T, other: T) -> T:
 def _is_memwells(about: object) -> bool:
     thread = about.thread if isinstance(about, ThreadInfo) else about
     space = thread.space if isinstance(thread, Thread) else thread
-    # What names no space, the other store refuses.
+    # The other store refuses what names no space.
     return isinstance(space, Space) and is_memwells(space)
 
 
 def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
-    """Move what memwell itself keeps from a part (its ``log``, its ``kv``) to the home.
+    """Move memwell's internal data from a part (its ``log``, its ``kv``) to the home. Earlier versions kept it there.
 
-    Earlier versions kept it in the part. What the home has already is not written over, so a call that dies half-way is
-    finished by the next.
+    What the home has already is not overwritten, so the next call finishes one that died half-way.
     """
     for space in list(paged(lambda cursor: part.spaces(limit=_PAGE, cursor=cursor))):
         if not is_memwells(space) or space == REMEMBERED:
@@ -82,35 +82,30 @@ def _copy_thread(source: Backend, target: Backend, thread: Thread) -> None:
         target.log.restore(info, places)
 
 
-# Blobs in another place, and the references to them in the home store. Bytes without a reference are not there.
+# Blobs in another store, and the references to them in the home store. Bytes without a reference do not count.
 
 
 REFERENCES = "blob-references"
 _BLOBS_PAGE = 1000
 
 
+class Bytes(NamedTuple):
+    """A store for blobs: how it is opened and closed, its place without secrets, and its kind."""
+
+    open: Callable[[], Blobs]
+    close: Callable[[], None]
+    place: str
+    kind: str = "store"
+
+
 class PlacedBlobs(Blobs):
-    """The bytes of ``opener``'s store, as far as ``kv`` refers to them.
+    """The blobs of another store that the home store has references to."""
 
-    ``afterwards`` and ``if_undone`` have work done at the end of the home's transaction that the caller is inside of.
-    """
-
-    def __init__(
-        self,
-        kv: KeyValue,
-        opener: Callable[[], Blobs],
-        place: str,
-        *,
-        transaction: Callable[[], AbstractContextManager[None]],
-        afterwards: Callable[[Callable[[], object]], None],
-        if_undone: Callable[[Callable[[], object]], None],
-    ) -> None:
-        self._kv = kv
-        self._opener = opener
-        self._place = place
-        self._transaction = transaction
-        self._afterwards = afterwards
-        self._if_undone = if_undone
+    def __init__(self, home: Backend, placed: Bytes) -> None:
+        self._home = home
+        self._kv = home.kv
+        self._opener = placed.open
+        self._place = placed.place
         self._lock = threading.Lock()
         self._opened: Blobs | None = None
 
@@ -118,9 +113,9 @@ class PlacedBlobs(Blobs):
         there = own_space(given.check_space(space), REFERENCES)
         blob = given.check_blob(data)
         digest = hashlib.sha256(blob).hexdigest()
-        with self._transaction():
+        with Transaction(self._home):
             self._kv.put(there, digest, {"bytes": len(blob), "space": list(space)})
-            self._if_undone(lambda: self._remove(space, digest))
+            if_undone(self._home, lambda: self._remove(space, digest))
             self._part().put(space, blob)
         return digest
 
@@ -129,7 +124,7 @@ class PlacedBlobs(Blobs):
         try:
             return self._part().get(space, digest)
         except NotFound as error:
-            # Another caller may have deleted it between the two looks.
+            # Another caller may have deleted it meanwhile.
             self._refer(space, digest)
             raise BackendError(f"the bytes of blob {digest!r} are missing from {self._place}") from error
 
@@ -141,15 +136,15 @@ class PlacedBlobs(Blobs):
     def delete(self, space: Space, digest: str) -> bool:
         there = own_space(given.check_space(space), REFERENCES)
         given.check_digest(digest)
-        with self._transaction():
+        with Transaction(self._home):
             known = self._kv.delete(there, digest)
             if known:
-                self._afterwards(lambda: self._remove(space, digest))
+                afterwards(self._home, lambda: self._remove(space, digest))
         return known
 
     def _remove(self, space: Space, digest: str) -> bool:
-        """Delete bytes without a reference; whether that was done. While their place is away they stay, unseen."""
-        with suppress(BackendError), self._transaction():
+        """Delete bytes without a reference; whether that was done. While their store is unavailable they stay, unseen."""
+        with suppress(BackendError), Transaction(self._home):
             if self._kv.get(own_space(space, REFERENCES), digest) is None:
                 return self._part().delete(space, digest)
         return False
@@ -159,13 +154,13 @@ class PlacedBlobs(Blobs):
         return Page([entry.key for entry in page.items], page.next)
 
     def count(self, spaces: Iterator[Space]) -> int:
-        """How many there are, by the references in these spaces of the home store."""
+        """How many references there are in these spaces of the home store."""
         return sum(self._kv.count(space) for space in spaces if REFERENCES in space and is_own(space))
 
-    # In step
+    # Checks
 
     def problems(self, spaces: Iterator[Space]) -> list[str]:
-        """What is referred to and missing, and what is there and not referred to."""
+        """References without bytes, and bytes without a reference, in words."""
         return [complaint for space in spaces for complaint in self._compared(space)]
 
     def _compared(self, space: Space) -> Iterator[str]:
@@ -189,7 +184,7 @@ class PlacedBlobs(Blobs):
         return set(paged(lambda cursor: self.scan(space, limit=_BLOBS_PAGE, cursor=cursor))), there
 
     def facts(self) -> dict[str, Any]:
-        """Where the bytes are, and whether that place answers."""
+        """The place of the bytes, and whether it answers."""
         try:
             self._part().scan(Space("memwell", "asked"), limit=1)
         except BackendError as error:
@@ -202,25 +197,25 @@ class PlacedBlobs(Blobs):
                 try:
                     self._opened = self._opener()
                 except BackendError as error:
-                    raise BackendUnavailable(f"the blobs at {self._place} are away: {error}") from error
+                    raise BackendUnavailable(f"the blobs at {self._place} are unavailable: {error}") from error
             return self._opened
 
 
-# The spaces of several stores in one order. What a composed store keeps for itself in its home is not among them.
+# The spaces of several stores in one order, without the internal spaces of the composed store.
 
 
 _SURE = 196
-"""How many bytes of a path every store orders by."""
+"""Every store orders paths by at least this many bytes."""
 
 _PART_OF = REMEMBERED.encoded()
-"""Where another store notes whose part it is."""
+"""The space in which a part keeps the id of its home."""
 
 _Item: TypeAlias = tuple[str, str]
-"""Where a space comes in the order, and its encoded path: the same, but for a few that are listed where they are kept."""
+"""The sort key of a space, and its encoded path: the same, but for a few that are listed at their references."""
 
 
 def spaces_of(home: Backend, others: Sequence[Backend], limit: int, cursor: str | None) -> Page[Space]:
-    """One page of all spaces. A cursor is a place in the order of encoded paths, for every store that is asked."""
+    """One page of all spaces. A cursor is a position in the order of encoded paths, the same for every store."""
     sources = [_of_home(home, cursor), *(_of_other(one, cursor) for one in others)]
     found: list[_Item] = []
     for item in heapq.merge(*sources):
@@ -234,10 +229,9 @@ def spaces_of(home: Backend, others: Sequence[Backend], limit: int, cursor: str 
 
 
 def _paths(store: Backend, after: str | None) -> Iterator[str]:
-    """The encoded paths behind a place, in their order.
+    """The encoded paths behind a cursor, in order.
 
-    A store may keep long paths by their beginnings and have those that begin alike in an order of its own. They are few,
-    and read together.
+    A store may order long paths by their beginnings alone. Those that begin alike are few, and sorted here.
     """
     start = after if after is None or len(_beginning(after)) < _SURE else _beginning(after).decode(errors="ignore")
 
@@ -259,10 +253,10 @@ def _of_other(store: Backend, after: str | None) -> Iterator[_Item]:
 
 
 def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:
-    """The home's spaces; where there are only references to blobs, the space whose blobs they are.
+    """The home's spaces; for references to blobs, the space that owns the blobs.
 
-    A space comes behind all that are under it, so its references are met before its turn. Those that were met before the
-    cursor belong to spaces that the cursor's is under.
+    A space sorts behind all spaces under it, so its references come before itself. References before the cursor belong to
+    spaces above the cursor's.
     """
     owners = [] if after is None else list(_owners_above(home, Space.decode(after)))
     heapq.heapify(owners)
@@ -280,7 +274,7 @@ def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:
             if own_space(owner, REFERENCES)[: len(owner)] == owner:
                 heapq.heappush(owners, owner.encoded())
             elif not _is_listed(home, owner.encoded()):
-                # One that is too deep to have its references under it. Its turn may be over.
+                # It is too deep to have its references under it, and may sort before them.
                 yield path, owner.encoded()
     while owners:
         owner = heapq.heappop(owners)
@@ -293,7 +287,7 @@ def _owner(home: Backend, references: Space) -> Space | None:
 
 
 def _is_listed(home: Backend, path: str) -> bool:
-    # Nothing but the path itself comes between the two.
+    # Nothing but the path itself sorts between the two.
     before = path[:-1] + "\\"
     return next(_paths(home, before), None) == path
 

@@ -14,7 +14,6 @@ import psycopg
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError, InvalidInput
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
@@ -47,7 +46,7 @@ from memwell.storage.postgres.schema import (
 from memwell.storage.protocols import Backend
 from memwell.values import check_id, check_text
 
-# Facts: what the store and its server say of themselves
+# Facts about the store and its server
 
 _COUNTS = """
     SELECT (SELECT count(*) FROM memwell_thread), (SELECT count(*) FROM memwell_message WHERE body IS NOT NULL),
@@ -69,7 +68,7 @@ _SERVER = """
 
 
 class Server(NamedTuple):
-    """What the server is, asked once when a store is opened."""
+    """Facts about the server, read once when a store is opened."""
 
     version: str
     number: int
@@ -82,12 +81,12 @@ class Server(NamedTuple):
 
     @property
     def durable(self) -> bool:
-        """Whether a commit that was answered is on the disk. Our sessions turn ``synchronous_commit`` on if it is off."""
+        """Whether an acknowledged commit is on disk. Our sessions turn ``synchronous_commit`` on if it is off."""
         return self.syncs
 
     @property
     def wall(self) -> str:
-        """Whether row level security holds, in words."""
+        """Whether row level security applies, in words."""
         if self.superuser or self.bypasses:
             why = "is a superuser" if self.superuser else "has BYPASSRLS"
             return f"open: the role {why}, and PostgreSQL applies no policy to it; use a role of its own"
@@ -104,14 +103,14 @@ class Server(NamedTuple):
 
 
 def server_of(link: Link) -> Server:
-    """Ask the server what it is."""
+    """Read the facts of a server."""
     row = link.execute(_SERVER).fetchone()
     assert row is not None
     return Server(*row)
 
 
 def counted(session: Session) -> dict[str, Any]:
-    """The counts of everything, and a line for every space with records."""
+    """All counts, and a line for every space with records."""
     row = session.one(_COUNTS, (list(TABLES),))
     assert row is not None
     names = ("threads", "messages", "entries", "records", "vectors", "blobs", "format", "sealed", "bytes")
@@ -122,7 +121,7 @@ def counted(session: Session) -> dict[str, Any]:
     return {**dict(zip(names, row, strict=True)), "spaces": spaces}
 
 
-# Checks: what one table says of another is true
+# Checks: the tables agree with each other
 
 _LOOKS = {
     "thread {}: its listing counts its messages or tokens otherwise than they are": """
@@ -169,13 +168,13 @@ _MOST = 20
 
 
 def complaints(session: Session) -> list[str]:
-    """What is wrong, in words; at most twenty of a kind."""
+    """The faults of the store, at most twenty of a kind."""
     return [wrong.format(row[0]) for wrong, sql in _LOOKS.items() for row in session.rows(f"{sql} LIMIT {_MOST}")]
 
 
-# Spaces: every space that holds something
+# The list of spaces
 
-# The next space of each table is one look into its index, however much the space holds.
+# The next space of each table is one index lookup, however many rows a space has.
 _NEXT = """
     SELECT least(
         (SELECT min(space) FROM memwell_thread WHERE space > {after}),
@@ -205,13 +204,13 @@ def spaces_after(session: Session, start: str, most: int, now: float) -> list[st
 
 _logger = logging.getLogger("memwell.storage")
 _LONGEST_TOPIC = 7_000
-"""PostgreSQL carries a little less than 8,000 bytes."""
+"""PostgreSQL takes a little less than 8,000 bytes."""
 _LOOK_S = 0.5
 _FIRST_NAP_S, _LONGEST_NAP_S = 0.1, 5.0
 
 
-class Waking:
-    """The notices of one store. A process that was away for a moment misses what was said meanwhile."""
+class Notifications:
+    """The notifications of a store. A process that loses its connection misses those in between."""
 
     def __init__(self, connections: Connections, open_link: Callable[[], Link]) -> None:
         self._connections = connections
@@ -225,17 +224,17 @@ class Waking:
         self._listening = threading.Event()
 
     def notify(self, topic: str) -> None:
-        """Tell all listeners; inside a transaction, when it commits. Raises ``InvalidInput`` for too long a topic."""
+        """Notify all listeners; inside a transaction, when it commits. Raises ``InvalidInput`` for too long a topic."""
         if len(check_id(topic, "a topic").encode()) > _LONGEST_TOPIC:
             raise InvalidInput(f"a topic is at most {_LONGEST_TOPIC} bytes")
 
-        def tell(session: Session) -> None:
+        def send(session: Session) -> None:
             session.execute("SELECT pg_notify(%s, %s)", (self._channel, topic))
 
         if self._connections.transaction_here() is not None:
-            self._connections.write(None, tell)
+            self._connections.write(None, send)
         else:
-            self._connections.read(None, tell)
+            self._connections.read(None, send)
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None]:
         """Call ``heard`` with each topic until the returned function is called. Returns when it is listening."""
@@ -287,11 +286,11 @@ class Waking:
             try:
                 heard(topic)
             except Exception:
-                # A listener that fails must not keep the others from hearing.
+                # A failing listener must not stop the others.
                 _logger.exception("a listener failed")
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         with self._lock:
             thread, self._thread = self._thread, None
             self._heard.clear()
@@ -315,13 +314,7 @@ class PostgresBackend(Backend):
     schema that a newer memwell wrote.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        settings: Settings | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, url: str, *, settings: Settings | None = None, clock: Callable[[], float] = time.time) -> None:
         self._settings = settings or Settings()
         self._address = address_of(url)
         self._clock = clock
@@ -337,7 +330,7 @@ class PostgresBackend(Backend):
             self._connections, hnsw_above=self._settings.hnsw_above, kept_changes=self._settings.kept_changes
         )
         self.blobs = PostgresBlobs(self._connections)
-        self._waking = Waking(self._connections, self._open_link)
+        self._notifications = Notifications(self._connections, self._open_link)
 
     def __repr__(self) -> str:
         return f"PostgresBackend({self._address.shown!r})"
@@ -346,7 +339,7 @@ class PostgresBackend(Backend):
         return connect(self._address, self._settings, path=self._path, extra=self._extra)
 
     def _set_up(self) -> Server:
-        """Look at the server, make the tables, and learn how sessions are to be started."""
+        """Check the server, migrate the schema, and choose the settings of sessions."""
         place = self._address.shown
         try:
             with self._first_link() as link:
@@ -362,7 +355,7 @@ class PostgresBackend(Backend):
             raise translated(error, place) from error
 
     def _first_link(self) -> Link:
-        """A first connection. A server that is just starting is waited for, one that is not there is not."""
+        """The first connection. Waits for a server that is starting up, not for one that is unavailable."""
         end = time.monotonic() + self._settings.connect_timeout_s
         while True:
             try:
@@ -403,8 +396,7 @@ class PostgresBackend(Backend):
 
         self._connections.write(None, drop_over)
         self._connections.apart(vacuum)
-        # What was read a moment ago is remembered for the whole process.
-        forget_decoded()
+        super().scrub()
 
     def facts(self) -> dict[str, Any]:
         server = self._server
@@ -437,23 +429,23 @@ class PostgresBackend(Backend):
         self._connections.write(None, operation)
 
     def notify(self, topic: str) -> None:
-        self._waking.notify(topic)
+        self._notifications.notify(topic)
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
-        return None if self._address.pooled else self._waking.listen(heard)
+        return None if self._address.pooled else self._notifications.listen(heard)
 
     def close(self) -> None:
         self._refuse_inside("closed")
         with suppress(BackendError):
             self._index.close()
-        self._waking.close()
+        self._notifications.close()
         self._connections.close()
 
 
 def _walls(address: Address, settings: Settings, path: str, extra: str) -> Walls:
     sql = "SELECT set_config('memwell.space', %s, true)"
     if address.pooled:
-        # What a session was started with is another's by the next transaction, so it is said again in each.
+        # A pooled session may be another one in the next transaction, so its settings are repeated in each.
         for option in f"{session_options(settings, path)} {extra}".split("-c "):
             name, _, value = option.strip().partition("=")
             if name and not name.startswith("tcp_"):
@@ -472,6 +464,3 @@ def _check_vector(server: Server, place: str) -> None:
             f"the store {place} has pgvector {server.vector}; 0.8 or newer is needed: install it on the server and let a "
             "superuser run in the database: ALTER EXTENSION vector UPDATE"
         )
-
-
-__all__ = ["OLDEST_SERVER", "OLDEST_VECTOR", "PostgresBackend"]

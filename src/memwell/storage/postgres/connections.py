@@ -1,12 +1,12 @@
 """Reading, writing and transactions on one PostgreSQL store.
 
-The engine above reads and then writes inside a transaction and relies on others waiting. So a transaction holds the domain
-of every space it touches alone, and a single write holds it together with other single writes; those lock the rows they
-share. Readers hold nothing.
+Callers read and then write inside a transaction and rely on others waiting. So a transaction takes an exclusive advisory
+lock on the owner of every space it touches, and a single write takes a shared one; single writes lock the rows they share.
+Readers take no locks.
 
-A connection may be lost while an answer is on its way. A read is asked again. A write is known by its *receipt*, a row that
-it commits together with the rest: the first to store the receipt decides. If we can store it ourselves, the write was not
-done and never will be; if it is there, it was.
+A connection may be lost before the answer arrives. A read is repeated. A write has a *receipt*, a row that it commits
+together with the rest: the first to store the receipt decides. If we can store it ourselves, the write was not committed
+and never will be; if it exists, it was.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memwell.storage.postgres.schema import domain_lock, space_key
 from memwell.storage.urls import check_login
 from memwell.values import shown
 
-# Addresses: the parameters of a URL for psycopg, those for memwell, and the URL without its secrets
+# Addresses: the URL of a store, parsed
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _OURS = ("schema", "prepare", "durable")
@@ -53,20 +53,20 @@ class Address(NamedTuple):
     parameters: dict[str, str]
     schema: str
     pooled: bool
-    """Whether connections go through a pooler that hands them from one transaction to the next (``prepare=no``)."""
+    """Whether connections go through a transaction pooler such as PgBouncer (``prepare=no``)."""
     vouched: bool
     """Whether the user vouches for the server's durability, whatever its settings say (``durable=yes``)."""
 
     @property
     def shown(self) -> str:
-        """The place without user and password."""
+        """The URL without user and password."""
         known = self.parameters
         place = f"{known.get('host', 'localhost')}:{known.get('port', '5432')}/{known.get('dbname', '')}"
         return f"postgresql://{place}?schema={self.schema}"
 
 
 def address_of(url: str) -> Address:
-    """Take a URL apart. Raises ``ConfigurationError``, without the URL's secrets, for one that cannot be read."""
+    """Parse a URL. Raises ``ConfigurationError`` without the URL's secrets."""
     check_login(url, "the PostgreSQL store")
     parts = urlsplit(url)
     asked = _parameters(parts.query)
@@ -89,7 +89,7 @@ def address_of(url: str) -> Address:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """What stands in the query. Raises ``ConfigurationError`` for what neither memwell nor libpq knows."""
+    """The parameters of the query. Raises ``ConfigurationError`` for what neither memwell nor libpq knows."""
     if any(part and "=" not in part for part in query.split("&")):
         # It may be what comes after an & in a password, so it is not shown.
         raise ConfigurationError(
@@ -114,7 +114,7 @@ def _switch(asked: dict[str, str], name: str, *, default: bool) -> bool:
     return given in _YES
 
 
-# Errors of the driver as memwell's
+# Translation of the driver's errors
 
 SEALED = "MWS01"
 """The SQLSTATE of a write that a sealed store refuses."""
@@ -124,17 +124,17 @@ _AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
 
 
 def is_lost(error: psycopg.Error, connection: psycopg.Connection[tuple[object, ...]]) -> bool:
-    """Whether the connection is gone, so that the error says nothing about the statement."""
+    """Whether the connection was lost, so that the outcome of the statement is unknown."""
     return connection.closed or isinstance(error, _AWAY)
 
 
 def is_clash(error: psycopg.Error) -> bool:
-    """Whether the server undid a transaction because it clashed with another: run again, it may well succeed."""
+    """Whether the server rolled a transaction back because of a deadlock or conflict: it may be retried."""
     return isinstance(error, _AGAIN)
 
 
 def is_starting(error: psycopg.Error) -> bool:
-    """Whether the server will be there in a moment."""
+    """Whether the server is starting up."""
     return isinstance(error, errors.CannotConnectNow) or "starting up" in str(error) or "recovery" in str(error)
 
 
@@ -173,23 +173,22 @@ def _first_line(error: psycopg.Error) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-# The pool: the connections of one process to one server. There is no thread behind it, so nothing is lost by a fork: a
-# child leaves its parent's connections alone and opens its own. psycopg_pool hands a forked child its parent's
-# connections (tried with 3.3), so the pool is ours.
+# The pool: the connections of one process to one server. It has no thread, so a fork loses nothing: a child leaves its
+# parent's connections alone and opens its own. psycopg_pool 3.3 gives a forked child its parent's connections.
 
 T = TypeVar("T")
 
 _GRACE_S = 5.0
-"""How much longer than the server's own limit an answer is waited for, before the connection is taken for dead."""
+"""How much longer than the server's own limit to wait for an answer before the connection counts as dead."""
 _QUIET_S = 1.0
-"""A connection that lay idle for longer is looked at before it is used: the server may have closed it."""
+"""A connection that was idle for longer is checked before it is used: the server may have closed it."""
 _NAP_S = 0.05
 _KNOWN_AWAY_S = 1.0
-"""How long after a server was not reached other callers fail at once, without a try of their own."""
+"""How long after a failed connect other callers fail at once, without an attempt of their own."""
 
 
 class Patient(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that does not wait for ever for an answer that a broken network swallowed."""
+    """A connection with a time limit for answers, which a broken network may swallow."""
 
     patience_s: float = 65.0
     idle_since: float = 0.0
@@ -217,10 +216,7 @@ Link: TypeAlias = Patient
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line of the driver's log says something new.
-
-    That a transaction could not be ended in order on one of our connections is known from the error that we raise.
-    """
+    """Hides log lines of the driver about our connections whose error is raised anyway."""
     about = record.args[0] if isinstance(record.args, tuple) and record.args else None
     ours = any(isinstance(getattr(about, name, about), Patient) for name in ("_conn", "connection"))
     return not (ours and str(record.msg).startswith("error ignored"))
@@ -230,7 +226,7 @@ logging.getLogger("psycopg").addFilter(_is_news)
 
 
 def connect(address: Address, settings: Settings, *, path: str, extra: str = "") -> Link:
-    """A fresh connection, each of whose statements is a transaction by itself. Raises ``psycopg.OperationalError``."""
+    """A new connection in autocommit mode. Raises ``psycopg.OperationalError``."""
     timeout = max(1, round(settings.connect_timeout_s))
     parameters: dict[str, Any] = {
         "application_name": f"memwell {address.schema} {os.getpid()}",
@@ -244,24 +240,20 @@ def connect(address: Address, settings: Settings, *, path: str, extra: str = "")
     if not address.pooled:
         asked = f"{parameters.get('options', '')} {session_options(settings, path)} {extra}".strip()
         parameters["options"] = asked
-    link = Patient.connect(
-        **parameters,
-        autocommit=True,
-        prepare_threshold=None if address.pooled else 2,
-    )
-    # Whole numbers all go as one type, so that a statement is prepared once and not for every size of its numbers.
+    link = Patient.connect(**parameters, autocommit=True, prepare_threshold=None if address.pooled else 2)
+    # All integers are sent as one type, so that a statement is prepared once and not for every size of integer.
     link.adapters.register_dumper(int, Int8BinaryDumper)
     link.patience_s = settings.statement_timeout_s + _GRACE_S
     return link
 
 
 def session_options(settings: Settings, path: str) -> str:
-    """What a session is started with: where names are looked up, and how long it may take."""
+    """The settings of a session: the search path and time limits."""
     chosen = {
         "search_path": path,
         "statement_timeout": f"{settings.statement_timeout_s * 1000:.0f}",
         "lock_timeout": f"{settings.busy_timeout_s * 1000:.0f}",
-        # So that the locks of a client that vanished from the network are freed within a minute.
+        # Frees the locks of a client that vanished from the network within a minute.
         "tcp_keepalives_idle": "30",
         "tcp_keepalives_interval": "10",
         "tcp_keepalives_count": "3",
@@ -291,11 +283,11 @@ class Pool:
         self._trying = False
 
     def ready(self) -> None:
-        """Raises ``BackendError`` when it is closed; begins empty in a forked child."""
+        """Raises ``BackendError`` when it is closed. Starts empty in a forked child."""
         if self.closed:
             raise BackendError(f"the store {self._place} is closed")
         if self._pid != os.getpid():
-            # They are the parent's: kept, so that nothing here closes them under it.
+            # The parent's connections: kept alive, so that they are not closed here.
             self._abandoned.append(self._idle)
             self._reset()
 
@@ -333,7 +325,7 @@ class Pool:
             return self._idle.pop() if self._idle else None
 
     def _reached(self, end: float) -> Link:
-        """A fresh connection. Of a server that was not reached a moment ago, one caller tries; the others do not wait."""
+        """A new connection. While the server is unavailable one caller at a time tries; the others fail at once."""
         if self._away is None:
             try:
                 return self._opened(end)
@@ -350,14 +342,14 @@ class Pool:
             self._trying = False
 
     def _try_alone(self, known: BackendUnavailable) -> None:
-        """Raises what is known of the server, unless it is time to try again and no other thread does."""
+        """Raise the last error again, unless it is time for another attempt and no other thread makes one."""
         with self._freed:
             if self._trying or time.monotonic() < self._next_try:
                 raise BackendUnavailable(str(known)) from known
             self._trying = True
 
     def _opened(self, end: float) -> Link:
-        """A fresh connection; a server that is just starting is waited for."""
+        """A new connection; waits for a server that is starting up."""
         while True:
             try:
                 return self._open_link()
@@ -367,12 +359,12 @@ class Pool:
                 time.sleep(_NAP_S)
 
     def spare(self) -> Link:
-        """A connection that is not counted, for a caller that has lost its own; the caller closes it."""
+        """A connection outside the pool, which the caller closes."""
         self.ready()
         return self._opened(time.monotonic() + self._timeout_s)
 
     def give(self, link: Link) -> None:
-        """Take a connection back; one that is not clean is closed."""
+        """Return a connection; one inside a transaction is closed."""
         if link.pgconn.transaction_status != TransactionStatus.IDLE:
             link.close()
         link.idle_since = time.monotonic()
@@ -388,14 +380,14 @@ class Pool:
             self._freed.notify()
 
     def forget_idle(self) -> None:
-        """Close what lies idle: where one connection was lost, the others mostly are too."""
+        """Close the idle connections: where one was lost, the others mostly are too."""
         with self._freed:
             idle, self._idle = self._idle, []
         for link in idle:
             link.close()
 
     def close(self) -> None:
-        """Close what lies idle; what is in use is closed when it comes back."""
+        """Close the idle connections; those in use are closed when they are returned."""
         self.closed = True
         if self._pid == os.getpid():
             self.forget_idle()
@@ -404,7 +396,7 @@ class Pool:
 
 
 def _is_sound(link: Link) -> bool:
-    """Whether an idle connection may be used; one that has data to read without a query was closed."""
+    """Whether an idle connection is still open; one with unread data was closed by the server."""
     if link.closed:
         return False
     if time.monotonic() - link.idle_since < _QUIET_S:
@@ -420,18 +412,18 @@ def _refused(error: psycopg.Error) -> bool:
     return "refused" in str(error) or "closed the connection" in str(error)
 
 
-# Sessions: one connection in use. What a statement needs before it (the beginning of a transaction, the wall set to a
-# space, a lock, a savepoint) is not sent by itself but kept, and goes with the statement in one round trip.
+# Sessions: a connection in use. What must precede a statement (BEGIN, the wall's setting, a lock, a savepoint) is kept and
+# sent with the statement in one round trip. The *wall* is row level security: a session sees the space it is set to.
 
 Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 Statement: TypeAlias = tuple[str, Bindings]
 Rows: TypeAlias = "psycopg.Cursor[tuple[Any, ...]]"
 
 EVERYTHING = "*"
-"""The wall's setting for the store's own upkeep. No space is written so."""
+"""The wall's setting for maintenance of the whole store. No space is encoded so."""
 
 HERE = "(SELECT set_config('memwell.space', %s, true) AS space OFFSET 0) AS here CROSS JOIN LATERAL"
-"""Sets the wall inside a query. What stands behind it asks for ``here.space``, so no row is looked at before it is set."""
+"""Sets the wall inside a query. The rest uses ``here.space``, so no row is read before the wall is set."""
 
 _NAME_LONG = "INSERT INTO memwell_long_space (space, path) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _SHARED = "SELECT pg_advisory_xact_lock_shared(%s)"
@@ -439,28 +431,28 @@ _ALONE = "SELECT pg_advisory_xact_lock(%s)"
 
 
 class Walls(NamedTuple):
-    """How the sessions of one store say which space they are in."""
+    """How the sessions of a store set the wall."""
 
     schema: str
     sql: str
     """Sets the wall to the bound space, until the end of the transaction."""
     pooled: bool = False
-    """Whether a session keeps nothing from one transaction to the next, so that all must be set each time."""
+    """Whether a session loses its settings after each transaction, so that all are set each time."""
 
     def to(self, space: Space | None) -> Statement:
-        """The statement that opens the wall for one space, or for the store's own upkeep."""
+        """The statement that opens the wall for one space, or for maintenance (None)."""
         return self.sql, (EVERYTHING if space is None else space_key(space),)
 
 
-class Mark(NamedTuple):
-    """A savepoint, and what the transaction held when it was made."""
+class Savepoint(NamedTuple):
+    """A savepoint, and the locks that the transaction held before it."""
 
     name: str
     held: frozenset[int]
 
 
 class Session:
-    """A connection as operations see it. Statements go by the wall; each value is bound."""
+    """A connection for operations, with the wall set. Values are always bound."""
 
     def __init__(self, link: Link, walls: Walls) -> None:
         self.link = link
@@ -470,11 +462,11 @@ class Session:
         self._space: Space | None = None
         self._walled = False
         self._held: frozenset[int] = frozenset()
-        self._marks = 0
+        self._savepoints = 0
         self.begun = False
         """Whether anything was sent since ``begin``."""
 
-    # What operations use
+    # For operations
 
     def execute(self, sql: str, bindings: Bindings = ()) -> Rows:
         """Run a statement; its rows are on the returned cursor."""
@@ -489,7 +481,7 @@ class Session:
             return self._send(sql, bindings)
 
     def _send(self, sql: str, bindings: Bindings = ()) -> Rows:
-        # Values are bound, and what is put together of names is ours; the driver would have it known to the type checker.
+        # The driver's types ask for literal strings. Values are bound; only our own names are formatted into statements.
         return self.link.execute(cast("LiteralString", sql), bindings)
 
     def one(self, sql: str, bindings: Bindings = ()) -> tuple[Any, ...] | None:
@@ -501,7 +493,7 @@ class Session:
         return self.execute(sql, bindings).fetchall()
 
     def at_once(self, sql: str, space: Space, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a query written with ``HERE``, which sets the wall by itself: one statement instead of two."""
+        """All rows of a query with ``HERE``, which sets the wall itself: one statement instead of two."""
         kept = self._each
         if not self._walls.pooled:
             self._each = None
@@ -510,10 +502,10 @@ class Session:
         finally:
             self._each = kept
 
-    # What connections use
+    # For ``Connections``
 
     def look(self, space: Space | None) -> None:
-        """From now on every statement is a transaction by itself, in this space."""
+        """Set the wall before every statement, each of which is a transaction by itself."""
         self._each = self._walls.to(space)
 
     def begin(self, how: str = "BEGIN") -> None:
@@ -521,7 +513,7 @@ class Session:
         self._pending.append((how, ()))
 
     def enter(self, space: Space | None, *, alone: bool | None = None, writing: bool = False) -> None:
-        """Go on in this space, and hold its domain: alone, together with other single writers, or (None) not at all."""
+        """Set the wall to a space and lock its owner: exclusively, shared, or (None) not at all."""
         if not self._walled or space != self._space:
             self._pending.append(self._walls.to(space))
             self._walled, self._space = True, space
@@ -533,34 +525,34 @@ class Session:
                 self._held |= {lock}
                 self._pending.append((_ALONE if alone else _SHARED, (lock,)))
 
-    def save(self) -> Mark:
+    def save(self) -> Savepoint:
         """Make a savepoint with the next statement."""
-        self._marks += 1
-        mark = Mark(f"mark_{self._marks}", self._held)
-        self._pending.append((f"SAVEPOINT {mark.name}", ()))
-        return mark
+        self._savepoints += 1
+        savepoint = Savepoint(f"mark_{self._savepoints}", self._held)
+        self._pending.append((f"SAVEPOINT {savepoint.name}", ()))
+        return savepoint
 
-    def keep(self, mark: Mark) -> None:
-        """Keep what was done since a savepoint."""
-        if not self._unsent(mark):
-            self._pending.append((f"RELEASE {mark.name}", ()))
+    def keep(self, savepoint: Savepoint) -> None:
+        """Release a savepoint."""
+        if not self._unsent(savepoint):
+            self._pending.append((f"RELEASE {savepoint.name}", ()))
 
-    def undo(self, mark: Mark) -> None:
-        """Undo what was done since a savepoint; with it go the locks that were taken and the wall's setting."""
-        self._held, self._walled = mark.held, False
-        if not self._unsent(mark):
+    def undo(self, savepoint: Savepoint) -> None:
+        """Roll back to a savepoint, which also frees later locks and resets the wall."""
+        self._held, self._walled = savepoint.held, False
+        if not self._unsent(savepoint):
             self._pending.clear()
             with self.link.pipeline():
-                self._send(f"ROLLBACK TO {mark.name}")
-                self._send(f"RELEASE {mark.name}")
+                self._send(f"ROLLBACK TO {savepoint.name}")
+                self._send(f"RELEASE {savepoint.name}")
 
-    def _unsent(self, mark: Mark) -> bool:
-        """Whether the savepoint was never sent; if so, it and what comes after it is dropped."""
+    def _unsent(self, savepoint: Savepoint) -> bool:
+        """Whether the savepoint was not sent yet; then it and what follows is dropped."""
         for place, (sql, _) in enumerate(self._pending):
-            if sql == f"SAVEPOINT {mark.name}":
+            if sql == f"SAVEPOINT {savepoint.name}":
                 del self._pending[place:]
                 self._walled = False
-                self._held = mark.held
+                self._held = savepoint.held
                 return True
         return False
 
@@ -580,7 +572,7 @@ class Session:
 Operation = Callable[[Session], T]
 
 _CLASHES = 5
-"""So often a single write is run again that the server undid because it clashed with another."""
+"""How often a single write is tried that conflicts with others."""
 _SWEEP_EVERY = 512
 _LONG_WORK_S = 86_400.0
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -589,7 +581,7 @@ _current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("m
 
 
 class Connections:
-    """All that one process does on one store goes through here. Safe to use from any thread, and after a fork."""
+    """Runs all operations of a process on a store. Safe for any thread, and after a fork."""
 
     def __init__(self, pool: Pool, walls: Walls, place: str) -> None:
         self.pool = pool
@@ -639,10 +631,7 @@ class Connections:
         raise AssertionError("the second try returns or raises")
 
     def apart(self, operation: Operation[T]) -> T:
-        """Run long work of the store's own on a connection outside the pool, each statement alone, without a time limit.
-
-        There is no wall around it and nothing is retried.
-        """
+        """Run long maintenance on a connection outside the pool, without a transaction, time limit, wall or retry."""
         link = self.pool.spare()
         try:
             link.execute("SET statement_timeout = 0")
@@ -670,10 +659,7 @@ class Connections:
         return result
 
     def again(self, attempt: Callable[[Link], T]) -> T:
-        """Make an attempt on a connection; once more after a lost one, and some times more after clashes.
-
-        The attempt must be such that being made twice has one effect.
-        """
+        """Run an idempotent attempt on a connection; again after a lost connection, and a few times after conflicts."""
         lost, clashes = 0, 0
         while True:
             link = self.pool.take()
@@ -717,7 +703,7 @@ class Connections:
                 raise
 
     def _was_kept(self, owner: str, receipt: UUID) -> bool:
-        """Whether a transaction whose end we did not hear of was committed; if not, see to it that it never is."""
+        """Whether a transaction with a lost answer was committed; if not, make sure that it never is."""
 
         def decide(session: Session) -> bool:
             session.look(None)
@@ -734,7 +720,7 @@ class Connections:
             ) from error
 
     def _asked(self, decide: Operation[bool]) -> bool:
-        """Ask on a connection outside the pool: its places may all be taken by those who ask."""
+        """Ask on a connection outside the pool, all of whose connections may be waiting for this."""
         for again in (True, False):
             link = self.pool.spare()
             try:
@@ -750,13 +736,13 @@ class Connections:
         def sweep(session: Session) -> None:
             session.execute("DELETE FROM memwell_receipt WHERE at < now() - interval '1 hour'")
 
-        # The caller's write is done; that sweeping failed is no failure of it.
+        # The caller's write succeeded even if this fails.
         with suppress(BackendError):
             self.read(None, sweep)
 
     @staticmethod
     def _roll_back(session: Session) -> None:
-        """Undo a transaction; where that fails, the connection is closed, which undoes it too."""
+        """Roll back; where that fails, close the connection, which does the same."""
         try:
             if not session.link.closed and session.begun:
                 session.roll_back()
@@ -787,20 +773,20 @@ class Connections:
 
 
 def _receipt(owner: str, receipt: UUID, *, kept: bool) -> Statement:
-    # What is stored by the transaction itself must not be there yet; what decides afterwards may find it there.
+    # The transaction itself must be the first to store its receipt; the one who decides later may find it.
     rest = "" if kept else " ON CONFLICT DO NOTHING"
     return f"INSERT INTO memwell_receipt (space, id, kept) VALUES (%s, %s, %s){rest}", (owner, receipt, kept)
 
 
 class Transaction:
-    """One explicit transaction; a context manager. Inside another on the same store it is a part that can fail alone."""
+    """An explicit transaction, a context manager. Inside another on the same store it is a savepoint."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
         self.open = False
         self.outer: Transaction | None = None
         self._around: Transaction | None = None
-        self._mark: Mark | None = None
+        self._savepoint: Savepoint | None = None
         self._session: Session | None = None
         self._owner: Space | None = None
         self._wrote = False
@@ -811,7 +797,7 @@ class Transaction:
         self.outer = _current.get()
         self._around = self.connections.transaction_here()
         if self._around is not None:
-            self._mark = self._around.mark()
+            self._savepoint = self._around.savepoint()
             return
         self.connections.pool.ready()
         self.open = True
@@ -825,35 +811,35 @@ class Transaction:
                 "the transaction was given up after an error inside it; nothing was stored"
             ) from self._failed
         if self._session is None:
-            # Nothing is asked of the server, and no connection is held, before something is read or written inside.
+            # Lazy: no connection is taken before the first read or write.
             self._session = Session(self.connections.pool.take(), self.connections.walls)
             self._session.begin()
         return self._session
 
-    def mark(self) -> Mark:
-        """A point to which a part can be undone."""
+    def savepoint(self) -> Savepoint:
+        """Make a savepoint."""
         with self._lock:
             return self._usable().save()
 
-    def leave(self, mark: Mark, error: BaseException | None) -> None:
-        """End the part that began at a mark: keep what it did, or undo it."""
+    def leave(self, savepoint: Savepoint, error: BaseException | None) -> None:
+        """Release a savepoint, or roll back to it after an error."""
         with self._lock:
             if self._failed is not None and error is not None:
                 return
             session = self._usable()
             try:
                 if error is None:
-                    session.keep(mark)
+                    session.keep(savepoint)
                 else:
-                    session.undo(mark)
+                    session.undo(savepoint)
             except psycopg.Error as failure:
                 self._give_up(session, failure)
 
     def run(self, space: Space | None, operation: Operation[T], *, writing: bool) -> T:
-        """Run an operation inside; a write that raises is undone alone and leaves the transaction open."""
+        """Run an operation inside; a write that raises is rolled back alone and leaves the transaction open."""
         with self._lock:
             session = self._usable()
-            # Before the savepoint: what a failed write locked would be let go with it.
+            # Before the savepoint: a rollback to it would release the lock.
             session.enter(space, alone=True, writing=writing)
             try:
                 return self._written(session, space, operation) if writing else operation(session)
@@ -863,22 +849,22 @@ class Transaction:
                 raise translated(error, self.connections.place) from error
 
     def _written(self, session: Session, space: Space | None, operation: Operation[T]) -> T:
-        mark = session.save()
+        savepoint = session.save()
         try:
             result = operation(session)
         except BaseException:
             try:
-                session.undo(mark)
+                session.undo(savepoint)
             except psycopg.Error as broken:
-                # The connection is lost, or what came before the savepoint failed: then it was never made.
+                # The connection was lost, or the savepoint was never made.
                 self._give_up(session, broken)
             raise
-        session.keep(mark)
+        session.keep(savepoint)
         self._wrote, self._owner = True, self._owner or space
         return result
 
     def _give_up(self, session: Session, error: psycopg.Error) -> None:
-        """The server gave the whole transaction up: what was written is gone."""
+        """The server has rolled the whole transaction back."""
         self._failed = error
         with suppress(psycopg.Error):
             session.roll_back()
@@ -887,8 +873,8 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._around is not None:
-            assert self._mark is not None, "left before it was entered"
-            self._around.leave(self._mark, error)
+            assert self._savepoint is not None, "left before it was entered"
+            self._around.leave(self._savepoint, error)
             return
         with self._lock:
             self.open = False

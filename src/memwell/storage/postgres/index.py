@@ -32,21 +32,19 @@ from memwell.storage.postgres.where import RECORD, Condition, compiled, filter_d
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.values import check_text
 
-# Vectors in halfvec: how they are sent, and how the nearest are found. A space is searched exactly until it has many
-# vectors; then it gets a graph (HNSW), an index of its vectors alone, so that other spaces pay nothing for it when they are
-# written and its own search meets no strangers. The graph is made in the background after the first search in so large a
-# space, without holding up writers, while the search stays exact. A graph finds likely records; their scores are always
-# computed from the vectors themselves, at single precision.
+# Vectors in halfvec. A space is searched exactly until it has many vectors; then it gets a graph (HNSW), an index of its
+# vectors alone, so that other spaces pay nothing for it. The graph is built in the background after the first search in a
+# space of that size, without blocking writers. It finds candidates; scores are always computed from the vectors.
 
 _logger = logging.getLogger(__name__)
 
 GRAPH_DIMENSIONS = 4000
-"""pgvector makes no graph of longer halfvecs; such spaces are searched exactly."""
+"""pgvector builds no graph of longer halfvecs; such spaces are searched exactly."""
 _EFFORT = 200
 _MOST_EFFORT = 1000
 _MOST_KNOWN = 10_000
 _PAUSE_S = 30.0
-"""How long to wait after a graph could not be made, or another process was found making it."""
+"""How long to wait after a graph could not be built, or another process was building it."""
 
 
 # On the wire
@@ -80,7 +78,7 @@ adapters.register_dumper(HalfvecArray, _HalfvecArrayDumper)
 
 
 def halfvec_type(session: Session) -> int:
-    """What this database calls the type: it differs from one to the next."""
+    """The oid of the type, which differs between databases."""
     row = session.one("SELECT 'halfvec'::regtype::oid::bigint")
     assert row is not None
     return int(row[0])
@@ -104,7 +102,7 @@ def _written(vector: Vector) -> str:
 
 
 class Question(NamedTuple):
-    """A search by vector within a space, which is named as the tables know it."""
+    """A search by vector within a space, given by its key."""
 
     space: str
     vector: Vector
@@ -118,7 +116,7 @@ class Question(NamedTuple):
 
     @property
     def likely(self) -> int:
-        """How many candidates are scored again: the first search is at half precision."""
+        """How many candidates are scored again at single precision."""
         return self.limit + self.limit // 2 + 16
 
 
@@ -136,7 +134,7 @@ _NEAREST = """
 _ALLOWED = "JOIN memwell_record AS record ON record.space = %s AND record.number = held.number AND {condition}"
 _BY_READING = "held.vector <=> %s::halfvec"
 _BY_GRAPH = "(held.vector::halfvec({dimensions})) <=> %s::halfvec({dimensions})"
-# Sorting all would be as right, and seems cheaper to the planner than it is. A plan for any space could not use a graph.
+# The planner underestimates the cost of sorting all, and a generic plan could not use a graph.
 _GRAPH_SETTINGS = (
     "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'relaxed_order', true), "
     "set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)"
@@ -153,7 +151,7 @@ def nearest(session: Session, question: Question, fields: str) -> list[tuple[Any
 
 
 def nearest_by_graph(session: Session, question: Question, fields: str) -> list[tuple[Any, ...]]:
-    """The same by the space's graph, which may miss a few, or find fewer than there are when a filter lets few through."""
+    """The same by the space's graph, which may miss a few, and finds too few with a selective filter."""
     session.execute(_GRAPH_SETTINGS, (str(min(_MOST_EFFORT, max(_EFFORT, question.likely))),))
     found = _asked(session, question, fields, _BY_GRAPH.format(dimensions=question.dimensions))
     session.execute(_PLAIN_SETTINGS)
@@ -174,7 +172,7 @@ def _asked(session: Session, question: Question, fields: str, distance: str) -> 
 
 
 def graph_prefix(space: str) -> str:
-    """What the names of a space's graphs begin with; the size of their vectors comes behind."""
+    """The prefix of the names of a space's graphs; the size of their vectors follows."""
     return f"memwell_graph_{hashlib.sha256(space.encode()).hexdigest()[:24]}_"
 
 
@@ -183,7 +181,7 @@ _OTHERS = (
     "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
     "WHERE indrelid = 'memwell_record_vector'::regclass AND starts_with(relname, %s) AND (relname <> %s OR NOT indisvalid)"
 )
-# A statement that makes an index takes no parameters, so PostgreSQL itself quotes what must be quoted.
+# CREATE INDEX takes no parameters, so PostgreSQL itself quotes the values.
 _MAKE = (
     "SELECT format('CREATE INDEX CONCURRENTLY %%I ON memwell_record_vector USING hnsw "
     "((vector::halfvec(%%s)) halfvec_cosine_ops) WITH (m = 16, ef_construction = 128) "
@@ -192,7 +190,7 @@ _MAKE = (
 
 
 class Graphs:
-    """Which spaces have a graph, as far as this process knows, and the making of those that are due."""
+    """A cache of which spaces have a graph, and the builder of those that are due."""
 
     def __init__(self, connections: Connections, above: int) -> None:
         self._connections = connections
@@ -224,7 +222,7 @@ class Graphs:
                 self._known.popitem(last=False)
 
     def make_if_due(self, space: str, dimensions: int, vectors: int) -> None:
-        """Begin a graph in the background where one is due and not yet begun here."""
+        """Start building a graph in the background where one is due and not being built here."""
         if vectors <= self.above or dimensions > GRAPH_DIMENSIONS:
             return
         name = (space, dimensions)
@@ -241,7 +239,7 @@ class Graphs:
         thread.start()
 
     def _build_quietly(self, space: str, dimensions: int) -> None:
-        # A graph is only an acceleration: when it cannot be made, search stays exact and tries again.
+        # A graph only makes search faster: when it cannot be built, search stays exact.
         try:
             self.build(space, dimensions)
         except MemwellError as error:
@@ -251,21 +249,21 @@ class Graphs:
                 self._building.pop((space, dimensions), None)
 
     def build(self, space: str, dimensions: int) -> bool:
-        """Make the space's graph now, and drop those of other sizes. False when another process is at it."""
+        """Build the space's graph now, and drop those of other sizes. False when another process builds it."""
         found = self._connections.apart(lambda session: _built(session, space, dimensions))
         if found:
             self._remember(space, dimensions, True)
         return found
 
     def wait(self, timeout: float) -> None:
-        """Wait until what is being built has been built."""
+        """Wait until no graph is being built."""
         with self._lock:
             threads = list(self._building.values())
         for thread in threads:
             thread.join(timeout)
 
     def close(self) -> None:
-        """Begin no more."""
+        """Build no more graphs."""
         with self._lock:
             self._stopped = True
 
@@ -273,59 +271,58 @@ class Graphs:
 def _built(session: Session, space: str, dimensions: int) -> bool:
     prefix = graph_prefix(space)
     name = f"{prefix}{dimensions}"
-    # Two that build at once would wait for each other's statements until one is chosen to fail.
+    # Two builders at once would deadlock.
     if session.one("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (prefix,)) != (True,):
         return False
-    # Invalid ones too: what a builder leaves that was killed.
+    # Invalid ones too, which a killed builder leaves.
     for (other,) in session.rows(_OTHERS, (prefix, name)):
         session.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {other}")
     if session.one(_IS_BUILT, (name,)) != (True,):
         row = session.one(_MAKE, (name, dimensions, space, dimensions))
         assert row is not None
-        # A percent sign in the name of the space is no place for a value.
+        # A percent sign in the name of the space is no placeholder.
         session.execute(str(row[0]).replace("%", "%%"))
     return True
 
 
-# Words in tsvector: which records of a space hold which terms, and how well they fit a query. A lexeme is a term with a
-# few letters of its space's digest in front, so that the index keeps the postings of each space by themselves. That is
-# for speed alone: what is found is always asked for its space too. A tsvector knows that a term is there and nothing
-# else; how often, when it is more than once, is in another column. A text with more different terms than one tsvector
-# takes has several rows, its parts, and no term in two of them.
+# Words in tsvector, ranked by BM25. A lexeme is a term with a few letters of its space's digest in front, so that the index
+# groups the postings by space. That is for speed alone: a search always compares the space too. A tsvector has each term
+# once; counts above one are in another column. A text with more terms than a tsvector takes has several rows, and no term
+# is in two of them.
 
 _MOST_BYTES = 500_000
-"""How much one tsvector is given. PostgreSQL takes a mebibyte of lexemes."""
+"""The limit for one tsvector. PostgreSQL takes a mebibyte of lexemes."""
 _PREFIX = 4
 
 
-class Part(NamedTuple):
-    """Terms as they are stored: lexemes with a space between, and the counts of those that occur more than once."""
+class WordRow(NamedTuple):
+    """A row of words: lexemes with a space between, and the counts of those that occur more than once."""
 
     lexemes: str
     repeated: str | None
 
 
 def space_prefix(space: str) -> str:
-    """What the lexemes of a space begin with. Spaces that share it are slower to search, but never mixed up."""
+    """The prefix of the lexemes of a space. Spaces that share it are slower to search, but never mixed up."""
     return base64.urlsafe_b64encode(hashlib.sha256(space.encode()).digest())[:_PREFIX].decode()
 
 
-def parts(prefix: str, terms: Sequence[str]) -> list[Part]:
+def word_rows(prefix: str, terms: Sequence[str]) -> list[WordRow]:
     """The terms of a text, ready to be stored; none for a text without words."""
     if not terms:
         return []
     counts = Counter(terms)
     if sum(map(len, counts)) * 4 + len(counts) * _PREFIX < _MOST_BYTES:
-        return [_part(prefix, list(counts), counts)]
-    return [_part(prefix, group, counts) for group in _groups(list(counts))]
+        return [_word_row(prefix, list(counts), counts)]
+    return [_word_row(prefix, group, counts) for group in _groups(list(counts))]
 
 
-def _part(prefix: str, group: Sequence[str], counts: Counter[str]) -> Part:
+def _word_row(prefix: str, group: Sequence[str], counts: Counter[str]) -> WordRow:
     lexemes = prefix + f" {prefix}".join(group)
     if len(group) == counts.total():
-        return Part(lexemes, None)
+        return WordRow(lexemes, None)
     repeated = {term: counts[term] for term in group if counts[term] > 1}
-    return Part(lexemes, msgspec.json.encode(repeated).decode() if repeated else None)
+    return WordRow(lexemes, msgspec.json.encode(repeated).decode() if repeated else None)
 
 
 def _groups(terms: Sequence[str]) -> list[list[str]]:
@@ -361,13 +358,13 @@ def search(
 
 
 def _quoted(lexeme: str) -> str:
-    # Terms hold neither quotes nor backslashes; if that changes, what a query means must not.
+    # Terms hold neither quotes nor backslashes today.
     doubled = lexeme.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"
 
 
-# Each term is looked up by itself: so the index alone says which records have it, and no tsvector is ever read. The planner
-# would rather read the whole space for each; a plain "=" and a plain join would let it.
+# Each term is looked up by itself, so that only the index is read and no tsvector. With a plain "=" and a plain join the
+# planner would read the whole space for each.
 _SEARCH = f"""
     WITH state AS MATERIALIZED (
         SELECT records::double precision AS records, greatest(length, 1)::double precision / records AS average
@@ -401,7 +398,7 @@ _decode = msgspec.json.Decoder().decode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _AT_ONCE = 2_000
-"""How many records one statement takes: its parameters lie in memory on both sides."""
+"""How many records one statement takes: its parameters are in memory on both sides."""
 _FIELDS = "record.number, record.id, record.kind, record.stamp, record.metadata, record.text"
 _WHOLE = (
     f"SELECT {_FIELDS}, halfvec_send(held.vector) FROM memwell_record AS record "
@@ -417,7 +414,7 @@ _STATE = "SELECT change, forgotten, records, vectors, dimensions, length FROM me
 
 
 class _State(NamedTuple):
-    """What is kept of a space's records as a whole."""
+    """Counts and counters of a space's records."""
 
     change: int = 0
     forgotten: int = 0
@@ -443,7 +440,7 @@ class PostgresIndex(RecordIndex):
         self._element_type: int | None = None
 
     def close(self) -> None:
-        """Begin nothing more in the background."""
+        """Build no more graphs in the background."""
         self.graphs.close()
 
     # Writing
@@ -458,7 +455,7 @@ class PostgresIndex(RecordIndex):
                 self._upsert(space, group)
         elif prepared:
             with self._connections.transaction():
-                # All in one order, so that no two wait for each other.
+                # In one order, so that two transactions do not deadlock.
                 for space, group in sorted(prepared.items()):
                     self._upsert(space, group)
 
@@ -483,9 +480,9 @@ class PostgresIndex(RecordIndex):
         keys = [keyed(record.id) for record in records]
         prefix = space_prefix(path)
         words = [
-            (place, number, *part)
+            (place, number, *row)
             for place, one in enumerate(piece, 1)
-            for number, part in enumerate(parts(prefix, one.terms))
+            for number, row in enumerate(word_rows(prefix, one.terms))
         ]
         vectors = [(place, r.vector) for place, r in enumerate(records, 1) if r.vector is not None]
         return (
@@ -497,7 +494,7 @@ class PostgresIndex(RecordIndex):
             [record.time.timestamp() for record in records],
             [(record.time - _EPOCH) // _MICROSECOND for record in records],
             [len(one.terms) for one in piece],
-            [filter_document(one.record.metadata, one.metadata) for one in piece],
+            [filter_document(one.metadata) for one in piece],
             [one.metadata for one in piece],
             [record.text for record in records],
             *([row[column] for row in words] for column in range(4)),
@@ -553,7 +550,7 @@ class PostgresIndex(RecordIndex):
         path = space_key(given.check_space(space))
         wanted = given.check_ids(ids)
         if not wanted:
-            # Nothing to look for, but a closed store says so.
+            # A closed store raises even when nothing is asked for.
             self._connections.read(space, lambda session: session.execute("SELECT 1"))
             return []
         keys = list(dict.fromkeys(map(keyed, wanted)))
@@ -605,7 +602,7 @@ class PostgresIndex(RecordIndex):
 
         def by_graph(session: Session) -> list[tuple[Any, ...]]:
             rows = nearest_by_graph(session, question, _FIELDS)
-            # A filter that few satisfy: a graph gives up before it has met them all.
+            # With a selective filter a graph stops before it has found enough.
             found = sum(row[2] is not None for row in rows)
             complete = not rows or found >= min(question.limit, rows[0][0])
             return rows if complete else nearest(session, question, _FIELDS)
@@ -622,7 +619,7 @@ class PostgresIndex(RecordIndex):
         def operation(session: Session) -> list[tuple[Any, ...]]:
             return search(session, path, terms, limit, condition, _FIELDS)
 
-        # Text without a word asks for nothing, and finds nothing; but a closed store says that it is closed.
+        # Text without a word finds nothing, but a closed store raises.
         return [Hit(_record(space, row[1:], None), row[0]) for row in self._connections.read(space, operation)]
 
     def changes(self, space: Space, since: int | None = None) -> Changes:
@@ -648,7 +645,7 @@ class PostgresIndex(RecordIndex):
 
 
 def _one_size(pairs: Sequence[tuple[str, Vector]]) -> int | None:
-    """The size of all the vectors, None when there are none. Raises ``InvalidInput`` when they are not of one."""
+    """The size of all vectors, None without vectors. Raises ``InvalidInput`` when sizes differ."""
     if not pairs:
         return None
     size = len(pairs[0][1])

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-import msgspec
 import psycopg
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.language.segment import query_terms, segment
-from memwell.messages import Message, Role, decode_message, decode_messages
-from memwell.records import Page, Space, Thread
+from memwell.messages import Message, Role
+from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage import bm25
+from memwell.storage.parts import BaseLog, Prepared, StoredPlace, ThreadRow
 from memwell.storage.placement import (
     MAX_INDEX,
     CopiedPlace,
     CopiedThread,
     Placed,
     Tail,
-    as_stored,
     check_follows,
-    copied_places,
-    copied_thread,
     place,
-    prepare,
     replaced_body,
 )
 from memwell.storage.postgres.connections import HERE, Connections, Link, Session
 from memwell.storage.postgres.schema import domain_lock, long_name, name_key, new_thread_key, space_key
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
-from memwell.values import check_count, check_metadata, check_text
+from memwell.storage.protocols import ThreadInfo
 
-# Appending: one call of a function in the server, which is one round trip and one commit. An append whose answer was
-# lost is made again. The ids of its messages tell whether it had been stored: an id is in a thread once, so either ours
-# are refused and found there as we sent them, or they were not stored and are now.
-
-Prepared: TypeAlias = Sequence[tuple[Message, str]]
-"""Messages, each with its JSON without what comes first in it: the place."""
+# Appending: one call of a function in the server, which is one round trip and one commit. An append with a lost answer is
+# repeated. The ids of its messages show whether the first try was stored: an id is used once in a thread, so either ours
+# are refused and the same messages are there, or they are stored now.
 
 FULL = "MWS02"
 """The SQLSTATE of an append to a thread that has no index left."""
@@ -59,26 +47,169 @@ _FOUND = (
 )
 
 
-class Appending:
-    """Appends to threads, with places given by the server."""
+def _placed(prepared: Prepared, row: tuple[Any, ...] | None) -> list[Placed]:
+    assert row is not None, "the function gives one row"
+    if len(row) == 3:
+        return place(prepared, Tail(*row), keep_places=False)
+    (message, encoded), (index, round_) = prepared[0], row
+    body = f'{{"index":{index},"round":{round_},{encoded}'
+    return [Placed(index, round_, message.id, message.tokens or 0, body)]
+
+
+@contextmanager
+def _refusals(thread: Thread, prepared: Prepared) -> Generator[None]:
+    """Translate what the server refuses."""
+    try:
+        yield
+    except psycopg.errors.UniqueViolation:
+        ids = ", ".join(repr(message.id) for message, _ in prepared[:3])
+        raise Conflict(f"the thread {thread.id!r} already holds a message with the id {ids}") from None
+    except psycopg.DatabaseError as error:
+        if error.sqlstate == FULL:
+            raise InvalidInput(f"a thread holds at most {MAX_INDEX + 1:,} messages; {thread.id!r} is full") from None
+        raise
+
+
+# Reading
+
+COLUMNS = (
+    "coalesce(long_id, id), key, first_index, next_index, messages, tokens, round, created, metadata, ended, edits"
+)
+_UPDATED = """(SELECT body::json ->> 'time' FROM memwell_message AS message
+    WHERE message.space = thread.space AND message.thread = thread.key AND body IS NOT NULL
+    ORDER BY index DESC LIMIT 1)"""
+_LISTED = f"SELECT {COLUMNS}, {_UPDATED} FROM memwell_thread AS thread WHERE space = %s"
+_MESSAGES = (
+    "FROM memwell_thread AS thread JOIN memwell_message AS message ON message.space = %s AND message.thread = thread.key "
+    "WHERE thread.space = %s AND thread.id = %s AND message.index BETWEEN %s AND %s"
+)
+# A nested loop over one row keeps the order of the inner rows.
+_READ = f"""
+    SELECT found.body FROM {HERE} (
+        SELECT message.body FROM memwell_thread AS thread
+        JOIN memwell_message AS message ON message.space = here.space AND message.thread = thread.key
+        WHERE thread.space = here.space AND thread.id = %s AND message.index BETWEEN %s AND %s AND body IS NOT NULL"""
+
+
+def _held(session: Session, path: str, rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
+    """The versions of these places, by index."""
+    held: dict[int, list[tuple[Any, ...]]] = {}
+    if rows:
+        for index, *version in session.rows(
+            "SELECT index, body, replaced FROM memwell_message_version WHERE space = %s AND thread = %s "
+            "AND index BETWEEN %s AND %s ORDER BY index, number",
+            (path, rows[0][4], rows[0][0], rows[-1][0]),
+        ):
+            held.setdefault(index, []).append(tuple(version))
+    return held
+
+
+def listed(session: Session, space: Space, sql: str, bindings: Sequence[Any]) -> list[ThreadInfo]:
+    """The threads of a space that satisfy a further piece of SQL."""
+    rows = session.rows(f"{_LISTED} {sql}", (space_key(space), *bindings))
+    return [ThreadRow(*row[2:-1]).info(Thread(space, row[0]), row[-1]) for row in rows]
+
+
+_LOCKED = f"SELECT {COLUMNS} FROM memwell_thread WHERE space = %s AND id = %s FOR UPDATE"
+
+
+class PostgresLog(BaseLog):
+    """Conversations in three tables. Every change of a thread locks its row."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         self._connections = connections
         self._clock = clock
 
-    def append(self, thread: Thread, prepared: Prepared) -> list[Message]:
-        """Store messages, all or none. Raises ``Conflict`` for an id that the thread holds."""
+    # Reading
+
+    def _read(self, thread: Thread, wanted: given.MessageRange) -> list[str]:
+        bindings: list[Any] = [name_key(thread.id), wanted.low, wanted.high]
+        sql = _READ
+        if wanted.ids is not None:
+            sql += " AND message.id = ANY (%s)"
+            bindings.append([name_key(id_) for id_ in wanted.ids])
+        sql += f" ORDER BY message.index {'ASC' if wanted.last is None else 'DESC'} LIMIT %s) AS found"
+        most = wanted.last if wanted.last is not None else wanted.first
+        bindings.append(MAX_INDEX + 1 if most is None else min(most, MAX_INDEX + 1))
+        space = thread.space
+        rows = self._connections.read(space, lambda session: session.at_once(sql, space, bindings))
+        if wanted.last is not None:
+            rows.reverse()
+        return [row[0] for row in rows]
+
+    def _versions(self, thread: Thread, index: int) -> list[tuple[Any, ...]]:
+        path = space_key(thread.space)
+        sql = (
+            "SELECT version.body, version.replaced FROM memwell_thread AS thread "
+            "JOIN memwell_message_version AS version ON version.space = %s AND version.thread = thread.key "
+            "WHERE thread.space = %s AND thread.id = %s AND version.index = %s ORDER BY version.number"
+        )
+        bindings = (path, path, name_key(thread.id), index)
+        return self._connections.read(thread.space, lambda session: session.rows(sql, bindings))
+
+    def _places(self, thread: Thread, start: int, limit: int) -> list[StoredPlace]:
+        path = space_key(thread.space)
+        sql = (
+            f"SELECT message.index, message.round, coalesce(message.long_id, message.id), body, thread.key {_MESSAGES} "
+            "ORDER BY message.index LIMIT %s"
+        )
+
+        def operation(session: Session) -> list[StoredPlace]:
+            rows = session.rows(sql, (path, path, name_key(thread.id), start, MAX_INDEX, limit))
+            held = _held(session, path, rows)
+            return [(index, round_, id_, body, held.get(index, [])) for index, round_, id_, body, _ in rows]
+
+        return self._connections.snapshot(thread.space, operation)
+
+    def _threads(self, space: Space, ids: list[str] | None, after: str | None, limit: int) -> list[ThreadInfo]:
+        sql, bindings = "", list[Any]()
+        if ids is not None:
+            sql += " AND id = ANY (%s)"
+            bindings.append([name_key(id_) for id_ in ids])
+        if after is not None:
+            sql += " AND id > %s"
+            bindings.append(name_key(after))
+        sql += " ORDER BY id LIMIT %s"
+        return self._connections.read(space, lambda session: listed(session, space, sql, (*bindings, limit)))
+
+    # Writing
+
+    def _append(self, thread: Thread, prepared: Prepared, *, keep_places: bool) -> list[Placed]:
+        if not prepared:
+            self._connections.pool.ready()
+            return []
+        if not keep_places:
+            return self._appended(thread, prepared)
+
+        def operation(session: Session) -> list[Placed]:
+            key, row = self._opened(session, thread)
+            placed = place(prepared, Tail(row.next, row.round, row.ended), keep_places=True)
+            self._insert(session, thread, key, [(one.index, one.round, one.tokens, one.id, one.body) for one in placed])
+            self._update(
+                session,
+                thread,
+                next_index=placed[-1].index + 1,
+                round=placed[-1].round,
+                messages=row.messages + len(placed),
+                tokens=row.tokens + sum(one.tokens for one in placed),
+            )
+            return placed
+
+        return self._connections.write(thread.space, operation)
+
+    def _appended(self, thread: Thread, prepared: Prepared) -> list[Placed]:
+        """Store messages with places that the server assigns."""
         connections, space = self._connections, thread.space
         connections.pool.ready()
-        sql, bindings = self._call(thread, prepared)
+        sql, bindings = self._append_call(thread, prepared)
         if connections.transaction_here() is None and space_key(space) == space.encoded():
-            return as_stored(prepared, self._alone(thread, prepared, sql, bindings))
+            return self._alone(thread, prepared, sql, bindings)
 
         def operation(session: Session) -> list[Placed]:
             with _refusals(thread, prepared):
                 return _placed(prepared, session.one(sql, bindings))
 
-        return as_stored(prepared, connections.write(space, operation))
+        return connections.write(space, operation)
 
     def _alone(self, thread: Thread, prepared: Prepared, sql: str, bindings: tuple[Any, ...]) -> list[Placed]:
         tries = 0
@@ -102,7 +233,7 @@ class Appending:
 
     @staticmethod
     def _stored(session: Session, thread: Thread, prepared: Prepared) -> list[Placed] | None:
-        """The places of these very messages, where an earlier try whose answer was lost has stored them."""
+        """The places of these very messages, if an earlier try with a lost answer has stored them."""
         session.look(thread.space)
         ids = [name_key(message.id) for message, _ in prepared]
         rows = session.rows(_FOUND, (space_key(thread.space), name_key(thread.id), ids))
@@ -112,7 +243,7 @@ class Appending:
         ]
         return found if len(found) == len(prepared) and [one.body for one in found] == ours else None
 
-    def _call(self, thread: Thread, prepared: Prepared) -> tuple[str, tuple[Any, ...]]:
+    def _append_call(self, thread: Thread, prepared: Prepared) -> tuple[str, tuple[Any, ...]]:
         space, key = thread.space, name_key(thread.id)
         where = (
             space_key(space),
@@ -138,244 +269,8 @@ class Appending:
             [body for _, body in prepared],
         )
 
-
-def _placed(prepared: Prepared, row: tuple[Any, ...] | None) -> list[Placed]:
-    assert row is not None, "the function gives one row"
-    if len(row) == 3:
-        return place(prepared, Tail(*row), keep_places=False)
-    (message, encoded), (index, round_) = prepared[0], row
-    body = f'{{"index":{index},"round":{round_},{encoded}'
-    return [Placed(index, round_, message.id, message.tokens or 0, body)]
-
-
-@contextmanager
-def _refusals(thread: Thread, prepared: Prepared) -> Generator[None]:
-    """What the server refuses, in memwell's errors."""
-    try:
-        yield
-    except psycopg.errors.UniqueViolation:
-        ids = ", ".join(repr(message.id) for message, _ in prepared[:3])
-        raise Conflict(f"the thread {thread.id!r} already holds a message with the id {ids}") from None
-    except psycopg.DatabaseError as error:
-        if error.sqlstate == FULL:
-            raise InvalidInput(f"a thread holds at most {MAX_INDEX + 1:,} messages; {thread.id!r} is full") from None
-        raise
-
-
-# Reading
-
-COLUMNS = (
-    "coalesce(long_id, id), key, first_index, next_index, round, ended, messages, tokens, edits, created, metadata"
-)
-_UPDATED = """(SELECT body::json ->> 'time' FROM memwell_message AS message
-    WHERE message.space = thread.space AND message.thread = thread.key AND body IS NOT NULL
-    ORDER BY index DESC LIMIT 1)"""
-_LISTED = f"SELECT {COLUMNS}, {_UPDATED} FROM memwell_thread AS thread WHERE space = %s"
-_MESSAGES = (
-    "FROM memwell_thread AS thread JOIN memwell_message AS message ON message.space = %s AND message.thread = thread.key "
-    "WHERE thread.space = %s AND thread.id = %s AND message.index BETWEEN %s AND %s"
-)
-# A loop over one row gives the rows behind it in their own order.
-_READ = f"""
-    SELECT found.body FROM {HERE} (
-        SELECT message.body FROM memwell_thread AS thread
-        JOIN memwell_message AS message ON message.space = here.space AND message.thread = thread.key
-        WHERE thread.space = here.space AND thread.id = %s AND message.index BETWEEN %s AND %s AND body IS NOT NULL"""
-
-
-class ThreadRow(NamedTuple):
-    """A thread's row, as ``COLUMNS`` names it."""
-
-    id: str
-    key: int
-    first: int
-    next: int
-    round: int
-    ended: int
-    messages: int
-    tokens: int
-    edits: int
-    created: float
-    metadata: str
-
-
-class ReadLog(MessageLog):
-    """What can be asked of conversations."""
-
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        space = given.check_thread(thread).space
-        span = given.check_span(last, first, after, before, ids)
-        start = 0 if after is None else min(after, MAX_INDEX) + 1
-        end = MAX_INDEX if before is None else min(before - 1, MAX_INDEX)
-        bindings: list[Any] = [name_key(thread.id), start, end]
-        sql = _READ
-        if span.ids is not None:
-            sql += " AND message.id = ANY (%s)"
-            bindings.append([name_key(id_) for id_ in span.ids])
-        sql += f" ORDER BY message.index {'ASC' if last is None else 'DESC'} LIMIT %s) AS found"
-        bindings.append(min(last if last is not None else MAX_INDEX + 1 if first is None else first, MAX_INDEX + 1))
-        rows = self._connections.read(space, lambda session: session.at_once(sql, space, bindings))
-        if last is not None:
-            rows.reverse()
-        return decode_messages([row[0] for row in rows])
-
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        path = space_key(given.check_thread(thread).space)
-        check_count(index, "an index")
-        sql = (
-            "SELECT version.body, version.replaced FROM memwell_thread AS thread "
-            "JOIN memwell_message_version AS version ON version.space = %s AND version.thread = thread.key "
-            "WHERE thread.space = %s AND thread.id = %s AND version.index = %s ORDER BY version.number"
-        )
-        bindings = (path, path, name_key(thread.id), min(index, MAX_INDEX + 1))
-        return _versions(self._connections.read(thread.space, lambda session: session.rows(sql, bindings)))
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        path = space_key(given.check_thread(thread).space)
-        start = -1 if after is None else check_count(after, "after", least=-1)
-        given.check_limit(limit)
-        bounds = (path, path, name_key(thread.id), min(start, MAX_INDEX) + 1, MAX_INDEX)
-        sql = (
-            f"SELECT message.index, message.round, coalesce(message.long_id, message.id), body, thread.key {_MESSAGES} "
-            "ORDER BY message.index LIMIT %s"
-        )
-
-        def operation(session: Session) -> list[Place]:
-            rows = session.rows(sql, (*bounds, limit))
-            held = _held(session, path, rows)
-            return [
-                Place(index, round_, id_, _message(body), _versions(held.get(index, ())))
-                for index, round_, id_, body, _ in rows
-            ]
-
-        return self._connections.snapshot(thread.space, operation)
-
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        given.check_space(space)
-        named = None if ids is None else [name_key(id_) for id_ in given.check_ids(ids)]
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
-        more: list[Any] = []
-        sql = ""
-        if named is not None:
-            sql += " AND id = ANY (%s)"
-            more.append(named)
-        if start is not None:
-            sql += " AND id > %s"
-            more.append(name_key(start))
-        sql += " ORDER BY id LIMIT %s"
-        found = self._connections.read(space, lambda session: listed(session, space, sql, (*more, limit + 1)))
-        return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
-        given.check_limit(limit)
-        messages = {message.index or 0: message for message in self.read(thread)}
-        scores = bm25.scores({index: segment(m.searchable) for index, m in messages.items()}, terms)
-        best = heapq.nlargest(limit, ((score, index) for index, score in scores.items()))
-        return [(messages[index], score) for score, index in best]
-
-
-def _message(body: str | None) -> Message | None:
-    return None if body is None else decode_message(body)
-
-
-def _versions(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
-    return [Version(_message(body), given.moment(replaced)) for body, replaced in rows]
-
-
-def _held(session: Session, path: str, rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """What these places held before, by index."""
-    held: dict[int, list[tuple[Any, ...]]] = {}
-    if rows:
-        for index, body, replaced in session.rows(
-            "SELECT index, body, replaced FROM memwell_message_version WHERE space = %s AND thread = %s "
-            "AND index BETWEEN %s AND %s ORDER BY index, number",
-            (path, rows[0][4], rows[0][0], rows[-1][0]),
-        ):
-            held.setdefault(index, []).append((body, replaced))
-    return held
-
-
-def listed(session: Session, space: Space, sql: str, bindings: Sequence[Any]) -> list[ThreadInfo]:
-    """The threads of a space that satisfy a further piece of SQL."""
-    rows = session.rows(f"{_LISTED} {sql}", (space_key(space), *bindings))
-    return [_info(space, ThreadRow(*row[:-1]), row[-1]) for row in rows]
-
-
-def _info(space: Space, row: ThreadRow, newest: str | None) -> ThreadInfo:
-    created = given.moment(row.created)
-    return ThreadInfo(
-        thread=Thread(space, row.id),
-        first=row.first,
-        next=row.next,
-        messages=row.messages,
-        tokens=row.tokens,
-        rounds=row.round,
-        created=created,
-        updated=created if newest is None else datetime.fromisoformat(newest),
-        metadata=msgspec.json.decode(row.metadata),
-        ended_round=row.ended if row.ended >= 0 else None,
-        edits=row.edits,
-    )
-
-
-_LOCKED = f"SELECT {COLUMNS} FROM memwell_thread WHERE space = %s AND id = %s FOR UPDATE"
-
-
-class PostgresLog(ReadLog):
-    """Conversations in three tables. Every change of a thread locks its row."""
-
-    def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
-        super().__init__(connections)
-        self._clock = clock
-        self._appending = Appending(connections, clock)
-
-    # Writing
-
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        given.check_thread(thread)
-        prepared = prepare(messages, keep_places=keep_places)
-        if not prepared:
-            self._connections.pool.ready()
-            return []
-        if not keep_places:
-            return self._appending.append(thread, prepared)
-
-        def operation(session: Session) -> list[Placed]:
-            row = self._opened(session, thread)
-            placed = place(prepared, Tail(row.next, row.round, row.ended), keep_places=True)
-            self._insert(
-                session, thread, row.key, [(one.index, one.round, one.tokens, one.id, one.body) for one in placed]
-            )
-            self._update(
-                session,
-                thread,
-                next_index=placed[-1].index + 1,
-                round=placed[-1].round,
-                messages=row.messages + len(placed),
-                tokens=row.tokens + sum(one.tokens for one in placed),
-            )
-            return placed
-
-        return as_stored(prepared, self._connections.write(thread.space, operation))
-
-    def _opened(self, session: Session, thread: Thread) -> ThreadRow:
-        """The thread's row, locked; made if need be."""
+    def _opened(self, session: Session, thread: Thread) -> tuple[int, ThreadRow]:
+        """The thread's key and row, locked; created if need be."""
         row = self._locked(session, thread)
         if row is not None:
             return row
@@ -390,9 +285,9 @@ class PostgresLog(ReadLog):
         return row
 
     @staticmethod
-    def _locked(session: Session, thread: Thread) -> ThreadRow | None:
+    def _locked(session: Session, thread: Thread) -> tuple[int, ThreadRow] | None:
         row = session.one(_LOCKED, (space_key(thread.space), name_key(thread.id)))
-        return None if row is None else ThreadRow(*row)
+        return None if row is None else (row[1], ThreadRow(*row[2:]))
 
     @staticmethod
     def _update(session: Session, thread: Thread, **columns: object) -> None:
@@ -419,27 +314,24 @@ class PostgresLog(ReadLog):
         except psycopg.errors.UniqueViolation:
             raise Conflict(f"the thread {thread.id!r} already holds a message with one of the ids {ids!r}") from None
 
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        given.check_thread(thread)
-        wanted = given.check_changes(changes)
-
+    def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> list[str | None]:
         def operation(session: Session) -> list[str | None]:
-            row = self._locked(session, thread)
-            return [self._replace(session, row, thread, index, message) for index, message in wanted.items()]
+            known = self._locked(session, thread)
+            key = None if known is None else known[0]
+            return [self._replace(session, key, thread, index, message) for index, message in wanted.items()]
 
-        bodies = self._connections.write(thread.space, operation)
-        return [None if body is None else decode_message(body) for body in bodies]
+        return self._connections.write(thread.space, operation)
 
     def _replace(
-        self, session: Session, row: ThreadRow | None, thread: Thread, index: int, message: Message | None
+        self, session: Session, key: int | None, thread: Thread, index: int, message: Message | None
     ) -> str | None:
-        at = (space_key(thread.space), -1 if row is None else row.key, min(index, MAX_INDEX + 1))
+        at = (space_key(thread.space), -1 if key is None else key, min(index, MAX_INDEX + 1))
         stored = session.one(
             "SELECT coalesce(long_id, id), round, tokens, body FROM memwell_message "
             "WHERE space = %s AND thread = %s AND index = %s",
             at,
         )
-        if row is None or stored is None:
+        if stored is None:
             raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
         message_id, round_, old_tokens, old_body = stored
         body = None if message is None else replaced_body(message, index, round_, message_id)
@@ -463,20 +355,17 @@ class PostgresLog(ReadLog):
         )
         return body
 
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        given.check_thread(thread)
-        check_count(before, "before")
-        spared = [index for index in given.check_places(keep) if index <= MAX_INDEX]
-
+    def _trim(self, thread: Thread, before: int, spared: set[int]) -> int:
         def operation(session: Session) -> int:
-            row = self._locked(session, thread)
-            if row is None:
+            known = self._locked(session, thread)
+            if known is None:
                 return 0
+            key, row = known
             end = min(before, row.next)
-            live, tokens = self._drop(session, thread, row.key, end, spared)
+            live, tokens = self._drop(session, thread, key, end, list(spared))
             oldest = session.one(
                 "SELECT min(index) FROM memwell_message WHERE space = %s AND thread = %s AND index < %s",
-                (space_key(thread.space), row.key, end),
+                (space_key(thread.space), key, end),
             )
             first = max(row.first, end if oldest is None or oldest[0] is None else oldest[0])
             self._update(
@@ -505,14 +394,12 @@ class PostgresLog(ReadLog):
         assert row is not None
         return row[0], row[1]
 
-    def delete(self, thread: Thread) -> bool:
-        given.check_thread(thread)
-
+    def _delete(self, thread: Thread) -> bool:
         def operation(session: Session) -> bool:
-            row = self._locked(session, thread)
-            if row is None:
+            known = self._locked(session, thread)
+            if known is None:
                 return False
-            self._drop(session, thread, row.key, MAX_INDEX + 1, [])
+            self._drop(session, thread, known[0], MAX_INDEX + 1, [])
             session.execute(
                 "DELETE FROM memwell_thread WHERE space = %s AND id = %s",
                 (space_key(thread.space), name_key(thread.id)),
@@ -521,48 +408,45 @@ class PostgresLog(ReadLog):
 
         return self._connections.write(thread.space, operation)
 
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        given.check_thread(thread)
-        encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
-
+    def _annotate(self, thread: Thread, metadata: str | None, end_round: bool) -> ThreadInfo:
         def operation(session: Session) -> ThreadInfo:
-            row = self._opened(session, thread)
-            changed = {} if encoded is None else {"metadata": encoded}
+            _, row = self._opened(session, thread)
+            changed = {} if metadata is None else {"metadata": metadata}
             self._update(session, thread, ended=row.round if end_round else row.ended, **changed)
             return listed(session, thread.space, "AND id = %s", (name_key(thread.id),))[0]
 
         return self._connections.write(thread.space, operation)
 
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        wanted = copied_thread(info)
-        copied = copied_places(wanted, places)
-        thread = info.thread
-
+    def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
         def operation(session: Session) -> None:
-            row = self._opened(session, thread)
+            key, row = self._opened(session, thread)
             last = session.one(
                 "SELECT max(index) FROM memwell_message WHERE space = %s AND thread = %s",
-                (space_key(thread.space), row.key),
+                (space_key(thread.space), key),
             )
-            for one in copied[:1]:
+            for one in places[:1]:
                 check_follows(one, -1 if last is None or last[0] is None else last[0])
-            self._take_over(session, thread, row, wanted, copied)
+            self._take_over(session, thread, key, row, wanted, places)
 
         self._connections.write(thread.space, operation)
 
     def _take_over(
-        self, session: Session, thread: Thread, row: ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]
+        self,
+        session: Session,
+        thread: Thread,
+        key: int,
+        row: ThreadRow,
+        wanted: CopiedThread,
+        copied: Sequence[CopiedPlace],
     ) -> None:
         if copied:
-            self._insert(session, thread, row.key, [(p.index, p.round, p.tokens, p.id, p.body) for p in copied])
+            self._insert(session, thread, key, [(p.index, p.round, p.tokens, p.id, p.body) for p in copied])
         for one in copied:
             for number, (body, replaced) in enumerate(one.versions, 1):
                 session.execute(
                     "INSERT INTO memwell_message_version (space, thread, index, number, replaced, body) "
                     "VALUES (%s, %s, %s, %s, %s, %s)",
-                    (space_key(thread.space), row.key, one.index, number, replaced, body),
+                    (space_key(thread.space), key, one.index, number, replaced, body),
                 )
         self._update(
             session,

@@ -21,17 +21,16 @@ from memwell.storage.arguments import domain
 
 Link: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
-# Names: PostgreSQL's indexes take no more than 2,700 bytes a row. A name is its own *key* up to 2,000 bytes. A longer
-# one is cut and ends in its digest: keys are in the order of the names, but names that agree in their first 2,000 bytes
-# are in no order of their own.
+# Names: PostgreSQL's indexes take at most 2,700 bytes a row. A name of up to 2,000 bytes is its own *key*. A longer one is
+# cut and ends in its digest: keys sort like names, except that names with the same first 2,000 bytes sort by digest.
 
 _LONGEST_NAME = 2_000
 _LAST = "\U0010ffff"
-"""Behind every character that fits where a longer one did not: a cut name comes after the whole names that begin alike."""
+"""The largest character: a cut name sorts behind the whole names that begin alike."""
 
 
 def name_key(name: str) -> str:
-    """What a name is found by, and ordered by."""
+    """The key of a name."""
     if len(name) <= _LONGEST_NAME // 4:
         return name
     data = name.encode()
@@ -41,18 +40,18 @@ def name_key(name: str) -> str:
 
 
 def long_name(name: str, key: str) -> str | None:
-    """The name itself, where its key is not."""
+    """The name itself, where it differs from its key."""
     return None if name is key or name == key else name
 
 
 @lru_cache(maxsize=4096)
 def space_key(space: Space) -> str:
-    """What a space is known by in every table, and what the wall compares."""
+    """The key of a space in every table, which the wall compares."""
     return keyed(space.encoded())
 
 
 def new_thread_key() -> int:
-    """A number that no other thread of a space has, by chance."""
+    """A random number for a new thread."""
     return secrets.randbits(62)
 
 
@@ -64,23 +63,23 @@ def lock_key(*parts: str) -> int:
 
 @lru_cache(maxsize=4096)
 def domain_lock(schema: str, space: Space) -> int:
-    """The lock that transactions of the space's domain take."""
+    """The advisory lock of the owner of a space."""
     return lock_key("domain", schema, domain(space).encoded())
 
 
-# Records: their tables, and the functions that change them: each change of a space is one statement. ``memwell_record``
-# holds what a record says, behind the wall. Its words and its vector are in tables without a policy, because PostgreSQL
-# uses neither a word index nor a graph behind one; they hold numbers, lexemes and vectors only.
+# Records: their tables, and the functions that change them in one statement. ``memwell_record`` holds the content, behind
+# the wall. Words and vectors are in tables without a policy, because PostgreSQL uses neither a word index nor a graph
+# behind one; they hold numbers, lexemes and vectors only.
 #
-# Every key and index begins with the space. The words' index does too, in its way: every lexeme begins with a few
-# letters of the space's digest, so that a search reads the postings of its own space however large the others are. That
-# needs no extension. Only a graph cannot begin with a space; each is made for one space alone (``index.py``).
+# Every key and index begins with the space. In the index of words every lexeme begins with a few letters of the space's
+# digest, so that a search reads the postings of its own space however large the others are. A graph (``index.py``) is
+# made for one space alone.
 #
 # The row of a space is locked by every change of its records, so that its counts are true and two writers of one space wait
 # for each other. Numbers, changes and counts are the space's own; nothing is drawn from a sequence.
 
 _LONGEST = 200
-"""How many bytes a name may have that is its own key. A longer one would not fit PostgreSQL's indexes."""
+"""A name of up to this many bytes is its own key. Longer ones would not fit PostgreSQL's indexes."""
 
 
 def keyed(name: str) -> str:
@@ -315,7 +314,7 @@ BEGIN
         WHERE space = p_space;
 END $$;
 """
-"""What a fresh store is given. ``memwell_record`` holds content and belongs behind the wall; the others do not."""
+"""The tables and functions of records. Only ``memwell_record`` holds content and is behind the wall."""
 
 CONTENT_TABLE = "memwell_record"
 RECORD_TABLE_NAMES = (
@@ -474,13 +473,13 @@ WALLED = (
     "memwell_blob",
     CONTENT_TABLE,
 )
-"""The tables with content: what they hold is seen by who is in the space, and by the store's own upkeep."""
+"""The tables with content. Their rows are visible to sessions of their space, and to maintenance."""
 
 TABLES = tuple(dict.fromkeys((*WALLED, "memwell_long_space", "memwell_receipt", *RECORD_TABLE_NAMES)))
 """All tables that are written to."""
 
 SEALED_TABLES = tuple(table for table in TABLES if table != "memwell_receipt")
-"""Those that a seal closes: all but the receipts, since sealing itself leaves one."""
+"""The tables that a seal closes: all but the receipts, because sealing itself stores one."""
 
 _SEALING = """
 CREATE FUNCTION memwell_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -491,7 +490,7 @@ END $$;
 
 
 def _walls() -> str:
-    # The setting is looked up once a statement, not once a row, because it is asked for in a query of its own.
+    # A subquery, so that the setting is read once a statement and not once a row.
     setting = "(SELECT current_setting('memwell.space', true))"
     return "".join(
         f"""
@@ -508,7 +507,7 @@ MIGRATIONS = (_LOG_TABLES + _APPENDING + _KEY_TABLES + RECORD_TABLES + _SEALING 
 
 
 def migrate(link: Link, schema: str, place: str) -> None:
-    """Bring a schema to today's step, one process at a time; one that is there already is only read.
+    """Migrate a schema to the current version, one process at a time.
 
     Raises ``BackendError`` for one that a newer memwell wrote, ``ConfigurationError`` where something must be set up first.
     """
@@ -516,7 +515,7 @@ def migrate(link: Link, schema: str, place: str) -> None:
         return
     _ensure_vectors(link, place)
     with link.transaction():
-        # A second process waits here, and then finds it done.
+        # A second process waits here, and then has nothing to do.
         link.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migrate", schema),))
         _ensure_schema(link, schema, place)
         version = _version(link, schema)
@@ -535,7 +534,7 @@ def migrate(link: Link, schema: str, place: str) -> None:
 
 
 def _run(link: Link, sql: str) -> None:
-    # Through the plain protocol, which takes many statements at once.
+    # Through the simple protocol, which takes many statements at once.
     link.execute(sql.encode())
 
 
@@ -551,7 +550,7 @@ def _ensure_schema(link: Link, schema: str, place: str) -> None:
     known = link.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
     if known is not None:
         return
-    # Asked now: when it has failed, nothing can be asked any more.
+    # Read now: after an error the transaction takes no more queries.
     role = _role(link)
     try:
         _run(link, f"CREATE SCHEMA {schema}")
@@ -577,7 +576,7 @@ def _ensure_vectors(link: Link, place: str) -> None:
 
 
 def vectors_schema(link: Link) -> str | None:
-    """The schema that pgvector lies in, as SQL writes it; None where it is not installed."""
+    """The schema of pgvector, quoted; None where it is not installed."""
     row = link.execute(
         "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
         "WHERE extname = 'vector'"
@@ -591,7 +590,7 @@ def _role(link: Link) -> str:
 
 
 def seal_statements(tables: Iterable[str], *, sealed: bool) -> list[str]:
-    """What makes every later write fail, also those of connections that are open already, or lets them through again."""
+    """The statements that make every later write fail, also on open connections, or lift that."""
     if not sealed:
         return [f"DROP TRIGGER IF EXISTS memwell_sealed ON {table}" for table in tables]
     return [

@@ -13,29 +13,30 @@ from typing import Any, cast
 import msgspec
 
 from memwell.filters import Filter, Where
-from memwell.storage.conditions import ORDER, Condition, Dialect, Subject, joined
+from memwell.storage.conditions import ORDER, Condition, Dialect, FilterTarget, joined
 
-RECORD = Subject(
+RECORD = FilterTarget(
     {"@id": "record.id", "@kind": "record.kind", "@text": "record.text", "@time": "record.time"}, "record.document"
 )
-ENTRY = Subject({"@id": "entry.key"}, "entry.document")
+ENTRY = FilterTarget({"@id": "entry.key"}, "entry.document")
 ALWAYS = Condition("true", ())
 _NEVER = Condition("false", ())
 _EXACT_UP_TO = 2.0**53
-# A float from 2**53 on is written with an exponent or with sixteen digits; what else looks so is looked at in vain.
+# A float from 2**53 on is written with an exponent or with sixteen digits. Other text may match too.
 _MAY_BE_LARGE = re.compile(r"\de|\d{16}").search
 
 
-def filter_document(value: Any, encoded: str) -> str | None:
-    """The JSON that is filtered in the place of a value's own, or None where its own, ``encoded``, serves."""
+def filter_document(encoded: str) -> str | None:
+    """The JSON to filter instead of a value's own; None where its own will do."""
     if _MAY_BE_LARGE(encoded) is None:
         return None
+    value = msgspec.json.decode(encoded)
     exact = _exact(value)
     return None if exact is value else msgspec.json.encode(exact).decode()
 
 
 def _exact(value: Any) -> Any:
-    """The value with its large floats as whole numbers; the very same where there is none."""
+    """The value with its large floats as integers; the same object where there are none."""
     if type(value) is float:
         # msgspec writes no integers of more than 64 bits, but takes JSON as it is.
         return msgspec.Raw(str(int(value)).encode()) if abs(value) >= _EXACT_UP_TO else value
@@ -50,16 +51,16 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def compiled(node: Filter | None, subject: Subject) -> Condition:
+def compiled(node: Filter | None, target: FilterTarget) -> Condition:
     """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    return _DIALECT.compiled(node, subject)
+    return _DIALECT.compiled(node, target)
 
 
 # Attributes: columns of one type that are never NULL
 
 
 def _of_attribute(node: Where, column: str) -> Condition:
-    # A moment is a float, and no moment is so large that a whole number compared with it would have to be rounded.
+    # A timestamp is a float, and too small for rounding of integers to matter.
     kind = "double precision" if node.field == "@time" else "text"
     if node.operator == "exists":
         return ALWAYS
@@ -84,7 +85,7 @@ def _suits(wanted: Any, kind: str) -> bool:
 
 
 def _in_document(node: Where, path: tuple[str, ...], document: str) -> Condition:
-    """Walk down with the arrow that takes a text: it opens objects only, and a key is nothing but a key to it."""
+    """Walk down with ``-> text``, which opens objects only and takes keys literally."""
     place = Condition(f"({document}{' -> %s::text' * len(path)})", path)
     if node.operator == "exists":
         return Condition(f"({place.sql} IS NOT NULL)", path)
@@ -122,7 +123,7 @@ def _ordered(symbol: str, wanted: Any, place: Condition) -> Condition:
 
 
 def _of_type(kind: str, comparison: str, wanted: str, place: Condition) -> Condition:
-    """A comparison that is made only where it can be: casting another type of value would be an error."""
+    """A comparison of values of one type: casting another type would be an error."""
     sql = f"((CASE jsonb_typeof({place.sql}) WHEN '{kind}' THEN {comparison} END) IS TRUE)"
     return Condition(sql, (*place.bindings, *place.bindings, wanted))
 

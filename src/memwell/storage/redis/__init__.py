@@ -13,27 +13,25 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from memwell.errors import BackendError
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space, Thread, paged
 from memwell.settings import Settings
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Backend
-from memwell.storage.redis.address import parsed
 from memwell.storage.redis.kv import RedisKeyValue
 from memwell.storage.redis.log import RedisLog
 from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, SEAL, SEALED, SHARDS, UNLIST
-from memwell.storage.redis.servers import Connections, ResponseError, Server
+from memwell.storage.redis.servers import Connections, ResponseError, Server, parsed
 from memwell.values import check_text
 
 _log = logging.getLogger("memwell.storage")
 _warned: set[str] = set()
-"""The URLs, without their secrets, that this process was warned of."""
+"""The URLs, without secrets, for which this process has logged a warning."""
 _AT_ONCE = 500
 _REWRITING_S = 60.0
 _CONTENT = {"l": "z", "k": "v"}
-"""The key that is there while a kind of things holds something: the threads of a space, and its entries."""
+"""The key that exists while a space has threads, or entries."""
 _EARLIER = {"r": "records", "b": "blobs"}
-"""What earlier versions kept in Redis, too."""
+"""Kinds that only earlier versions kept in Redis."""
 
 
 class RedisBackend(Backend):
@@ -49,7 +47,7 @@ class RedisBackend(Backend):
         self._connections = Connections(parsed(url), settings or Settings())
         self._log = self.log = RedisLog(self._connections, clock)
         self._kv = self.kv = RedisKeyValue(self._connections, clock)
-        # A server that does not answer is an error now, not at the first call.
+        # Fail now, not at the first call.
         self._connections.check_server()
         shown = self._connections.address.shown
         if shown not in _warned and not self.durable:
@@ -65,7 +63,7 @@ class RedisBackend(Backend):
         return durability(self._connections)
 
     def decide_by(self, decided: Callable[[str], bool]) -> None:
-        """Ask this about transactions of an earlier version that followed those of another store."""
+        """Set the function that knows whether a transaction of an earlier version was committed in the home store."""
         self._connections.decided = decided
 
     # Spaces
@@ -81,7 +79,7 @@ class RedisBackend(Backend):
         return Page(found[:limit], found[limit - 1].encoded() if len(found) > limit else None)
 
     def _listed(self, after: str | None = None) -> Iterator[tuple[Space, list[str]]]:
-        """The listed spaces in their order, each with the kinds of what it holds; that may be gone by now."""
+        """The listed spaces in order, each with the kinds that it holds or held."""
         pieces = [self._of_shard(number, after) for number in range(SHARDS)]
         for path, members in groupby(heapq.merge(*pieces), key=lambda member: member[0]):
             yield Space.decode(path), [kind for _, kind in members]
@@ -116,7 +114,7 @@ class RedisBackend(Backend):
             return [str(error)]
         found = [complaint for space, kinds in self._listed() for complaint in self._complaints(space, kinds)]
         unlisted = self._unlisted()
-        # Other callers write meanwhile: what is really wrong is still so at a second look.
+        # Other callers write meanwhile: a real fault is still there at a second check.
         return found + sorted(unlisted & self._unlisted() if unlisted else ())
 
     def _complaints(self, space: Space, kinds: list[str]) -> Iterator[str]:
@@ -128,7 +126,7 @@ class RedisBackend(Backend):
             yield f"the space {space!r}: {unread}"
 
     def _unlisted(self) -> set[str]:
-        """Content that is not listed anywhere, in words."""
+        """Content that is not listed, in words."""
         there = {key[:-1] for key in self._keys("[tlk]:*:i")}
         tags = self._connections.tags
         for space, kinds in self._listed():
@@ -138,12 +136,12 @@ class RedisBackend(Backend):
         return {f"the keys {base!r} are listed nowhere" for base in there}
 
     def _end_transactions(self) -> None:
-        """End all transactions that an earlier version left behind."""
+        """End all transactions that an earlier version left."""
         for key in self._keys("*:l"):
             self._connections.call(GENERATION, self._connections.tags.of_key(key), [""])
 
     def _keys(self, pattern: str) -> Iterator[str]:
-        """The keys whose part behind the bucket is like a pattern. A key may come twice."""
+        """The keys that match a pattern behind the bucket. A key may come twice."""
         whole = f"{{{self._connections.tags.prefix}:[0-9a-f][0-9a-f][0-9a-f]}}{pattern}"
         for server in self._connections.servers.masters():
             cursor = b""
@@ -156,7 +154,7 @@ class RedisBackend(Backend):
                 yield from (key.decode() for key in found)
 
     def scrub(self) -> None:
-        """Drop listed names that have no content, and have the servers write their files without what was deleted."""
+        """Drop listed names without content, and make the servers rewrite their files without deleted data."""
         self._connections.check_open()
         self._end_transactions()
         for space, kinds in list(self._listed()):
@@ -164,7 +162,7 @@ class RedisBackend(Backend):
                 self._forget_names(space)
             for kind in sorted(_CONTENT.keys() & set(kinds)):
                 self._forget_empty(space, kind)
-        forget_decoded()
+        super().scrub()
         rewrite_files(self._connections)
 
     def _forget_names(self, space: Space) -> None:
@@ -184,7 +182,7 @@ class RedisBackend(Backend):
 
     def facts(self) -> dict[str, Any]:
         self._connections.check_open()
-        # Asked each time: the server's settings may have been changed.
+        # Read each time: the server's settings may have changed.
         said = durability(self._connections)
         reason = self._connections.run(SEALED, self._connections.tags.seals()[0])
         return {
@@ -200,7 +198,7 @@ class RedisBackend(Backend):
         }
 
     def _counted(self) -> dict[str, int]:
-        """How much there is of everything. It asks about every thread, so it takes a while where there are many."""
+        """All counts. It reads the listing of every thread, which takes a while where there are many."""
         counts: Counter[str] = Counter(threads=0, messages=0, entries=0)
         for space, _ in self._listed():
             for info in paged(lambda cursor, space=space: self.log.threads(space, limit=1000, cursor=cursor)):
@@ -213,7 +211,7 @@ class RedisBackend(Backend):
 
 
 def _unread(kinds: Iterable[str]) -> str:
-    """What is said of things that this version does not read; empty when there are none."""
+    """A notice about data that this version does not read; empty when there is none."""
     found = [_EARLIER[kind] for kind in sorted(_EARLIER.keys() & set(kinds), reverse=True)]
     if not found:
         return ""
@@ -243,14 +241,14 @@ def _server_facts(connections: Connections) -> dict[str, Any]:
 
 
 class Durability(NamedTuple):
-    """Whether what was acknowledged survives a crash of the servers, and what does not, in words."""
+    """Whether acknowledged writes survive a crash of the servers, and a description in words."""
 
     durable: bool
     words: str
 
 
 def durability(connections: Connections) -> Durability:
-    """What the servers promise by their settings; the URL's ``durable=`` vouches for what they do not say."""
+    """The durability by the servers' settings; the URL's ``durable=`` overrides what they do not show."""
     address = connections.address
     weakest = min((_kept(connections, server) for server in connections.servers.masters()), key=list(_WORDS).index)
     words = _WORDS[weakest]
@@ -293,9 +291,9 @@ def _settings(connections: Connections, server: Server, *names: str) -> list[str
 
 
 def rewrite_files(connections: Connections) -> None:
-    """Have every server write its files again, without what was deleted, where it keeps any and allows it; wait for it.
+    """Make every server rewrite its files without deleted data, and wait for it.
 
-    Replicas and backups have files of their own, which are not reached from here.
+    Replicas and backups have files of their own, which this does not reach.
     """
     for server in connections.servers.masters():
         appends, saves = _settings(connections, server, "appendonly", "save")
@@ -315,6 +313,3 @@ def _rewrite(connections: Connections, server: Server, command: tuple[str, ...],
         ):
             return
         time.sleep(0.01)
-
-
-__all__ = ["RedisBackend"]

@@ -1,28 +1,27 @@
 """Values by key in Redis: the entries of a space share a hash tag.
 
-Keys of a space: the hash ``v`` has the entries, the sorted set ``z`` their keys in order, ``e`` those whose time will be
-over. An entry is kept as ``version expires kind value``. The client's clock says whether a time is over, as on every other
-store; an entry whose time is over is invisible at once and dropped by later writes.
+Keys of a space: the hash ``v`` has the entries, the sorted set ``z`` their keys in order, ``e`` those that expire. An entry
+is stored as ``version expires kind value``. The client's clock decides what has expired, as on every other store. An
+expired entry is invisible at once and dropped by later writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from memwell.errors import Conflict
-from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
-from memwell.records import Page, Space
+from memwell.filters import Filter, holds_for_value
+from memwell.records import Space
 from memwell.storage import arguments as given
-from memwell.storage.placement import copied_entries
-from memwell.storage.protocols import Entry, KeyValue
-from memwell.storage.redis.scripts import Tag, define
+from memwell.storage.parts import BaseKeyValue
+from memwell.storage.placement import StoredEntry
+from memwell.storage.protocols import Entry
+from memwell.storage.redis.scripts import define
 from memwell.storage.redis.servers import Argument, Connections
-from memwell.values import check_id, new_version
 
 _AT_ONCE = 1000
-"""Entries that one script gives out: a server does nothing else meanwhile."""
+"""The most entries that one script returns: a server does nothing else meanwhile."""
 
 _HELPERS = """
 local function drop_entry(key)
@@ -103,8 +102,7 @@ _SCAN = define(
 )
 
 _COUNT = define(
-    "count entries",
-    "return redis.call('ZCARD', base .. 'z') - redis.call('ZCOUNT', base .. 'e', '-inf', ARGV[FIRST])",
+    "count entries", "return redis.call('ZCARD', base .. 'z') - redis.call('ZCOUNT', base .. 'e', '-inf', ARGV[FIRST])"
 )
 
 _CHECK = define(
@@ -128,7 +126,7 @@ _CHECK = define(
 )
 
 
-class RedisKeyValue(KeyValue):
+class RedisKeyValue(BaseKeyValue):
     """Values by key in Redis."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
@@ -136,107 +134,73 @@ class RedisKeyValue(KeyValue):
         self._clock = clock
         self._tags = connections.tags
 
-    def get(self, space: Space, key: str) -> Entry | None:
-        tag, now = self._tags.entries(given.check_space(space)), self._clock()
-        stored = self._call(_GET, tag, [check_id(key, "a key")])
+    def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
+        stored = self._call(_GET, self._tags.entries(space), [key])
         return None if stored is None else _live(key, stored, now)
 
-    def put(
-        self,
-        space: Space,
-        key: str,
-        value: Any,
-        *,
-        ttl: float | None = None,
-        expect: int | None = None,
-    ) -> Entry:
-        tag, now = self._tags.entries(given.check_space(space)), self._clock()
-        check_id(key, "a key")
-        expires = given.check_ttl(ttl, now)
-        encoded = given.encode_value(value)
-        expected = "" if given.check_expect(expect) is None else str(expect)
-        version = new_version()
-        packed = _packed(version, expires, encoded)
-        _check_stored(key, expect, self._call(_PUT, tag, [repr(now), expected, key, packed]))
-        moment = None if expires is None else given.moment(expires)
-        return Entry(key, given.decode_value(encoded), version, moment)
+    def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
+        arguments = [repr(now), "" if expect is None else str(expect), entry.key, _packed(entry)]
+        _check_reply(entry.key, expect, self._call(_PUT, self._tags.entries(space), arguments))
 
-    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        tag, now = self._tags.entries(given.check_space(space)), self._clock()
-        check_id(key, "a key")
-        expected = "" if given.check_expect(expect) is None else str(expect)
-        reply = self._call(_DELETE, tag, [repr(now), expected, key])
-        _check_stored(key, expect, reply)
+    def _delete(self, space: Space, key: str, expect: int | None, now: float) -> bool:
+        arguments = [repr(now), "" if expect is None else str(expect), key]
+        reply = self._call(_DELETE, self._tags.entries(space), arguments)
+        _check_reply(key, expect, reply)
         return bool(reply)
 
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        skip: int = 0,
-    ) -> Page[Entry]:
-        tag = self._tags.entries(given.check_space(space))
-        wanted = as_filter(where)
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
-        left_out = given.check_skip(skip)
-        # One more than the page holds says whether there is another.
-        most = left_out + limit + 1 if wanted is None else _AT_ONCE
-        kept = list(islice(self._satisfying(tag, wanted, start, most), left_out, left_out + limit + 1))
-        return Page(kept[:limit], kept[limit - 1].key if len(kept) > limit else None)
+    def _scan(
+        self, space: Space, where: Filter | None, after: str | None, limit: int, skip: int, now: float
+    ) -> list[Entry]:
+        most = skip + limit if where is None else _AT_ONCE
+        return list(islice(self._satisfying(space, where, after, most, now), skip, skip + limit))
 
-    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
-        tag = self._tags.entries(given.check_space(space))
-        wanted = as_filter(where)
-        if wanted is None:
-            return self._call(_COUNT, tag, [repr(self._clock())])
-        return sum(1 for _ in self._satisfying(tag, wanted, None, _AT_ONCE))
+    def _count(self, space: Space, where: Filter | None, now: float) -> int:
+        if where is None:
+            return self._call(_COUNT, self._tags.entries(space), [repr(now)])
+        return sum(1 for _ in self._satisfying(space, where, None, _AT_ONCE, now))
 
-    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        tag = self._tags.entries(given.check_space(space))
-        copied = copied_entries(entries)
+    def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
         arguments: list[Argument] = []
-        for key, encoded, version, expires in copied.values():
-            arguments += (key, _packed(version, expires, encoded))
+        for entry in entries:
+            arguments += (entry.key, _packed(entry))
         if arguments:
-            self._call(_RESTORE, tag, arguments)
+            self._call(_RESTORE, self._tags.entries(space), arguments)
 
-    def _satisfying(self, tag: Tag, wanted: Filter | None, start: str | None, most: int) -> Iterator[Entry]:
-        now, step = self._clock(), min(most, _AT_ONCE)
+    def _satisfying(
+        self, space: Space, where: Filter | None, start: str | None, most: int, now: float
+    ) -> Iterator[Entry]:
+        tag, step = self._tags.entries(space), min(most, _AT_ONCE)
         while True:
             found = self._call(_SCAN, tag, ["-" if start is None else f"({start}", step])
             for name, stored in zip(found[::2], found[1::2], strict=True):
                 key = name.decode()
-                entry = _live(key, stored, now)
-                if entry is not None and (wanted is None or holds_for_value(wanted, key, entry.value)):
+                live = _live(key, stored, now)
+                entry = None if live is None else live.entry()
+                if entry is not None and (where is None or holds_for_value(where, key, entry.value)):
                     yield entry
                 start = key
             if len(found) < 2 * step:
                 return
 
     def complaints(self, space: Space) -> list[str]:
-        """What does not agree in a space, in words."""
+        """Contradictions among the entries of a space, in words."""
         found = self._call(_CHECK, self._tags.entries(space))
         return [f"the entries of {space!r} and their order do not agree at {key.decode()!r}" for key in found]
 
 
-def _check_stored(key: str, expect: int | None, reply: Any) -> None:
+def _check_reply(key: str, expect: int | None, reply: Any) -> None:
     if isinstance(reply, bytes):
-        raise Conflict(f"key {key!r} is at version {int(reply)}, not at the expected {expect}")
+        given.check_version(key, int(reply), expect)
 
 
-def _packed(version: int, expires: float | None, encoded: str | bytes) -> bytes:
-    kind, data = ("b", encoded) if isinstance(encoded, bytes) else ("j", encoded.encode())
-    return f"{version} {'-' if expires is None else repr(expires)} {kind} ".encode() + data
+def _packed(entry: StoredEntry) -> bytes:
+    value, expires = entry.value, "-" if entry.expires is None else repr(entry.expires)
+    kind, data = ("b", value) if isinstance(value, bytes) else ("j", value.encode())
+    return f"{entry.version} {expires} {kind} ".encode() + data
 
 
-def _live(key: str, stored: bytes, now: float) -> Entry | None:
+def _live(key: str, stored: bytes, now: float) -> StoredEntry | None:
     version, expires, kind, data = stored.split(b" ", 3)
     end = None if expires == b"-" else float(expires)
-    if end is not None and end <= now:
-        return None
-    value = given.decode_value(data if kind == b"b" else data.decode())
-    return Entry(key, value, int(version), None if end is None else given.moment(end))
+    entry = StoredEntry(key, data if kind == b"b" else data.decode(), int(version), end)
+    return entry if entry.lives(now) else None

@@ -1,6 +1,6 @@
 """Conversations in Redis: the keys of a thread share a hash tag, so every change of a thread is one script on one server.
 
-Keys of a thread: the hash ``i`` has what its listing shows, ``m`` its rows by index, ``n`` the index of every id, ``v``
+Keys of a thread: the hash ``i`` has its listing, ``m`` its rows by index, ``n`` the index of every id, ``v``
 the earlier versions of a place. A row is ``round tokens time length-of-id id`` and the JSON of the message; one whose
 message was removed begins with ``-`` and has no JSON.
 """
@@ -14,35 +14,31 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.messages import Message, Role, decode_message, decode_messages
-from memwell.records import Page, Space, Thread
+from memwell.messages import Message, Role, decode_message
+from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage.bm25 import best_messages
+from memwell.storage.parts import BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow
 from memwell.storage.placement import (
     MAX_INDEX,
     CopiedPlace,
+    CopiedThread,
     Placed,
     Tail,
-    as_stored,
     check_follows,
-    copied_places,
-    copied_thread,
     place,
-    prepare,
     replaced_body,
 )
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
-from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, REMEMBERED_S, UNLIST, Tag, define
+from memwell.storage.protocols import ThreadInfo
+from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, REMEMBERED_S, UNLIST, HashTag, define
 from memwell.storage.redis.servers import Argument, Connections
-from memwell.values import check_count, check_metadata, check_text
 
 _AT_ONCE = 5_000
-"""Messages that one script gives out: a server does nothing else meanwhile."""
+"""The most messages that one script returns: a server does nothing else meanwhile."""
 _BOUND = MAX_INDEX + 1
 
 
 class _Row(NamedTuple):
-    """A place as it is kept: ``body`` is empty for a message that was removed."""
+    """A stored place; ``body`` is empty for a removed message."""
 
     round: int
     tokens: int
@@ -51,7 +47,7 @@ class _Row(NamedTuple):
 
 
 class _Info(NamedTuple):
-    """The hash about a thread, as it is kept."""
+    """The stored listing of a thread."""
 
     first: int
     next: int
@@ -67,30 +63,18 @@ class _Info(NamedTuple):
 
     @property
     def seen(self) -> str:
-        """What a script compares to know that nothing has changed."""
+        """The state that a script compares, to detect changes."""
         return f"{self.next} {self.round} {self.ended} {self.edits} {self.last}"
 
     def shown(self, thread: Thread) -> ThreadInfo:
         """The same for readers."""
-        created = given.moment(self.created)
-        return ThreadInfo(
-            thread=thread,
-            first=self.first,
-            next=self.next,
-            messages=self.messages,
-            tokens=self.tokens,
-            rounds=self.round,
-            created=created,
-            updated=datetime.fromisoformat(self.updated) if self.updated else created,
-            metadata=msgspec.json.decode(self.metadata),
-            ended_round=self.ended if self.ended >= 0 else None,
-            edits=self.edits,
-        )
+        row = ThreadRow(*self[:6], *self[7:10])
+        return row.info(thread, self.updated)
 
 
 # Scripts
 
-# Indexes may have gaps of any width; then the rows are looked at, and not every number between.
+# Indexes may have gaps of any width; then the rows are listed, and not every number in between.
 _INDEXES = """
 local AT_ONCE = 500
 local function indexes(low, high)
@@ -134,8 +118,8 @@ end
 """
 )
 
-# One command a key, however many messages. Ids that are taken are refused; a call that is sent again because its answer was
-# lost, and finds its own messages one behind the other, has done its work.
+# One command a key, however many messages. Ids in use are refused. A repeated call that finds its own messages in a row was
+# stored by the first try.
 _APPEND = define(
     "append",
     """
@@ -195,7 +179,7 @@ _APPEND = define(
 _GIVEN = f"return redis.call('HMGET', base .. 'i', {', '.join(map(repr, _Info._fields))})"
 _INFO = define("thread info", _GIVEN)
 
-# Rows with places that were worked out from what the thread was: refused when it has become another meanwhile.
+# Rows with places computed by the client: refused when the thread has changed meanwhile.
 _EXTEND = define(
     "extend",
     """
@@ -396,7 +380,7 @@ _DELETE = define(
     frees=True,
 )
 
-# The reply holds what people wrote, so the receipt of the call does not keep it.
+# The reply holds user data, so it is not kept under the call's number.
 _ANNOTATE = define(
     "annotate",
     f"""
@@ -450,7 +434,7 @@ _CHECK = define(
 )
 
 
-class RedisLog(MessageLog):
+class RedisLog(BaseLog):
     """Conversations in Redis."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
@@ -461,16 +445,14 @@ class RedisLog(MessageLog):
 
     # Writing
 
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        prepared = prepare(messages, keep_places=keep_places)
+    def _append(self, thread: Thread, prepared: Prepared, *, keep_places: bool) -> list[Placed]:
         if not prepared:
             return []
         _check_distinct(message.id for message, _ in prepared)
-        placed = self._kept(tag, prepared) if keep_places else self._appended(tag, prepared)
-        return as_stored(prepared, placed)
+        tag = self._tags.thread_of(thread)
+        return self._kept(tag, prepared) if keep_places else self._appended(tag, prepared)
 
-    def _appended(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:
+    def _appended(self, tag: HashTag, prepared: Prepared) -> list[Placed]:
         tokens, kinds, parts = 0, "", list[Argument]()
         for message, encoded in prepared:
             count, id_ = message.tokens or 0, message.id.encode()
@@ -480,8 +462,8 @@ class RedisLog(MessageLog):
         arguments = [repr(self._clock()), tokens, prepared[-1][0].time.isoformat(), kinds, *parts]
         return _placed(prepared, self._call(_APPEND, tag, arguments))
 
-    def _kept(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:
-        """Messages keep the places they carry. The rows are worked out here, so the thread must not change meanwhile."""
+    def _kept(self, tag: HashTag, prepared: Prepared) -> list[Placed]:
+        """Append messages with the places they carry. The thread must not change meanwhile."""
         while True:
             known = self._known(tag)
             tail = Tail(0, 0, -1) if known is None else Tail(known.next, known.round, known.ended)
@@ -499,18 +481,18 @@ class RedisLog(MessageLog):
             if self._extended(tag, known, fields, rows):
                 return placed
 
-    def _known(self, tag: Tag) -> _Info | None:
+    def _known(self, tag: HashTag) -> _Info | None:
         return _info_of(self._call(_INFO, tag))
 
     def _extended(
         self,
-        tag: Tag,
+        tag: HashTag,
         known: _Info | None,
         fields: Mapping[str, Argument],
         rows: Sequence[tuple[int, str, bytes]],
         versions: Sequence[tuple[int, bytes]] = (),
     ) -> bool:
-        """Store places behind those that are known; False when there are others by now. Raises ``Conflict``."""
+        """Store places behind the known end; False when the thread has changed. Raises ``Conflict``."""
         arguments: list[Argument] = ["" if known is None else known.seen, len(fields), len(rows)]
         arguments += [part for pair in fields.items() for part in pair]
         arguments += [part for row in rows for part in row]
@@ -520,9 +502,8 @@ class RedisLog(MessageLog):
             raise _taken(reply[1].decode())
         return reply == b"done"
 
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        wanted = given.check_changes(changes)
+    def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> Iterable[str | None]:
+        tag = self._tags.thread_of(thread)
         while True:
             edits, created, *stored = self._call(_ROWS, tag, list(wanted))
             rows = dict(zip(wanted, map(_row_of, stored), strict=True))
@@ -536,25 +517,22 @@ class RedisLog(MessageLog):
                 if body is not None or row.body:
                     _note_change(arguments, index, row, message, body)
             if len(arguments) == 5 or self._call(_EDIT, tag, arguments) == b"done":
-                return [None if body is None else decode_message(body) for body in bodies.values()]
+                return bodies.values()
 
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        check_count(before, "before")
-        spared = given.check_places(keep)
-        return self._call(_TRIM, tag, [min(before, _BOUND), *(index for index in spared if index < _BOUND)])
+    def _trim(self, thread: Thread, before: int, spared: set[int]) -> int:
+        return self._call(_TRIM, self._tags.thread_of(thread), [before, *spared])
 
-    def delete(self, thread: Thread) -> bool:
-        tag = self._tags.thread_of(given.check_thread(thread))
+    def _delete(self, thread: Thread) -> bool:
+        tag = self._tags.thread_of(thread)
         return self._unlisted(tag, lambda generation: self._call(_DELETE, tag, [generation]))
 
     def forget_name(self, thread: Thread) -> None:
-        """Take the name of a thread off the list, if the thread is not there."""
+        """Remove the name of a thread from the list, if the thread does not exist."""
         tag = self._tags.thread_of(thread)
         self._unlisted(tag, lambda generation: self._call(BURY, tag, [generation, "i"]))
 
-    def _unlisted(self, tag: Tag, emptied: Callable[[bytes], int]) -> bool:
-        """Take a tag off its list if ``emptied`` says that it empties it or finds it empty; whether it does."""
+    def _unlisted(self, tag: HashTag, emptied: Callable[[bytes], int]) -> bool:
+        """Remove a tag from its list if ``emptied`` empties it or finds it empty; whether it does."""
         assert tag.parent is not None
         generation: bytes = self._call(GENERATION, tag.parent, [tag.member])
         if not emptied(generation):
@@ -562,68 +540,45 @@ class RedisLog(MessageLog):
         self._call(UNLIST, tag.parent, [tag.member, generation])
         return True
 
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        encoded = "" if metadata is None else given.encode_value(check_metadata(metadata))
-        info = _info_of(self._call(_ANNOTATE, tag, [repr(self._clock()), encoded, int(bool(end_round))]))
+    def _annotate(self, thread: Thread, metadata: str | None, end_round: bool) -> ThreadInfo:
+        arguments = [repr(self._clock()), metadata or "", int(end_round)]
+        info = _info_of(self._call(_ANNOTATE, self._tags.thread_of(thread), arguments))
         if info is None:
             raise Conflict(f"thread {thread.id!r} was annotated, and then deleted by another caller")
         return info.shown(thread)
 
     # Reading
 
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        span = given.check_span(last, first, after, before, ids)
-        low, high = -1 if after is None else min(after, _BOUND), _BOUND if before is None else min(before, _BOUND)
-        named: list[Argument] = [] if span.ids is None else ["ids", *span.ids]
-        wanted = span.last if span.last is not None else span.first
-        side = "first" if last is None else "last"
+    def _read(self, thread: Thread, wanted: given.MessageRange) -> list[str]:
+        tag, low, high = self._tags.thread_of(thread), wanted.low - 1, wanted.high + 1
+        named: list[Argument] = [] if wanted.ids is None else ["ids", *wanted.ids]
+        count = wanted.last if wanted.last is not None else wanted.first
+        side = "first" if wanted.last is None else "last"
         rows: list[_Row] = []
-        while wanted is None or len(rows) < wanted:
-            most = _AT_ONCE if wanted is None else min(wanted - len(rows), _AT_ONCE)
+        while count is None or len(rows) < count:
+            most = _AT_ONCE if count is None else min(count - len(rows), _AT_ONCE)
             some = list(map(_row, self._call(_READ, tag, [low, high, most, side, *named])))
             rows += some
             if len(some) < most:
                 break
-            # What one script gives out is bounded; the next one goes on behind it.
+            # A script returns a limited number; the next one goes on from there.
             reached = decode_message(some[-1].body).index or 0
-            low, high = (low, reached) if last is not None else (reached, high)
-        if last is not None:
+            low, high = (low, reached) if wanted.last is not None else (reached, high)
+        if wanted.last is not None:
             rows.reverse()
-        return decode_messages([row.body for row in rows])
+        return [row.body for row in rows]
 
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        check_count(index, "an index")
-        return _versions(self._call(_VERSIONS, tag, [index]))
+    def _versions(self, thread: Thread, index: int) -> list[StoredVersion]:
+        return _versions(self._call(_VERSIONS, self._tags.thread_of(thread), [index]))
 
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        given.check_space(space)
-        named = None if ids is None else sorted(set(given.check_ids(ids)))
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
-        if named is not None:
-            found = self._infos(space, [name for name in named if start is None or name > start])
-        else:
-            found = list[ThreadInfo]()
-            while len(found) <= limit and (names := self._listed(space, start, limit + 1)):
-                found += self._infos(space, names)
-                start = names[-1]
-        return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
+    def _threads(self, space: Space, ids: list[str] | None, after: str | None, limit: int) -> list[ThreadInfo]:
+        if ids is not None:
+            return self._infos(space, [name for name in ids if after is None or name > after])
+        found: list[ThreadInfo] = []
+        while len(found) < limit and (names := self._listed(space, after, limit)):
+            found += self._infos(space, names)
+            after = names[-1]
+        return found
 
     def _listed(self, space: Space, start: str | None, limit: int) -> list[str]:
         members = self._call(MEMBERS, self._tags.threads(space), ["-" if start is None else f"({start}", limit])
@@ -633,47 +588,37 @@ class RedisLog(MessageLog):
         threads = [Thread(space, name) for name in names]
         replies = self._call_many(_INFO, [(self._tags.thread_of(one), ()) for one in threads])
         infos = zip(threads, map(_info_of, replies), strict=True)
-        # A name without a thread was left by a caller who died.
+        # A caller that died may leave a name without a thread.
         return [info.shown(thread) for thread, info in infos if info is not None]
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        check_text(text, "text")
-        given.check_limit(limit)
-        return best_messages(self.read(thread), text, limit)
 
     # The whole
 
     def names(self, space: Space) -> Iterator[str]:
-        """The ids that are listed in a space, whether their threads are there or not."""
+        """The listed thread ids of a space, whether their threads exist or not."""
         start: str | None = None
         while names := self._listed(space, start, _AT_ONCE):
             yield from names
             start = names[-1]
 
     def complaints(self, thread: Thread) -> list[str]:
-        """What is kept about a thread's rows and does not agree with them, in words."""
+        """In what a thread's listing disagrees with its rows, in words."""
         return [one.decode() for one in self._call(_CHECK, self._tags.thread_of(thread))]
 
     # Copying
 
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        tag = self._tags.thread_of(given.check_thread(thread))
-        start = -1 if after is None else min(check_count(after, "after", least=-1), _BOUND)
-        given.check_limit(limit)
-        found: list[Place] = []
+    def _places(self, thread: Thread, start: int, limit: int) -> list[StoredPlace]:
+        tag, after, found = self._tags.thread_of(thread), start - 1, list[StoredPlace]()
         while len(found) < limit:
             most = min(limit - len(found), _AT_ONCE)
-            some = [_place(*one) for one in self._call(_PLACES, tag, [start, most])]
+            some = [_place(*one) for one in self._call(_PLACES, tag, [after, most])]
             found += some
             if len(some) < most:
                 break
-            start = some[-1].index
+            after = some[-1][0]
         return found
 
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        wanted = copied_thread(info)
-        copied = copied_places(wanted, places)
-        tag = self._tags.thread_of(info.thread)
+    def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
+        tag, copied = self._tags.thread_of(thread), places
         fields: dict[str, Argument] = {
             "first": wanted.first,
             "next": wanted.next,
@@ -702,7 +647,7 @@ class RedisLog(MessageLog):
 
 
 def _packed_row(round_: int, tokens: int, time: datetime | None, id_: str, body: str | None) -> bytes:
-    """A place as it is kept; without a time it is one whose message was removed."""
+    """A place in its stored form; without a time, of a removed message."""
     encoded = id_.encode()
     sign, moment = ("-", "-") if time is None else ("", time.isoformat())
     return f"{sign}{round_} {tokens} {moment} {len(encoded)} ".encode() + encoded + (body or "").encode()
@@ -719,7 +664,7 @@ def _row_of(stored: bytes | None) -> _Row | None:
 
 
 def _info_of(reply: list[bytes | None]) -> _Info | None:
-    """What the hash about a thread says; None when there is none."""
+    """The stored listing of a thread; None when there is none."""
     if reply[0] is None:
         return None
     said = ["" if one is None else one.decode() for one in reply]
@@ -738,25 +683,23 @@ def _packed_versions(one: CopiedPlace) -> bytes:
 
 
 def _note_change(arguments: list[Any], index: int, row: _Row, message: Message | None, body: str | None) -> None:
-    """Add what an edit of one place changes: the sums of tokens and messages, and the row."""
+    """Add the effects of one change to the arguments: the sums of tokens and messages, and the row."""
     tokens, time = (0, None) if message is None else (message.tokens or 0, message.time)
     arguments[3] += tokens - row.tokens
     arguments[4] += (body is not None) - bool(row.body)
     arguments += (index, _packed_row(row.round, tokens, time, row.id, body))
 
 
-def _versions(stored: list[list[bytes]]) -> list[Version]:
-    return [
-        Version(decode_message(body[0].decode()) if body else None, given.moment(float(at))) for at, *body in stored
-    ]
+def _versions(stored: list[list[bytes]]) -> list[StoredVersion]:
+    return [(body[0].decode() if body else None, float(at)) for at, *body in stored]
 
 
-def _place(index: bytes, stored: bytes, versions: list[list[bytes]]) -> Place:
+def _place(index: bytes, stored: bytes, versions: list[list[bytes]]) -> StoredPlace:
     row = _row(stored)
-    return Place(int(index), row.round, row.id, decode_message(row.body) if row.body else None, _versions(versions))
+    return int(index), row.round, row.id, row.body or None, _versions(versions)
 
 
-def _placed(prepared: Sequence[tuple[Message, str]], reply: list[Any]) -> list[Placed]:
+def _placed(prepared: Prepared, reply: list[Any]) -> list[Placed]:
     """Where an append put the messages. Raises ``Conflict`` and ``InvalidInput`` when it refused them."""
     if reply[0] == b"taken":
         raise _taken(reply[1].decode())
@@ -764,7 +707,7 @@ def _placed(prepared: Sequence[tuple[Message, str]], reply: list[Any]) -> list[P
         raise InvalidInput(f"a thread holds at most {_BOUND:,} messages; there is no index {_BOUND}")
     if reply[0] != b"again":
         return place(prepared, Tail(*reply), keep_places=False)
-    # The first answer was lost on its way, and this is what it said.
+    # The first answer was lost: this is what it said.
     found: list[Placed] = []
     for (message, encoded), stored in zip(prepared, reply[1:], strict=True):
         index, round_ = map(int, stored.split())

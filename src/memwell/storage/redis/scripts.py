@@ -1,6 +1,6 @@
-"""Keys and scripts: which keys lie together, and the Lua that reads and writes them.
+"""Keys and scripts: which keys share a hash slot, and the Lua that reads and writes them.
 
-A script touches the keys of one hash slot alone, so what changes together shares a hash tag: a thread, the list of the
+A script uses keys of one hash slot only, so what changes together shares a hash tag: a thread, the list of the
 threads of a space, the entries of a space, a piece of the list of all spaces. All of these keys begin with the tag's
 ``base``. The hash tag is one of a fixed number of buckets; a flag in every bucket seals the whole store. Ids never enter a
 key, because they may be long and hold anything: a key has a digest instead.
@@ -16,8 +16,8 @@ two lie in different slots. The parent keeps a generation for every member (hash
 counts as ``''``). A script that finds its tag empty answers ``NEW`` unless ``fresh()``: then it was called with the
 generation that the tag is listed under, and no tombstone (key ``x`` and the generation) names that one. To unlist, the
 generation is read, a script leaves its tombstone in the tag that it empties or finds empty, and the parent drops the member
-if its generation is still that one. Whoever is refused by a tombstone has the parent take a new generation. So a crash may
-leave a listed name without content, never content that is not listed.
+if its generation is still that one. A caller that a tombstone refuses makes the parent take a new generation. So a crash
+may leave a listed name without content, never content that is not listed.
 
 **Full servers.** A server that is full refuses a script that could grow, until the script has written. A script that takes
 away (``frees=True``) first deletes ``base``, which never exists, and then runs to its end.
@@ -39,18 +39,18 @@ BUCKETS = 4096
 SHARDS = 16
 """The list of all spaces is kept in this many pieces, so that no single key sees every new space."""
 REMEMBERED_S = 180
-"""How long replies are kept: longer than a caller tries to get an answer."""
+"""How long replies are kept: longer than a caller retries."""
 _TOMBSTONE_S = 3600
 """How long a tombstone is kept: much longer than a first write takes after it was listed."""
 
 
-class Tag(NamedTuple):
-    """What the keys of one thing begin with, the key of its bucket's seal, its hash slot, and where it is listed."""
+class HashTag(NamedTuple):
+    """A group of keys in one hash slot: their prefix, the key of the bucket's seal, the slot, and where it is listed."""
 
     base: str
     seal: str
     slot: int
-    parent: Tag | None = None
+    parent: HashTag | None = None
     member: str = ""
 
 
@@ -59,54 +59,56 @@ class Tags:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        # A conversation goes on: its tag need not be worked out for every message.
+        # Cached, because a conversation asks for its tag with every message.
         self.thread = lru_cache(maxsize=4096)(self._thread)
 
-    def thread_of(self, thread: Thread) -> Tag:
+    def thread_of(self, thread: Thread) -> HashTag:
         """The messages of a thread; listed among the threads of its space."""
         return self.thread(thread.space, thread.id)
 
-    def _thread(self, space: Space, id_: str) -> Tag:
+    def _thread(self, space: Space, id_: str) -> HashTag:
         return self._made("t", f"{space.encoded()}\0{id_}", self.threads(space), id_)
 
-    def threads(self, space: Space) -> Tag:
+    def threads(self, space: Space) -> HashTag:
         """The list of the threads of a space."""
         return self.of_space("l", space)
 
-    def entries(self, space: Space) -> Tag:
+    def entries(self, space: Space) -> HashTag:
         """The entries of a space."""
         return self.of_space("k", space)
 
-    def of_space(self, kind: str, space: Space) -> Tag:
-        """One kind of things in a space."""
+    def of_space(self, kind: str, space: Space) -> HashTag:
+        """One kind of data in a space."""
         path = space.encoded()
         shard = self.shard(int(hashlib.sha256(path.encode()).hexdigest()[0], 16) % SHARDS)
         # NUL is in no path and sorts before everything, so the members sort as their paths do.
         return self._made(kind, path, shard, f"{path}\0{kind}")
 
-    def shard(self, number: int) -> Tag:
+    def shard(self, number: int) -> HashTag:
         """A piece of the list of all spaces."""
         return self._made("s", str(number))
 
-    def state(self, transaction: str) -> Tag:
+    def state(self, transaction: str) -> HashTag:
         """The state of a transaction of an earlier version."""
         return self._made("x", transaction, plain=transaction)
 
-    def of_key(self, key: str) -> Tag:
-        """The tag that a key belongs to; where it is listed is not known from that."""
+    def of_key(self, key: str) -> HashTag:
+        """The tag of a key, without where it is listed."""
         bucket, _, rest = key.partition("}")
         return self._in_bucket(bucket[-3:], rest[: rest.rindex(":") + 1])
 
-    def _made(self, kind: str, name: str, parent: Tag | None = None, member: str = "", *, plain: str = "") -> Tag:
+    def _made(
+        self, kind: str, name: str, parent: HashTag | None = None, member: str = "", *, plain: str = ""
+    ) -> HashTag:
         digest = hashlib.sha256(f"{kind}\0{name}".encode()).hexdigest()
         return self._in_bucket(digest[:3], f"{kind}:{plain or digest[3:43]}:", parent, member)
 
-    def _in_bucket(self, bucket: str, rest: str, parent: Tag | None = None, member: str = "") -> Tag:
+    def _in_bucket(self, bucket: str, rest: str, parent: HashTag | None = None, member: str = "") -> HashTag:
         hash_tag = f"{self.prefix}:{bucket}"
         slot = binascii.crc_hqx(hash_tag.encode(), 0) % 16384
-        return Tag(f"{{{hash_tag}}}{rest}", f"{{{hash_tag}}}seal", slot, parent, member)
+        return HashTag(f"{{{hash_tag}}}{rest}", f"{{{hash_tag}}}seal", slot, parent, member)
 
-    def seals(self) -> list[Tag]:
+    def seals(self) -> list[HashTag]:
         """One tag for every bucket, for its seal."""
         return [self._in_bucket(f"{bucket:03x}", "seal:") for bucket in range(BUCKETS)]
 
@@ -131,7 +133,7 @@ _MACROS = {
     "fresh()": "(generation ~= '-' and redis.call('EXISTS', base .. 'x' .. generation) == 0)",
     "bury(ARGV[FIRST])": f"redis.call('SET', base .. 'x' .. ARGV[FIRST], '1', 'EX', {_TOMBSTONE_S})",
 }
-"""What bodies say in short. Functions would be made again at every call."""
+"""Short forms in bodies. Lua functions would be created at every call."""
 _READING = """
 local holder = redis.call('GET', base .. 'l')
 if holder then return redis.error_reply('MWHELD ' .. holder) end
@@ -141,7 +143,7 @@ local both = redis.call('MGET', base .. 'l', sealed)
 if both[2] then return redis.error_reply('MWSEALED') end
 if both[1] then return redis.error_reply('MWHELD ' .. both[1]) end
 """
-# From the first write on a server lets a script go on, however full it is.
+# A full server lets a script go on after its first write.
 _ROOM = "redis.call('DEL', base)\n"
 _RECALLING = """
 local known = again and redis.call('GET', base .. 'q' .. number)
@@ -157,7 +159,7 @@ return reply
 
 
 def define(name: str, body: str, *, writes: bool = False, frees: bool = False, remembered: bool = True) -> Script:
-    """A script over one tag. Its body returns the reply: a number, a string or a list of them."""
+    """A script on one tag. Its body returns the reply: a number, a string or a list of them."""
     if not writes:
         return define_bare(name, f"{_READING}{body}", writes=False)
     front = f"{_WRITING}{_RECALLING if remembered else ''}{_ROOM if frees else ''}"
@@ -167,7 +169,7 @@ def define(name: str, body: str, *, writes: bool = False, frees: bool = False, r
 
 
 def define_bare(name: str, body: str, *, writes: bool = True) -> Script:
-    """A script that looks neither at locks of an earlier version nor at the seal."""
+    """A script that checks neither locks of an earlier version nor the seal."""
     source = f"{_BEGIN}{body}"
     for word, meaning in _MACROS.items():
         source = source.replace(word, meaning)

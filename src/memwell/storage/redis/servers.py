@@ -1,7 +1,7 @@
-"""The servers of one store: connections, cluster slots, and running scripts so that each call has one effect.
+"""The servers of a store: its URL, connections, cluster slots, and running scripts exactly once.
 
-redis-py's own clients send a command again by themselves when its answer is lost. Whether a write may be sent again depends
-on the script, so these are plain connections, each used by one thread at a time, and ``Connections`` decides.
+redis-py's own clients repeat a command when its answer is lost. Whether a write may be repeated depends on the script, so
+these are plain connections, each used by one thread at a time, and ``Connections`` decides.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from redis import Connection, ConnectionPool
 from redis.backoff import NoBackoff
@@ -37,9 +38,9 @@ from redis.retry import Retry
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
 from memwell.settings import Settings
-from memwell.storage.redis.address import Address
-from memwell.storage.redis.scripts import END, LIST, SEALED, STATE, Script, Tag, Tags
-from memwell.values import drawn_between, new_version
+from memwell.storage.redis.scripts import END, LIST, SEALED, STATE, HashTag, Script, Tags
+from memwell.storage.urls import check_login, without_secrets
+from memwell.values import drawn_between, new_version, shown
 
 Command: TypeAlias = tuple[Any, ...]
 Where: TypeAlias = tuple[str, int]
@@ -48,13 +49,124 @@ Argument: TypeAlias = str | bytes | int | float
 OLDEST = (6, 2)
 """The oldest Redis that has all that the scripts use."""
 _LOOKED_AT_S = 0.05
-"""A connection that was idle for this long is looked at before it is used: if it was closed, nothing was sent on it."""
+"""A connection that was idle for this long is checked before it is used, so that nothing is sent on a closed one."""
 _RESTARTING_S = 1.5
-"""How long a single server may be away before a call fails. A cluster needs longer to find a new master."""
+"""How long a single server may be unavailable before a call fails. A cluster needs longer to elect a master."""
+
+
+# Addresses: the URL of a store, parsed
+
+DURABLE = ("", "everysec", "yes")
+_PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_URL_FORM = "redis://host:6379/0, rediss://… or redis+cluster://host:6379,host:6379"
+_SCHEMES = {"redis": ("redis", False), "rediss": ("rediss", False)} | {
+    "redis+cluster": ("redis", True),
+    "rediss+cluster": ("rediss", True),
+}
+_PORT = 6379
+_NUMBER = re.compile(r"[0-9]{0,9}")
+
+
+class Address(NamedTuple):
+    """The servers and options of a URL. ``shown`` is the URL without secrets."""
+
+    urls: tuple[str, ...]
+    """A URL that redis-py understands for every server named."""
+    cluster: bool
+    shown: str
+    prefix: str
+    durable: str
+    """The durability that the user vouches for: ``everysec`` or ``yes``."""
+    wait: int
+    """How many replicas must have a write before it is acknowledged."""
+
+
+def parsed(url: str) -> Address:
+    """Parse a URL. Raises ``ConfigurationError``."""
+    check_login(url, "the Redis server")
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES or not parts.netloc:
+        raise ConfigurationError(f"not the URL of a Redis server: {shown(without_secrets(url))}; write {_URL_FORM}")
+    scheme, cluster = _SCHEMES[parts.scheme]
+    login, _, hosts = parts.netloc.rpartition("@")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    ours = {name: options.pop(name, default) for name, default in _OPTIONS.items()}
+    _check_options(options)
+    names = tuple(hosts.split(","))
+    if len(names) > 1 and not cluster:
+        raise ConfigurationError(f"several servers are a cluster: write redis+cluster://{hosts}")
+    database = options.get("db", "") or parts.path.strip("/")
+    if not _NUMBER.fullmatch(database):
+        raise ConfigurationError(
+            f"the database of a Redis server is a number, not {shown(database)}; write {_URL_FORM}"
+        )
+    if cluster and database not in ("", "0"):
+        raise ConfigurationError("a cluster has one database only: leave out the number behind the servers")
+    rest = f"{parts.path}?{urlencode(options)}" if options else parts.path
+    found = tuple(f"{scheme}://{login + '@' if login else ''}{_with_port(name)}{rest}" for name in names)
+    return Address(
+        found,
+        cluster,
+        f"{parts.scheme}://{hosts}{parts.path}",
+        _prefix(ours["prefix"]),
+        _durable(ours["durable"]),
+        _wait(ours["wait"]),
+    )
+
+
+_OPTIONS = {"prefix": "memwell", "durable": "", "wait": "0", "lease": ""}
+"""``lease`` is an option of earlier versions. It is accepted and has no effect."""
+_DRIVERS = (
+    *("client_name", "db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs"),
+    *("ssl_certfile", "ssl_check_hostname", "ssl_keyfile", "ssl_password"),
+)
+"""Options that redis-py reads from a URL."""
+
+
+def _check_options(options: Mapping[str, str]) -> None:
+    """Refuse unknown options."""
+    for name in options:
+        if name not in _DRIVERS:
+            known = ", ".join((*(one for one in _OPTIONS if one != "lease"), *_DRIVERS))
+            raise ConfigurationError(
+                f"{shown(name)} is nothing that the URL of a Redis server can say; it can: {known}"
+            )
+
+
+def _with_port(name: str) -> str:
+    if not name:
+        raise ConfigurationError(f"a server without a name; write {_URL_FORM}")
+    return name if re.search(r":\d+$", name) else f"{name}:{_PORT}"
+
+
+def _prefix(value: str) -> str:
+    # It is part of hash tags.
+    if not _PREFIX.fullmatch(value):
+        _refuse("prefix", value, "1 to 64 letters, digits and _ . : -")
+    return value
+
+
+def _durable(value: str) -> str:
+    if value not in DURABLE:
+        _refuse("durable", value, "'everysec' or 'yes'")
+    return value
+
+
+def _wait(value: str) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) < 4):
+        _refuse("wait", value, "the number of replicas")
+    return int(value)
+
+
+def _refuse(name: str, value: str, expected: str) -> NoReturn:
+    raise ConfigurationError(f"{name}= in the URL of a Redis server must be {expected}, not {shown(value)}")
+
+
+# Connections
 
 
 class Lost(Exception):
-    """The server went away. What was sent may or may not have run, unless ``sent`` is false: then it did not."""
+    """The connection was lost. What was sent may or may not have run, unless ``sent`` is false: then it did not."""
 
     def __init__(self, cause: Exception, *, sent: bool) -> None:
         super().__init__(str(cause))
@@ -75,7 +187,7 @@ class Server:
                 url,
                 protocol=2,
                 decode_responses=False,
-                # Until it is connected: a server that does not speak TLS never answers, and has no statement to work on.
+                # While connecting: a server without TLS never answers a handshake.
                 socket_timeout=settings.connect_timeout_s,
                 socket_connect_timeout=settings.connect_timeout_s,
                 socket_keepalive=True,
@@ -85,7 +197,7 @@ class Server:
             if where is not None:
                 pool.connection_kwargs["host"], pool.connection_kwargs["port"] = where
             self.where: Where = (pool.connection_kwargs.get("host", ""), pool.connection_kwargs.get("port", 0))
-            # redis-py's pool counts what it makes and never lets it go; only what it read off the URL is used.
+            # Only the options that redis-py's pool reads from the URL are used, not the pool.
             self._make: Callable[[], Any] = partial(pool.connection_class, **pool.connection_kwargs)
             self._make()
         except (ValueError, TypeError) as error:
@@ -94,9 +206,9 @@ class Server:
         self._free = threading.BoundedSemaphore(self._size)
 
     def exchange(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands together and return their answers; one that was refused is answered by its error.
+        """Send commands in one pipeline and return their answers; a refused one is answered by its error.
 
-        Raises ``Lost`` when the server went away, ``BackendUnavailable`` when all connections stay in use.
+        Raises ``Lost`` when the connection was lost, ``BackendUnavailable`` when all connections stay in use.
         """
         if not self._free.acquire(timeout=self._timeout_s):
             raise BackendUnavailable(
@@ -123,7 +235,7 @@ class Server:
         except (LostConnection, LateAnswer, OSError) as error:
             raise Lost(error, sent=True) from error
         finally:
-            # One on which an answer is still to come must not be used for another question.
+            # A connection with a pending answer must not be used again.
             if whole:
                 self._idle.append((connection, time.monotonic()))
             else:
@@ -156,7 +268,7 @@ class Server:
         return connection
 
     def _check_tls(self, error: Exception) -> None:
-        """Raises ``ConfigurationError`` when a server that was never spoken to does not seem to speak TLS."""
+        """Raises ``ConfigurationError`` when a server that never answered does not seem to speak TLS."""
         if not self._tls or self._met:
             return
         if isinstance(error, LateAnswer):
@@ -178,13 +290,13 @@ class Server:
 
 @cache
 def _introduction() -> dict[str, Any]:
-    """What a connection says of its client. Left to itself, redis-py looks its version up on the disk for each."""
+    """The client info of a connection. redis-py would look its version up on the disk for each."""
     known = getattr(cast(Any, Connection)(), "driver_info", None)
     return {} if known is None else {"driver_info": known}
 
 
 def _is_quiet(connection: Any) -> bool:
-    """Whether an idle connection is open, with nothing to read on it."""
+    """Whether an idle connection is open and has no unread data."""
     try:
         return not connection.can_read(0)
     except (RedisError, OSError):
@@ -192,7 +304,7 @@ def _is_quiet(connection: Any) -> bool:
 
 
 def _packed(command: Command) -> bytes:
-    """A command as it is sent. redis-py's own packing is made for more kinds of values, and takes twice as long."""
+    """A command on the wire. redis-py's own packing handles more types, and takes twice as long."""
     parts = [b"*%d\r\n" % len(command)]
     for one in command:
         data = one if type(one) is bytes else str(one).encode()
@@ -208,7 +320,7 @@ def _answer(connection: Any) -> Any:
 
 
 class Servers:
-    """One server, or the masters of a cluster by their slots. Safe to use from any thread, and after a fork."""
+    """One server, or the masters of a cluster by their slots. Safe for any thread, and after a fork."""
 
     def __init__(self, address: Address, settings: Settings) -> None:
         self.address = address
@@ -225,7 +337,7 @@ class Servers:
 
     def _ready(self) -> None:
         if self._pid != os.getpid():
-            # What crossed the fork is kept, so that it is not closed under the parent.
+            # The parent's connections are kept alive, so that they are not closed here.
             self._abandoned.append((self._named, self._known, self._slots))
             self._lock = threading.Lock()
             self._reset()
@@ -233,7 +345,7 @@ class Servers:
             self.learn()
 
     def of_slot(self, slot: int) -> Server:
-        """The server that has a slot, as far as is known."""
+        """The server of a slot, as far as is known."""
         self._ready()
         return self._slots[slot]
 
@@ -243,14 +355,14 @@ class Servers:
         return list(self._known.values()) if self.address.cluster else [self._named[0]]
 
     def at(self, where: Where) -> Server:
-        """The server at an address that another one named."""
+        """The server at an address that another server named."""
         with self._lock:
             if where not in self._known:
                 self._known[where] = Server(self.address.urls[0], self._settings, where=where)
             return self._known[where]
 
     def learn(self) -> None:
-        """Ask which server has which slots. Raises ``Lost`` when none answers."""
+        """Read the slot table of the cluster. Raises ``Lost`` when no server answers."""
         if not self.address.cluster:
             return
         failure: Exception = BackendError("no server was asked")
@@ -273,7 +385,7 @@ class Servers:
         slots = list(self._slots)
         masters: dict[Where, Server] = {}
         for low, high, master, *_ in ranges:
-            # A server that does not know its own name says nothing: it is the one that was asked.
+            # A server that does not know its own name leaves it out: it is the one that was asked.
             host = master[0].decode() if master[0] else asked.where[0]
             where = (host, int(master[1]))
             masters[where] = self._known.get(where) or Server(self.address.urls[0], self._settings, where=where)
@@ -290,7 +402,7 @@ class Servers:
             server.close()
 
 
-class Held(Exception):
+class Locked(Exception):
     """A transaction of an earlier version, whose id this is, left its lock in the tag."""
 
 
@@ -302,7 +414,7 @@ class Sealed(Exception):
     """The store takes no writes."""
 
 
-_OURS = {"MWHELD": Held, "MWNEW": Unlisted, "MWSEALED": Sealed}
+_OURS = {"MWHELD": Locked, "MWNEW": Unlisted, "MWSEALED": Sealed}
 _PASSING = (ClusterDownError, MasterDownError, ReadOnlyError, TryAgainError)
 """What a cluster says while it finds a new master or moves a slot: nothing was done, and it will be over soon."""
 _CLUSTERS = (MovedError, AskError, ClusterDownError)
@@ -316,14 +428,14 @@ _WHERE_IN_SCRIPT = re.compile(
 
 
 class _Patience:
-    """How long a call may still be tried. Naps are random, so that callers who wait do not come back together."""
+    """The time limit of a call's retries, with random sleeps in between."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
         self._naps = 0
 
     def nap(self) -> bool:
-        """Wait a little; False, at once, when the time is over."""
+        """Sleep a little; False, at once, when the time is over."""
         if time.monotonic() > self._end:
             return False
         self._naps += 1
@@ -332,9 +444,9 @@ class _Patience:
 
 
 class Connections:
-    """All servers of one store. Each script that is called has one effect, or the error says what may have become of it.
+    """Runs scripts on the servers of a store, each exactly once; the error says where that is not certain.
 
-    Safe to use from any thread, and after a fork.
+    Safe for any thread, and after a fork.
     """
 
     def __init__(self, address: Address, settings: Settings) -> None:
@@ -345,14 +457,14 @@ class Connections:
         if not address.wait:
             self.wait = None
         self.decided: Callable[[str], bool] | None = None
-        """Whether a transaction of an earlier version that followed another store's was committed there."""
+        """Whether a transaction of an earlier version was committed in the home store."""
         self._patience_s = settings.connect_timeout_s if address.cluster else _RESTARTING_S
         self._closed = False
 
     # Scripts
 
-    def call(self, script: Script, tag: Tag, arguments: Sequence[Argument] = ()) -> Any:
-        """The reply of a script over one tag, which is listed first when it holds nothing yet.
+    def call(self, script: Script, tag: HashTag, arguments: Sequence[Argument] = ()) -> Any:
+        """The reply of a script on one tag, which is listed first when it is new.
 
         Raises ``BackendError``, ``BackendUnavailable`` and ``ReadOnlyStore``.
         """
@@ -361,25 +473,25 @@ class Connections:
             self.check_open()
             try:
                 return self.run(script, tag, arguments, generation)
-            except (Held, Unlisted, Sealed) as answer:
+            except (Locked, Unlisted, Sealed) as answer:
                 met, holder = type(answer), str(answer)
-            # Outside of the handler: what fails from here on must not name an exception that callers do not know.
+            # Outside of the handler, so that later errors do not chain to an internal exception.
             if met is Sealed:
                 raise self._sealed(tag)
-            if met is Held:
+            if met is Locked:
                 self._end_transaction(tag, holder)
             else:
                 generation = self._listed(tag, generation)
 
-    def _listed(self, tag: Tag, refused: str | None) -> str:
-        """The generation under which the tag is now listed; another one than that which was refused."""
+    def _listed(self, tag: HashTag, refused: str | None) -> str:
+        """The generation under which the tag is now listed; never the refused one."""
         assert tag.parent is not None
         arguments = [tag.member, int(tag.parent.parent is not None)]
         arguments += ["-" if refused is None else refused, f"{new_version():x}"]
         return self.call(LIST, tag.parent, arguments).decode()
 
-    def _end_transaction(self, tag: Tag, holder: str) -> None:
-        """Undo what a dead transaction of an earlier version wrote in a tag, or let it stand when that was committed."""
+    def _end_transaction(self, tag: HashTag, holder: str) -> None:
+        """End a dead transaction of an earlier version in a tag: roll it back, or keep it when it was committed."""
         status = self.run(STATE, self.tags.state(holder)).decode()
         if status == "open":
             raise BackendUnavailable(
@@ -395,8 +507,8 @@ class Connections:
             committed = self.decided(holder)
         self.run(END, tag, [holder, "keep" if committed else "undo"])
 
-    def call_many(self, script: Script, calls: Sequence[tuple[Tag, Sequence[Argument]]]) -> list[Any]:
-        """The replies of a script that may run twice, for several tags, in one exchange with each server."""
+    def call_many(self, script: Script, calls: Sequence[tuple[HashTag, Sequence[Argument]]]) -> list[Any]:
+        """The replies of an idempotent script for several tags, in one pipeline for each server."""
         self.check_open()
         if len(calls) < 2:
             return [self.call(script, tag, arguments) for tag, arguments in calls]
@@ -405,7 +517,7 @@ class Connections:
             for (tag, arguments), reply in zip(calls, self._run_many(script, calls), strict=True)
         ]
 
-    def _run_many(self, script: Script, calls: Sequence[tuple[Tag, Sequence[Argument]]]) -> list[Any]:
+    def _run_many(self, script: Script, calls: Sequence[tuple[HashTag, Sequence[Argument]]]) -> list[Any]:
         """The replies; an error of one is its reply."""
         groups: dict[int, tuple[Server, list[int]]] = {}
         try:
@@ -425,8 +537,10 @@ class Connections:
                 replies[number] = answer
         return replies
 
-    def run(self, script: Script, tag: Tag, arguments: Sequence[Argument] = (), generation: str | None = None) -> Any:
-        """The reply of a script. Raises ``Held``, ``Unlisted``, ``Sealed``, and ``BackendError`` when the servers fail."""
+    def run(
+        self, script: Script, tag: HashTag, arguments: Sequence[Argument] = (), generation: str | None = None
+    ) -> Any:
+        """The reply of a script. Raises ``Locked``, ``Unlisted``, ``Sealed``, and ``BackendError``."""
         wait = self.wait if script.writes else None
         command = _command(script, tag, arguments, generation)
         try:
@@ -453,7 +567,7 @@ class Connections:
     # Plain commands
 
     def ask(self, server: Server, *commands: Command) -> list[Any]:
-        """The answers of one server to commands that may run twice; one that was refused is answered by its error."""
+        """The answers of one server to idempotent commands; a refused one is answered by its error."""
         try:
             return server.exchange(commands)
         except Lost:
@@ -465,17 +579,17 @@ class Connections:
     # Errors
 
     def unavailable(self, lost: Lost, *, doubtful: bool = False) -> BackendUnavailable:
-        """The error for a server that stays away."""
+        """The error for a server that stays unavailable."""
         doubt = "; the write may yet be stored: its answer was lost" if doubtful else ""
         return BackendUnavailable(f"the Redis server {self.address.shown} cannot be reached: {lost}{doubt}")
 
-    def _sealed(self, tag: Tag) -> ReadOnlyStore:
+    def _sealed(self, tag: HashTag) -> ReadOnlyStore:
         reason = self.run(SEALED, tag)
         return ReadOnlyStore(f"the store takes no writes: {'it was sealed' if reason is None else reason.decode()}")
 
     @property
     def patience(self) -> _Patience:
-        """For one call, while servers are away."""
+        """The retries of one call while servers are unavailable."""
         return _Patience(self._patience_s)
 
     # Beginning and end
@@ -491,7 +605,7 @@ class Connections:
         [answer] = self.ask(self.servers.of_slot(0), ("INFO", "server"))
         if not self.address.cluster and isinstance(answer, bytes) and b"redis_mode:cluster" in answer:
             raise _of_cluster(self.servers.of_slot(0))
-        # One master that has just taken over may be without replicas: its writes wait, and the others' go on.
+        # A new master may be without replicas for a while; then only its writes wait.
         if self.address.wait:
             said = [self.ask(server, ("INFO", "replication"))[0] for server in self.servers.masters()]
             if all(isinstance(one, bytes) and b"connected_slaves:0" in one for one in said):
@@ -506,12 +620,12 @@ class Connections:
             )
 
     def close(self) -> None:
-        """Let go of the servers."""
+        """Close all connections."""
         self._closed = True
         self.servers.close()
 
 
-def _command(script: Script, tag: Tag, arguments: Sequence[Argument], generation: str | None = None) -> Command:
+def _command(script: Script, tag: HashTag, arguments: Sequence[Argument], generation: str | None = None) -> Command:
     number = f"{new_version():x}" if script.writes else ""
     listed = "-" if generation is None else generation
     return ("EVALSHA", script.digest, 2, tag.base, tag.seal, "", number, listed, *arguments)
@@ -525,10 +639,10 @@ def _exchanged(server: Server, commands: Sequence[Command]) -> list[Any]:
 
 
 class _Retrying:
-    """A script whose first try met trouble, tried until it has an answer or the time is over."""
+    """Retries a script whose first try failed, until it has an answer or the time is over."""
 
     def __init__(
-        self, connections: Connections, script: Script, tag: Tag, command: Command, trouble: Lost | ResponseError
+        self, connections: Connections, script: Script, tag: HashTag, command: Command, trouble: Lost | ResponseError
     ) -> None:
         self._connections = connections
         self._script = script
@@ -549,7 +663,7 @@ class _Retrying:
                 self._trouble = trouble
 
     def _prepare(self, patience: _Patience) -> None:
-        """Do something about the trouble, or raise what it means."""
+        """React to the last failure, or raise what it means."""
         trouble = self._trouble
         self._asked = None
         if isinstance(trouble, NoScriptError):
@@ -565,7 +679,7 @@ class _Retrying:
         elif isinstance(trouble, (Lost, MovedError, *_PASSING)):
             if isinstance(trouble, Lost) and trouble.sent and self._script.writes:
                 self._doubtful = True
-                # From now on the script looks whether it has run.
+                # From now on the script checks whether it has run already.
                 self._command[5] = "a"
             with suppress(Lost):
                 self._connections.servers.learn()
@@ -585,7 +699,7 @@ class _Retrying:
         commands: list[Command] = [tuple(self._command)]
         if self._script.writes and connections.wait is not None:
             if self._doubtful:
-                # A script that finds itself done writes nothing, and newer servers wait only for what a connection wrote.
+                # A script that has run already writes nothing, and newer servers wait only for writes of the connection.
                 commands.append(("EVAL", _ANY_WRITE, 1, f"{self._tag.base}q"))
             commands.append(connections.wait)
         server = self._asked or connections.servers.of_slot(self._tag.slot)
@@ -602,19 +716,19 @@ class _Retrying:
 
 
 def _raise_ours(answer: ResponseError) -> None:
-    """Raise what a script of ours means by an error."""
+    """Raise the exception for an error reply of our scripts."""
     code, _, rest = str(answer).partition(" ")
     if code in _OURS:
         raise _OURS[code](rest)
 
 
 def _plain(text: str) -> str:
-    """What a server says, without the script and the line that it was at."""
+    """A server's message without the script and line."""
     return _WHERE_IN_SCRIPT.sub("", text).strip()
 
 
 def _of_cluster(server: Server) -> ConfigurationError:
-    """The error for a member of a cluster that was named as a single server."""
+    """The error for a cluster member that the URL names as a single server."""
     host, port = server.where
     return ConfigurationError(f"this Redis server is a member of a cluster: write redis+cluster://{host}:{port}")
 

@@ -13,7 +13,6 @@ import apsw
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError
 from memwell.language.segment import segment
-from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
@@ -22,16 +21,7 @@ from memwell.storage.sqlite.connections import Connections, Session, current_tra
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.kv import SqliteBlobs, SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
-from memwell.storage.sqlite.schema import (
-    MIGRATIONS,
-    POSITION,
-    THREAD_SHIFT,
-    SpaceRow,
-    migrate,
-    seal,
-    sealed,
-    spaces_after,
-)
+from memwell.storage.sqlite.schema import POSITION, THREAD_SHIFT, SpaceRow, migrate, seal, sealed, spaces_after
 from memwell.storage.sqlite.words import Words
 from memwell.values import check_text, shown
 
@@ -102,12 +92,12 @@ _INDEX = (1 << THREAD_SHIFT) - 1
 
 
 def check_pages(session: Session) -> list[str]:
-    """What SQLite itself finds wrong with its file."""
+    """Faults that SQLite finds in its file."""
     return [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
 
 
 def check_messages(session: Session, words: Words) -> list[str]:
-    """What is wrong with messages and their words, in words."""
+    """Faults of messages and their word index."""
     _verify(session, words)
     wrong = _check_postings(session, "message", "message_length") + _check_threads(session)
     for key, count, length in session.rows("SELECT key, indexed_count, indexed_length FROM thread"):
@@ -119,20 +109,20 @@ def check_messages(session: Session, words: Words) -> list[str]:
 
 
 def _verify(session: Session, words: Words) -> None:
-    # FTS5's own check is spelt as a write. Where nothing can be written, the looks at the rows have to do.
+    # FTS5's own check is a write statement, so a read-only store goes without it.
     if not session.connection.readonly("main"):
         words.verify(session)
 
 
 def _check_postings(session: Session, name: str, lengths: str) -> list[str]:
-    """No posting points at nothing, and no row with words lacks one."""
+    """Every row with words has postings, and every posting has a row."""
     [(indexed,)] = session.rows(f"SELECT count(DISTINCT doc) FROM {name}_terms")
     [(present,)] = session.rows(f"SELECT count(*) FROM {lengths} WHERE length > 0")
     return [] if indexed == present else [f"the word index holds {indexed} {name}s, but {present} have words"]
 
 
 def _check_threads(session: Session) -> list[str]:
-    """What a thread's listing derives is what its rows hold."""
+    """The counts of a thread agree with its rows."""
     wrong: list[str] = []
     for key, first, next_, total, absent, base in session.rows(
         "SELECT key, first, next, total, absent, token_base FROM thread"
@@ -152,7 +142,7 @@ def _check_threads(session: Session) -> list[str]:
 
 
 def check_records(session: Session, words: Words) -> list[str]:
-    """What is wrong with records, words and vectors, in words."""
+    """Faults of records, their word index and vectors."""
     _verify(session, words)
     wrong = _check_postings(session, "record", "record")
     for path, *fields in session.rows(
@@ -176,7 +166,7 @@ def check_records(session: Session, words: Words) -> list[str]:
 
 
 def _check_words(session: Session, row: SpaceRow, path: str) -> list[str]:
-    """Every record is found by its first and last word, and no posting points at nothing."""
+    """Every record is found by its first and last word."""
     wrong: list[str] = []
     for key, text in session.rows("SELECT key, text FROM record WHERE key >= ? AND key <= ?", row.bounds):
         terms = segment(text)
@@ -248,12 +238,12 @@ class SqliteBackend(Backend):
                 *_complaints("the words of records", lambda: check_records(session, self._index.words)),
             ]
 
-        # FTS5's own check is spelt as a write, so this waits its turn like one. It changes nothing, and is undone
-        # rather than committed because a damaged index cannot be.
+        # FTS5's own check is a write statement, so this waits like a writer. It is rolled back, because a damaged index
+        # cannot be committed.
         found: list[str] = []
-        with suppress(_Looked), self.transaction():
+        with suppress(_Checked), self.transaction():
             found += self._connections.read(operation)
-            raise _Looked
+            raise _Checked
         return found
 
     def scrub(self) -> None:
@@ -261,8 +251,7 @@ class SqliteBackend(Backend):
             raise BackendError("a store cannot be scrubbed inside its own transaction")
         self._index.scrub()
         self._connections.empty_log()
-        # What was read a moment ago is remembered for the whole process.
-        forget_decoded()
+        super().scrub()
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
@@ -288,12 +277,12 @@ class SqliteBackend(Backend):
         self._connections.close()
 
 
-class _Looked(Exception):
-    """Ends the transaction of a look."""
+class _Checked(Exception):
+    """Rolls back the transaction of a check."""
 
 
 def _complaints(what: str, look: Callable[[], list[str]]) -> list[str]:
-    """What a look finds; that it cannot even look is a finding too."""
+    """The faults that a check finds; that it fails is a fault too."""
     try:
         return look()
     except apsw.Error as error:
@@ -324,9 +313,3 @@ def _check_file(path: Path) -> None:
     # SQLite takes a file of less than 512 bytes for an empty one and would overwrite a user's note.
     if path.is_file() and 0 < path.stat().st_size < 512:
         raise BackendError(f"the store {str(path)!r} is damaged or not a SQLite file; nothing was changed")
-
-
-SCHEMA_VERSION = len(MIGRATIONS)
-
-
-__all__ = ["SAFE_SQLITE", "SCHEMA_VERSION", "SqliteBackend"]

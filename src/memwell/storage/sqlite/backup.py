@@ -1,8 +1,8 @@
-"""Backups of a store that is in use, and bringing one back.
+"""Backup and restore of a SQLite store that is in use.
 
-A backup is one file: SQLite copies the pages of one snapshot while others go on writing. It is written under another name,
-opened again, checked and counted, and only then takes its name, so that a name always holds a whole backup: the former
-or the new. Bringing one back works on a checked copy too, and never deletes the store that was there.
+A backup is one file: SQLite copies the pages of one snapshot while others go on writing. It is written under a temporary
+name, checked and counted, and only then renamed, so that a name always holds a whole backup: the old or the new one. A
+restore works on a checked copy too, and never deletes the store that it replaces.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Progress = Callable[[int, int | None], None]
 """Called with how many bytes are done, and of how many."""
 
 Facts = Callable[[Backend], dict[str, Any]]
-"""What to tell of a store, by the names of its own facts: not all that it holds is what people count."""
+"""Makes the counts to report, by the names of the store's facts."""
 
 _COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
-_BESIDE = ("-wal", "-shm", "-journal", "-hnsw")
-"""The files that may belong to the file of a store: SQLite's own, and the folder of graphs."""
+_COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw")
+"""The endings of files that belong to a store: SQLite's own, and the folder of graphs."""
 _PAGES_A_STEP = 1_000
 _CHUNK = 1 << 20
 _HEADER = b"SQLite format 3\x00"
@@ -67,7 +67,7 @@ class BackupRefused(BackendError):
 
 
 class Backup(NamedTuple):
-    """A backup that was made: where, its SHA-256, its size, what is in it, and the older ones that went for it."""
+    """A finished backup: its file, SHA-256, size and counts, and the older backups that were removed."""
 
     path: Path
     digest: str
@@ -76,8 +76,8 @@ class Backup(NamedTuple):
     removed: list[Path]
 
 
-class Restored(NamedTuple):
-    """A backup that was brought back: what is in it, whether a digest was compared, and where the former store lies now."""
+class RestoredBackup(NamedTuple):
+    """A finished restore: its counts, whether a digest was compared, and where the old store was moved."""
 
     path: Path
     digest: str
@@ -87,12 +87,7 @@ class Restored(NamedTuple):
 
 
 def back_up(
-    store: Path,
-    to: Path,
-    *,
-    keep: int | None = None,
-    progress: Progress | None = None,
-    facts: Facts | None = None,
+    store: Path, to: Path, *, keep: int | None = None, progress: Progress | None = None, facts: Facts | None = None
 ) -> Backup:
     """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
 
@@ -102,7 +97,7 @@ def back_up(
     no folder with it.
     """
     _check_keep(to, keep)
-    # Opening brings an old store to today's format, so that the copy need not be changed when it is looked at.
+    # Opening migrates an old store, so that checking the copy does not change it.
     SqliteBackend(store).close()
     source = Connections(str(store)).open_session()
     try:
@@ -130,7 +125,7 @@ def _check_keep(to: Path, keep: int | None) -> None:
 
 
 def _check_target(file: Path, store: Path, identity: float | None) -> None:
-    """Nothing but an older backup of the same store is written over: not one that was restored and is a store again."""
+    """Only an older backup of the same store is overwritten. A restored backup is a store, not a backup."""
     if not file.exists():
         return
     if file.samefile(store):
@@ -144,29 +139,29 @@ def _write(source: Session, store: Path, file: Path, progress: Progress, facts: 
     with _partial(file) as partial:
         _copy_pages(source, partial, progress)
         _sync(partial)
-        found, told, problems = _looked_over(partial, facts)
+        found, reported, problems = _checked(partial, facts)
         if problems or found != expected:
             reason = problems[0] if problems else f"it holds {found}, the store {expected}"
             raise BackupRefused("incomplete", store, reason=reason)
         digest, size = _digest(partial), partial.stat().st_size
         _take_name(partial, file, digest)
-    return Backup(file, digest, size, told, [])
+    return Backup(file, digest, size, reported, [])
 
 
 def _take_name(partial: Path, file: Path, digest: str) -> None:
-    """Give a backup its name. A process killed meanwhile leaves the former or the new one, each with its digest file."""
-    beside, line = _digest_file(file), _digest_line(digest, file.name)
-    former = beside.read_bytes() if file.exists() else b""
-    replace_file(beside, former + line)
+    """Rename a backup to its name. A process killed meanwhile leaves the old or the new one, with its digest."""
+    digests, line = _digest_file(file), _digest_line(digest, file.name)
+    former = digests.read_bytes() if file.exists() else b""
+    replace_file(digests, former + line)
     partial.replace(file)
-    replace_file(beside, line)
+    replace_file(digests, line)
 
 
 def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
-    """Copy the snapshot that the session holds; as it is held, writers neither wait nor make the copy begin again."""
+    """Copy the snapshot of the session. Writers neither wait nor restart the copy."""
     target = apsw.Connection(str(to))
     try:
-        # The file is thrown away unless it is written to its end, so nothing need be kept to undo a part of it.
+        # An unfinished file is deleted, so it needs no journal.
         target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()
         [(page_size,)] = source.rows("PRAGMA page_size")
         with target.backup("main", source.connection, "main") as copying:
@@ -180,29 +175,26 @@ def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
 
 @contextmanager
 def _partial(file: Path) -> Generator[Path]:
-    """A file in the folder of ``file``, empty and ours alone, gone at the end unless it was given its name.
-
-    Who died while writing one leaves it behind; the next one begins it again. Raises ``FileError``.
-    """
+    """A locked, empty temporary file next to ``file``, deleted at the end unless it was renamed. Raises ``FileError``."""
     partial = file.with_name(f"{file.name}.partial")
     try:
         with locked(partial) as descriptor:
-            # It holds everything that the store holds: it is for its owner.
+            # It holds everything that the store holds: only its owner may read it.
             os.fchmod(descriptor, 0o600)
             os.ftruncate(descriptor, 0)
-            _remove_beside(partial)
+            _remove_journals(partial)
             try:
                 yield partial
             finally:
-                # Once it has its name, another one may already be written where it was.
+                # After the rename another process may have created the next one.
                 if _is_at(partial, descriptor):
-                    _remove_beside(partial)
+                    _remove_journals(partial)
                     partial.unlink()
     except OSError as error:
         raise _unwritable(file, error) from error
     except apsw.Error as error:
-        told = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error))
-        raise _unwritable(file, told) from told
+        failure = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error))
+        raise _unwritable(file, failure) from failure
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -217,13 +209,13 @@ def _unwritable(file: Path, error: OSError) -> FileError:
     return FileError(f"{shown(str(file))} cannot be written: {reason}; what was there is as it was")
 
 
-def _remove_beside(file: Path) -> None:
+def _remove_journals(file: Path) -> None:
     for ending in ("-wal", "-shm", "-journal"):
         Path(f"{file}{ending}").unlink(missing_ok=True)
 
 
-def _looked_over(file: Path, facts: Facts | None) -> tuple[dict[str, int], dict[str, int], list[str]]:
-    """What a store holds, the counts to report, and what is wrong with it."""
+def _checked(file: Path, facts: Facts | None) -> tuple[dict[str, int], dict[str, int], list[str]]:
+    """The counts of a store, the counts to report, and the store's faults."""
     try:
         with SqliteBackend(file) as store:
             held = _only_counts(store.facts())
@@ -240,14 +232,14 @@ def _only_counts(facts: dict[str, object]) -> dict[str, int]:
 
 
 def _dated(folder: Path, store: Path) -> Path:
-    """A name with the time, which sorts behind those that are there."""
+    """A name with the time, which sorts behind existing ones."""
     stamp = _stamp()
     taken = [number for time, number, _ in _listed(folder, store) if time == stamp]
     return folder / f"{store.stem}-{stamp}{f'-{max(taken) + 1}' if taken else ''}.db"
 
 
 def _listed(folder: Path, store: Path) -> list[tuple[str, int, Path]]:
-    """What is named as this store's backups are, the oldest first."""
+    """The files named like backups of this store, the oldest first."""
     form = re.compile(re.escape(store.stem) + r"-(\d{8}T\d{6}Z)(?:-(\d+))?\.db")
     matches = [(form.fullmatch(file.name), file) for file in folder.iterdir()]
     return sorted((match[1], int(match[2] or 1), file) for match, file in matches if match)
@@ -268,7 +260,7 @@ def _remove_older(made: Path, store: Path, identity: float | None, keep: int) ->
 
 
 def identity_of(file: Path) -> float | None:
-    """When the store was made that the file is a copy of, which tells it from every other; None when it is no store."""
+    """The creation time of the store that the file is a copy of, which identifies it; None when it is no store."""
     if not _is_store(file):
         return None
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -288,7 +280,7 @@ def _identity(connection: apsw.Connection) -> float | None:
 
 
 def _is_store(file: Path) -> bool:
-    """Whether a file begins as SQLite's do, with the mark of memwell."""
+    """Whether a file is a SQLite file with memwell's application id."""
     with file.open("rb") as opened:
         header = opened.read(100)
     return header.startswith(_HEADER) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
@@ -323,20 +315,15 @@ def _check_digest(source: Path, digest: str) -> bool:
     return True
 
 
-# Bringing one back
+# Restoring
 
 
 def restore(
-    source: Path,
-    store: Path,
-    *,
-    force: bool = False,
-    progress: Progress | None = None,
-    facts: Facts | None = None,
-) -> Restored:
-    """Put the backup ``source`` in the place of the store, once a copy of it was compared with its digest and looked over.
+    source: Path, store: Path, *, force: bool = False, progress: Progress | None = None, facts: Facts | None = None
+) -> RestoredBackup:
+    """Replace the store by the backup ``source``, after comparing a copy with its digest and checking it.
 
-    A store that is there is moved aside with all its files, and only with ``force``. ``facts`` is as for ``back_up``.
+    An existing store is renamed with all its files, and only with ``force``. ``facts`` is as for ``back_up``.
     Raises ``BackupRefused`` when the backup is not whole, when the store exists, or is seen to be in use; ``FileError``
     when the store cannot be written; ``OSError`` when the backup cannot be read.
     """
@@ -349,7 +336,7 @@ def restore(
     with _partial(store) as copy:
         digest = _copy_file(source, copy, progress or _quiet)
         compared = _check_digest(source, digest)
-        _, counts, problems = _looked_over(copy, facts)
+        _, counts, problems = _checked(copy, facts)
         if problems:
             raise BackupRefused("damaged", source, reason=problems[0])
         if store.exists() and is_in_use(store):
@@ -357,7 +344,7 @@ def restore(
         _take_rights(copy, store)
         _sync(copy)
         aside = _put_in_place(copy, store)
-    return Restored(store, digest, compared, counts, aside)
+    return RestoredBackup(store, digest, compared, counts, aside)
 
 
 def _check_source(source: Path) -> None:
@@ -381,17 +368,17 @@ def _copy_file(source: Path, to: Path, progress: Progress) -> str:
 
 
 def is_in_use(store: Path) -> bool:
-    """Whether another connection to the store is seen, of any process. If none is, its log is emptied into it.
+    """Whether another connection to the store is visible, of any process. If none is, its log is checkpointed.
 
-    A program that has opened a store and has neither read nor written yet cannot be seen. Nor can any be, where the
-    store is damaged or write-protected.
+    A program that has opened a store and neither read nor written is not visible. Nor is any, where the store is damaged
+    or write-protected.
     """
     try:
         connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READWRITE)
     except apsw.Error:
         return False
     try:
-        # Leaving the mode of the write-ahead log needs the file for oneself, and empties the log.
+        # Leaving WAL mode needs exclusive access, and empties the log.
         return connection.execute("PRAGMA journal_mode=DELETE").fetchall() == [("wal",)]
     except (apsw.BusyError, apsw.LockedError):
         return True
@@ -402,7 +389,7 @@ def is_in_use(store: Path) -> bool:
 
 
 def _take_rights(copy: Path, store: Path) -> None:
-    """Give the copy the rights and the owner of the store that it replaces, as far as we may."""
+    """Give the copy the permissions and owner of the store that it replaces, as far as allowed."""
     if store.exists():
         known = store.stat()
         copy.chmod(known.st_mode & 0o777)
@@ -411,12 +398,12 @@ def _take_rights(copy: Path, store: Path) -> None:
 
 
 def _put_in_place(copy: Path, store: Path) -> Path | None:
-    """Move everything of the former store aside and the copy to its place; where the former lies now.
+    """Rename all files of the old store, then the copy to the store's name; the new name of the old store.
 
-    A log or a graph of one store next to the file of another would be read as its own, so they go before it comes.
+    A log or graph next to the file of another store would be read as its own, so they are renamed first.
     """
     aside = _free_name(store)
-    there = [ending for ending in _BESIDE if Path(f"{store}{ending}").exists()]
+    there = [ending for ending in _COMPANIONS if Path(f"{store}{ending}").exists()]
     existed = store.exists()
     if existed:
         _second_name(store, aside)
@@ -434,11 +421,11 @@ def _free_name(store: Path) -> Path:
 
 
 def _second_name(file: Path, name: Path) -> None:
-    """Rename a file, the old name staying until another file takes it, so that there is always a store."""
+    """Rename a file, keeping the old name until another file takes it, so that there is always a store."""
     try:
         os.link(file, name)
     except OSError:
-        # Not every file system has second names.
+        # Not every file system has hard links.
         file.rename(name)
 
 

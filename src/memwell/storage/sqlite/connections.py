@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import apsw
 
@@ -29,8 +29,8 @@ from memwell.values import drawn_between
 
 
 def is_sealed(error: apsw.Error) -> bool:
-    """Whether a write was refused because the store is sealed: nothing else in it is done by triggers."""
-    # An error that did not come from SQLite itself has no such number.
+    """Whether a write was refused because the store is sealed: only the seal uses triggers."""
+    # An error that does not come from SQLite itself has no such number.
     number: object = getattr(error, "extendedresult", None)
     return number == apsw.SQLITE_CONSTRAINT_TRIGGER
 
@@ -66,31 +66,13 @@ def failure(error: BaseException, path: str) -> BaseException:
     return error if isinstance(error, Exception) else BackendError("the write was interrupted; nothing was stored")
 
 
-# Forks: no connection of SQLite crosses one. SQLite's locks belong to a process, but its knowledge of them is copied by a
-# fork: a child that inherits an open connection believes it holds the parent's locks, and loses what it writes once the
-# parent closes. So before a fork every store closes its connections, and opens them again when they are next needed, on
-# both sides.
+# Forks. SQLite's locks belong to a process, but a fork copies its record of them: a child with an inherited connection
+# believes that it holds the parent's locks, and loses what it writes once the parent closes. So every store closes its
+# connections before a fork, and parent and child open them again lazily.
 
 
-class Forkable(Protocol):
-    """A store's connections, as a fork sees them."""
-
-    def prepare_fork(self) -> bool:
-        """Close what is open and keep others from writing; whether that was done, and ``finish_fork`` must follow."""
-        ...
-
-    def finish_fork(self) -> None:
-        """Let others write again, in the parent."""
-        ...
-
-
-_watched: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_prepared: list[Forkable] = []
-
-
-def watch(connections: Forkable) -> None:
-    """Prepare these for every fork to come, as long as they live."""
-    _watched.add(connections)
+_watched: weakref.WeakSet[Connections] = weakref.WeakSet()
+_prepared: list[Connections] = []
 
 
 def _before() -> None:
@@ -105,20 +87,20 @@ def _after_in_parent() -> None:
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_prepared.clear)
 
 
-# Turns of writers: one thread at a time leads, the others queue up and the leader may serve them. No work is handed to
-# another thread: a thread that comes while none leads, leads at once and pays nothing for the queue.
+# The queue of writers: one thread at a time leads, the others wait and the leader may run their operations. A thread that
+# finds no leader leads at once and pays nothing for the queue.
 
 T = TypeVar("T")
 
 MAX_GROUP = 512
 _GATHERING_S = 0.0003
-"""How long a leader waits for a group as large as the last one. A commit takes about as long."""
+"""How long a leader waits for as many writers as last time. A commit takes about as long."""
 
 
 class Pending(Generic[T]):
-    """An operation that waits for its turn. Its gate opens when it is done, or when its owner is to lead.
+    """An operation in the queue. Its gate opens when it is done, or when its owner becomes the leader.
 
-    Without an operation no other thread can do it for its owner, who waits to lead.
+    Without an operation its owner waits to lead.
     """
 
     __slots__ = ("done", "error", "gate", "leads", "operation", "result")
@@ -133,11 +115,11 @@ class Pending(Generic[T]):
         self.error: BaseException | None = None
 
 
-class Turns:
+class WriterQueue:
     """The queue of one store's writers in this process.
 
-    Who holds the lock leads. Who finds it taken queues up first and tries once more: either that succeeds, or the one who
-    leads will see it in the queue after letting go. So a lone writer pays for one lock, and none is forgotten.
+    The leader holds the lock. A thread that finds it taken enters the queue and tries once more: either that succeeds, or
+    the leader sees it in the queue after releasing the lock. So a lone writer pays for one lock, and none is forgotten.
     """
 
     def __init__(self) -> None:
@@ -150,15 +132,15 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The length of the queue."""
         return len(self._queue)
 
     def take(self) -> bool:
-        """Lead, if that can be had for nothing."""
+        """Become the leader if no other thread is writing."""
         return self._crowd == 1 and self._leading.acquire(False)
 
     def wait(self, mine: Pending[Any], timeout_s: float = -1) -> bool:
-        """Whether the caller leads now; otherwise another thread has done its work, or the time is over."""
+        """Whether the caller leads now; otherwise a leader has run its operation, or the time is over."""
         if self._leading.acquire(False):
             return True
         self._queue.append(mine)
@@ -176,18 +158,18 @@ class Turns:
         return in_time and not mine.done
 
     def _give_up(self, mine: Pending[Any]) -> None:
-        """Leave the queue after an interrupt; one that was just made leader passes it on."""
+        """Leave the queue after an interrupt; a new leader hands on."""
         with suppress(ValueError):
             self._queue.remove(mine)
             return
-        # The interrupt may have come just after the gate was passed, and then it would never open again.
+        # The interrupt may have come just after the gate opened: then it never opens again.
         while not (mine.done or mine.leads):
             mine.gate.acquire(timeout=0.01)
         if not mine.done:
             self.hand_on()
 
     def lead(self, mine: Pending[Any], serve: Callable[[list[Pending[Any]]], None]) -> None:
-        """Serve the caller and those who wait behind it, then hand on. Only for who leads."""
+        """Run the operations of the caller and the queue, then hand on. Only for the leader."""
         group = [mine]
         try:
             if self._crowd > 1:
@@ -204,21 +186,21 @@ class Turns:
                     one.gate.release()
 
     def _gather(self) -> None:
-        """Give those who wrote together with us last time a moment to come back, so that they share this commit, too."""
-        self._bell.acquire(False)  # a late ring of an earlier time
+        """Wait a moment for the writers of the last group, so that they share this commit too."""
+        self._bell.acquire(False)  # a late ring of an earlier group
         self._awaited = self._crowd - 1
         if len(self._queue) < self._awaited:
             self._bell.acquire(timeout=_GATHERING_S)
         self._awaited = MAX_GROUP
 
     def _ring(self) -> None:
-        """Tell the one who leads that all it waits for are here. Two may ring at once."""
+        """Wake the leader: all that it waits for are in the queue. Two threads may ring at once."""
         self._awaited = MAX_GROUP
         with suppress(RuntimeError):
             self._bell.release()
 
     def _collect(self, group: list[Pending[Any]]) -> None:
-        """Take those who wait into the group, up to the first who must lead itself."""
+        """Move operations from the queue to the group, up to the first that has none."""
         with suppress(IndexError):
             while len(group) < MAX_GROUP:
                 one = self._queue.popleft()
@@ -228,13 +210,13 @@ class Turns:
                 group.append(one)
 
     def hand_on(self) -> None:
-        """Stop leading: wake the next in the queue, if any."""
+        """Stop leading, and make the next in the queue the leader."""
         self._leading.release()
         if self._queue and self._leading.acquire(False):
             self._choose_next()
 
     def _choose_next(self) -> None:
-        """Let the first in the queue lead; when all have left meanwhile, let go. Only for who leads."""
+        """Make the first in the queue the leader; release the lock when it is empty. Only for the leader."""
         while True:
             try:
                 chosen = self._queue.popleft()
@@ -244,7 +226,7 @@ class Turns:
                 chosen.leads = True
                 chosen.gate.release()
                 return
-            # Who queued up between the two lines above found the lock taken and waits for us.
+            # A thread that entered the queue just before the release waits for us.
             if not self._queue or not self._leading.acquire(False):
                 return
 
@@ -270,7 +252,7 @@ class Session:
         self.connection.set_busy_handler(_patience(busy_timeout_s))
         self.execute = self.connection.cursor().execute
         self.learnt: dict[Any, Any] = {}
-        """What operations of the transaction under way tell those after them. Gone with the next one."""
+        """Values that operations of the current transaction leave for later ones. Cleared by the next transaction."""
         for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON", "cache_size=-8000"):
             self.execute(f"PRAGMA {pragma}").fetchall()
 
@@ -280,7 +262,7 @@ class Session:
         self.learnt.clear()
 
     def one(self, sql: str, bindings: Any = ()) -> tuple[Any, ...] | None:
-        """The first row of a query, or None. The query is run to its end: one left open would pin the write-ahead log."""
+        """The first row of a query, or None. The query is run to its end: an open one would pin the write-ahead log."""
         rows = self.execute(sql, bindings).fetchall()
         return rows[0] if rows else None
 
@@ -289,17 +271,16 @@ class Session:
         return self.connection.execute(sql, bindings).fetchall()
 
     def close(self) -> None:
-        # The last one out empties the write-ahead log. When that fails nothing is lost: the next one in reads the log.
+        # The last connection checkpoints the log. When that fails nothing is lost: the next one reads the log.
         with suppress(apsw.Error):
             self.connection.close(True)
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether the file is in a folder where no file can be made, with all that was written in it.
+    """Whether the file is complete, in a folder where no file can be created.
 
-    SQLite needs more files in the folder to share a store with writers. Where it cannot make them, and finds none, it
-    is opened as one without writers. A write-ahead log that holds something would be ignored, so then the store is not
-    opened.
+    SQLite needs more files in the folder to share a store with writers. Where it cannot create them, the store is opened
+    as immutable. That would ignore a write-ahead log, so a store with one is not opened.
     """
     log = Path(f"{path}-wal")
     if not path.is_file() or (log.exists() and log.stat().st_size > 0):
@@ -308,7 +289,7 @@ def _is_frozen(path: Path) -> bool:
 
 
 def _patience(timeout_s: float) -> Callable[[int], bool]:
-    """Wait for other processes with short random naps: SQLite's own handler sleeps up to 100 ms and starves some."""
+    """A busy handler with short random sleeps: SQLite's own sleeps up to 100 ms and starves some processes."""
     started = 0.0
 
     def handler(calls: int) -> bool:
@@ -339,24 +320,24 @@ class Connections:
         self.closed = False
         self._abandoned: list[object] = []
         self._reset()
-        watch(self)
+        _watched.add(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._readers: list[Session] = []
         self._writer: Session | None = None
-        self.turns = Turns()
+        self.writers = WriterQueue()
 
     def _ready(self) -> None:
         if self.closed:
             raise BackendError(f"the store {self.path!r} is closed")
         if self._pid != os.getpid():
-            # What crossed the fork in use is kept alive, so that it is not closed under the parent.
+            # Sessions in use at the fork are kept alive, so that they are not closed under the parent.
             self._abandoned.extend((self._readers, self._writer))
             self._reset()
 
     def open_session(self) -> Session:
-        """A fresh session; one that can only read where nothing may be written. Raises ``BackendError``."""
+        """A new session, read-only where the folder is. Raises ``BackendError``."""
         try:
             try:
                 return Session(self.path, self._busy_timeout_s, self._vfs)
@@ -414,11 +395,11 @@ class Connections:
         transaction = self.transaction_here()
         if transaction is not None:
             return transaction.run(operation, savepoint=True)
-        if self.turns.take():
+        if self.writers.take():
             return self._write_alone(operation)
         mine = Pending(operation)
-        if self.turns.wait(mine):
-            self.turns.lead(mine, self._commit)
+        if self.writers.wait(mine):
+            self.writers.lead(mine, self._commit)
         if mine.error is not None:
             raise mine.error
         return mine.result  # type: ignore[return-value]
@@ -430,7 +411,7 @@ class Connections:
         """
         if self._pid != os.getpid() or self.closed or _current.get() is not None:
             return False
-        if not self.turns.take():
+        if not self.writers.take():
             return None
         try:
             (self._writer or self.writer()).execute(sql, bindings)
@@ -441,10 +422,10 @@ class Connections:
             self.roll_back()
             raise translated(error, self.path) from error
         finally:
-            self.turns.hand_on()
+            self.writers.hand_on()
 
     def _write_alone(self, operation: Operation[T]) -> T:
-        """The usual case, without a group: no other thread was writing."""
+        """Run one operation without a group: no other thread is writing."""
         try:
             session = self.writer()
             session.begin()
@@ -457,10 +438,10 @@ class Connections:
                 raise translated(error, self.path) from error
             raise
         finally:
-            self.turns.hand_on()
+            self.writers.hand_on()
 
     def writer(self) -> Session:
-        """The one writing session. Only for who leads."""
+        """The one writing session. Only for the leader."""
         if self._writer is None:
             if self.closed:
                 raise BackendError(f"the store {self.path!r} is closed")
@@ -482,13 +463,13 @@ class Connections:
             for one in group:
                 one.error = one.error or failure(error, self.path)
             if not isinstance(error, Exception):
-                # An interrupt belongs to the thread it reached, not to those it was working for.
+                # An interrupt belongs to the thread it reached, not to the others of the group.
                 raise
 
     def _run_together(self, group: list[Pending[Any]], session: Session) -> bool:
-        """Run all operations; False when one of a group failed, and they must be run again, each by itself.
+        """Run all operations; False when one of a group failed, and they must be run again in savepoints.
 
-        Failing is rare, and a savepoint for every operation costs as much as some operations.
+        Failures are rare, and a savepoint costs as much as a small operation.
         """
         try:
             for one in group:
@@ -500,7 +481,7 @@ class Connections:
         return True
 
     def roll_back(self) -> None:
-        """Undo the writer's transaction; if even that fails, drop the connection, which undoes it too."""
+        """Roll back the writer's transaction; if that fails, close the connection, which does the same."""
         session = self._writer
         if session is None:
             return
@@ -512,15 +493,15 @@ class Connections:
             session.close()
 
     def empty_log(self) -> None:
-        """Move the write-ahead log into the file and cut it to nothing, unless another process is reading it."""
+        """Checkpoint the write-ahead log and truncate it, unless another process is reading it."""
         self.lead_for_transaction()
         try:
-            # Our own idle readers hold nothing; one at work is waited for by SQLite's busy handler.
+            # Idle readers hold nothing; the busy handler waits for active ones.
             self.writer().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except apsw.Error as error:
             raise translated(error, self.path) from error
         finally:
-            self.turns.hand_on()
+            self.writers.hand_on()
 
     # Transactions
 
@@ -538,9 +519,9 @@ class Connections:
         return None
 
     def lead_for_transaction(self) -> None:
-        """Wait until no other thread writes, and keep the writer until ``turns.hand_on``."""
+        """Wait to lead, and lead until ``writers.hand_on``."""
         self._ready()
-        self.turns.wait(Pending(None))
+        self.writers.wait(Pending(None))
 
     def close(self) -> None:
         """Close every idle session; one in use is closed when it comes back."""
@@ -552,10 +533,10 @@ class Connections:
             self.closed = True
             self._close_idle()
         finally:
-            self.turns.hand_on()
+            self.writers.hand_on()
 
     def _close_idle(self) -> None:
-        """Close the writer and the readers that are not in use. Only for who leads."""
+        """Close the writer and the idle readers. Only for the leader."""
         while self._readers:
             self._readers.pop().close()
         writer, self._writer = self._writer, None
@@ -565,20 +546,20 @@ class Connections:
     # Forking
 
     def prepare_fork(self) -> bool:
-        """Close the sessions and keep others from writing; whether that was done, and ``finish_fork`` must follow.
+        """Close the sessions and block writers; whether that was done, and ``finish_fork`` must follow.
 
-        It is not done inside a transaction, nor during one that lasts longer than the patience.
+        It is not done inside a transaction, nor during one that lasts longer than the timeout.
         """
         if self.closed or self._pid != os.getpid() or self.transaction_here() is not None:
             return False
-        if not self.turns.wait(Pending(None), _FORK_PATIENCE_S):
+        if not self.writers.wait(Pending(None), _FORK_PATIENCE_S):
             return False
         self._close_idle()
         return True
 
     def finish_fork(self) -> None:
-        """Let others write again, in the parent. The child begins empty."""
-        self.turns.hand_on()
+        """Unblock writers, in the parent. The child opens new sessions."""
+        self.writers.hand_on()
 
 
 def _run_in_savepoint(one: Pending[Any], session: Session, path: str) -> None:
@@ -595,7 +576,7 @@ def _run_in_savepoint(one: Pending[Any], session: Session, path: str) -> None:
 
 
 class Transaction:
-    """One explicit transaction; a context manager. Inside another on the same file it is a part that can fail alone."""
+    """An explicit transaction, a context manager. Inside another on the same file it is a savepoint."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
@@ -617,7 +598,7 @@ class Transaction:
             connections.writer().begin()
         except BaseException as error:
             connections.roll_back()
-            connections.turns.hand_on()
+            connections.writers.hand_on()
             if isinstance(error, apsw.Error):
                 raise translated(error, connections.path) from error
             raise
@@ -630,7 +611,7 @@ class Transaction:
             if not self.open:
                 raise BackendError("the transaction has ended")
             if self._failed is not None:
-                # What is written now would be stored at once, and alone.
+                # A write would now be committed by itself.
                 raise BackendError("the transaction was given up after an error inside it; nothing was stored")
             session = self.connections.writer()
             try:
@@ -647,7 +628,7 @@ class Transaction:
                 return result
             except apsw.Error as error:
                 if not session.connection.in_transaction:
-                    # SQLite gave the whole transaction up (disk full, I/O error): what was written is gone.
+                    # SQLite rolled the whole transaction back (disk full, I/O error).
                     self._failed = error
                 raise translated(error, self.connections.path) from error
 
@@ -663,7 +644,7 @@ class Transaction:
             try:
                 self._finish(error)
             finally:
-                self.connections.turns.hand_on()
+                self.connections.writers.hand_on()
 
     def _finish(self, error: BaseException | None) -> None:
         connections = self.connections

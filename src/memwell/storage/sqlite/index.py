@@ -17,13 +17,13 @@ from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import packed_vectors
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.schema import POSITION, SpaceRow, noted, save_space, space_row
+from memwell.storage.sqlite.schema import POSITION, SpaceRow, journaled, save_space, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
 from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_text
 
 if TYPE_CHECKING:
-    from memwell.storage.sqlite.graphs import Vectors
+    from memwell.storage.sqlite.vectors import SqliteVectors
 
 _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
@@ -59,15 +59,15 @@ class SqliteIndex(RecordIndex):
         self.words = Words("record", "record")
         self._kept_changes = kept_changes
         self._vector_options = (vector_cache_mb * 2**20, hnsw_above)
-        self._loaded_vectors: Vectors | None = None
+        self._loaded_vectors: SqliteVectors | None = None
 
     @property
-    def vectors(self) -> Vectors:
-        """The search by vector. Loaded when first needed: numpy and usearch take longer to import than a store to open."""
+    def vectors(self) -> SqliteVectors:
+        """Search by vector, loaded lazily: importing numpy and usearch takes longer than opening a store."""
         if self._loaded_vectors is None:
-            from memwell.storage.sqlite.graphs import Vectors  # noqa: PLC0415 - see above
+            from memwell.storage.sqlite.vectors import SqliteVectors  # noqa: PLC0415 - see above
 
-            self._loaded_vectors = Vectors(self._connections, *self._vector_options)
+            self._loaded_vectors = SqliteVectors(self._connections, *self._vector_options)
         return self._loaded_vectors
 
     def scrub(self) -> None:
@@ -119,7 +119,7 @@ class SqliteIndex(RecordIndex):
         self.words.add(session, key, row.key, one.terms)
         if one.vector is not None:
             session.execute("INSERT INTO record_vector VALUES (?, ?)", (key, one.vector))
-        return noted(session, row, key)._replace(
+        return journaled(session, row, key)._replace(
             records=row.records + 1,
             vectors=row.vectors + (one.vector is not None),
             dimensions=dimensions,
@@ -127,7 +127,7 @@ class SqliteIndex(RecordIndex):
         )
 
     def _clear(self, session: Session, row: SpaceRow, key: int, text: str) -> SpaceRow:
-        """Take a record's words and vector out; its row is the caller's to replace or delete."""
+        """Remove a record's words and vector. The caller replaces or deletes its row."""
         terms = segment(text)
         self.words.remove(session, key, row.key, terms)
         session.execute("DELETE FROM record_vector WHERE key = ?", (key,))
@@ -146,7 +146,7 @@ class SqliteIndex(RecordIndex):
             for id_ in wanted:
                 found = session.one("SELECT key, text FROM record WHERE key >> 36 = ? AND id = ?", (row.key, id_))
                 if found is not None:
-                    row = noted(session, self._clear(session, row, *found), found[0])
+                    row = journaled(session, self._clear(session, row, *found), found[0])
                     session.execute("DELETE FROM record WHERE key = ?", (found[0],))
                     gone += 1
             if gone:
@@ -168,7 +168,7 @@ class SqliteIndex(RecordIndex):
 
         changed = self._connections.write(operation)
         if changed is not None and self._connections.transaction_here() is None and self._has_graph(changed):
-            # It would never be used again: what it is of has other vectors. Inside a transaction that is not certain yet.
+            # Its vectors are replaced, so it is of no use. Inside a transaction that is not certain yet.
             self.vectors.drop([changed])
 
     def _has_graph(self, space: int) -> bool:
@@ -234,7 +234,7 @@ class SqliteIndex(RecordIndex):
             return None if found is None else self._hits(session, space, found)
 
         while True:
-            # None: another thread was faster and saw a newer state. Look again; time moves on for us too.
+            # None: another thread has searched a newer state. Read again.
             hits = self._connections.snapshot(operation)
             if hits is not None:
                 return hits
@@ -292,13 +292,13 @@ class SqliteIndex(RecordIndex):
         return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
 
     def close(self) -> None:
-        """Stop what works in the background."""
+        """Stop the background work."""
         if self._loaded_vectors is not None:
             self._loaded_vectors.close()
 
 
 def _revectored(session: Session, row: SpaceRow, packed: Mapping[str, bytes]) -> SpaceRow:
-    """Put other vectors in the place of all of a space, and note every record that got or lost one."""
+    """Replace all vectors of a space, and journal every record that got or lost one."""
     held = session.rows("SELECT key FROM record_vector WHERE key >= ? AND key <= ?", row.bounds)
     touched = {key for (key,) in held}
     session.execute("DELETE FROM record_vector WHERE key >= ? AND key <= ?", row.bounds)
@@ -310,7 +310,7 @@ def _revectored(session: Session, row: SpaceRow, packed: Mapping[str, bytes]) ->
             touched.add(found[0])
             stored += 1
     for key in sorted(touched):
-        row = noted(session, row, key)
+        row = journaled(session, row, key)
     size = len(next(iter(packed.values()), b"")) // 2
     return row._replace(vectors=stored, dimensions=size if stored else None)
 

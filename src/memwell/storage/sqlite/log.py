@@ -7,8 +7,7 @@ indexed when a thread is first searched, and then as far as it has grown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -19,10 +18,11 @@ from msgspec.structs import replace
 
 from memwell.errors import Conflict, NotFound
 from memwell.language.segment import query_terms
-from memwell.messages import Message, Role, decode_message, decode_messages, plain_json
-from memwell.records import Page, Space, Thread
+from memwell.messages import Message, Role, decode_message, plain_json
+from memwell.records import Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
+from memwell.storage.parts import BaseLog, Prepared, StoredPlace, ThreadRow
 from memwell.storage.placement import (
     MAX_INDEX,
     MAX_TOKENS,
@@ -30,30 +30,24 @@ from memwell.storage.placement import (
     CopiedThread,
     Placed,
     Tail,
-    as_stored,
     check_follows,
-    copied_places,
-    copied_thread,
     place,
-    prepare,
     replaced_body,
 )
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import ThreadInfo
 from memwell.storage.sqlite.connections import Connections, Session, is_sealed
 from memwell.storage.sqlite.schema import THREAD_SHIFT
 from memwell.storage.sqlite.words import MessageWords
-from memwell.values import check_count, check_metadata, check_text
 
-# Appending one message or a few: one statement, when no other process has written to the thread since. Where a thread
-# ends is remembered from the last append that was committed. The statement stores the messages only if the thread still
-# ends there, so a memory that is out of date costs nothing but the longer way. It matters because after every sync the
-# processor's caches are cold: each line of Python on the way of an append costs several times what it costs in a loop.
+# The fast path of an append: a few messages in one statement. The end of a thread is cached after each commit. The
+# statement stores the messages only if the thread still ends there; otherwise the append takes the slow path. It matters
+# because the processor's caches are cold after every sync: each line of Python costs several times what it does in a loop.
 
 _MOST = 4096
 AT_ONCE = 4
-"""How many messages may go the short way together: a question and its answer, with a tool called in between."""
-# A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
-# the same more plainly, but takes ten microseconds more.
+"""How many messages the fast path takes: a question and its answer, with a tool call in between."""
+# Where the thread ends elsewhere the id is NULL, which the table refuses. An INSERT ... SELECT would be plainer, but takes
+# ten microseconds more.
 _FIRST = """(
         ?1,
         (SELECT ?2 FROM thread WHERE key = ?1 >> 32 AND ended = ?7 AND next <= ?1 & 0xffffffff
@@ -66,37 +60,37 @@ _APPEND = [
 
 
 End: TypeAlias = tuple[int, int, int, int]
-"""Where a thread ends: the key of its last message, that one's round and running total, and the round closed by hand."""
+"""The end of a thread: the key, round and running total of its last message, and the round closed by hand."""
 
 Row: TypeAlias = tuple[int, str, int, int, int, str]
-"""A message as the table keeps it."""
+"""A row of the table ``message``."""
 
 
 class KnownEnds:
-    """The ends of threads that were appended to, as far as they are known."""
+    """A cache of the ends of threads, and the fast path of appends."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._ends: dict[Thread, End] = {}
 
     def learn(self, thread: Thread, end: End) -> None:
-        """Remember where a thread ends, unless that may yet be undone: then its key may be given to another thread."""
+        """Cache the end of a thread. Inside a transaction it is dropped instead: a rollback frees the key for another."""
         if self._connections.transaction_here() is not None:
             self._ends.pop(thread, None)
             return
         if len(self._ends) >= _MOST:
             self._ends.clear()
-        # Those who wrote together come here in any order.
+        # The writers of one group come here in any order.
         if self._ends.get(thread, end) <= end:
             self._ends[thread] = end
 
     def append(self, thread: Thread, messages: Sequence[Message]) -> list[Message] | None:
-        """Store plain messages, all or none, and return them with their places; None when they must go the longer way."""
+        """Store plain messages, all or none, and return them with their places; None for the slow path."""
         end = self._ends.get(thread)
         if end is None:
             return None
         if len(messages) == 1:
-            # What is written out for one message below is what the loops would do: they cost it a fifth of its time.
+            # Written out for one message: the loops below would cost a fifth of its time.
             stored = self._append_one(thread, end, messages[0])
             return None if stored is None else [stored]
         encoded = _encoded(messages)
@@ -131,7 +125,7 @@ class KnownEnds:
     def _together(
         self, session: Session, thread: Thread, messages: Sequence[Message], encoded: list[str]
     ) -> list[Row] | None:
-        """The same among others of a group, who may have moved the thread's end just now."""
+        """The same in a group, whose other writers may have moved the end of the thread."""
         end = session.learnt.get(thread) or self._ends.get(thread)
         if end is None:
             return None
@@ -185,10 +179,6 @@ def _stored(message: Message, row: Row) -> Message:
     return replace(message, index=row[0] & MAX_INDEX, round=row[2], metadata={})
 
 
-_INDEX = (1 << THREAD_SHIFT) - 1
-_CATCH_UP = 2_000
-"""Messages indexed in one transaction when a search catches up, so that writers wait a moment at most."""
-
 _COLUMNS = "key, first, next, round, total, ended, absent, token_base, created, metadata, id, edits"
 
 
@@ -218,7 +208,7 @@ class _ThreadRow(NamedTuple):
         return self.key << THREAD_SHIFT
 
 
-class SqliteLog(MessageLog):
+class SqliteLog(BaseLog):
     """Conversations in two tables: threads, and messages by thread and index."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
@@ -227,13 +217,15 @@ class SqliteLog(MessageLog):
         self.words = MessageWords(connections)
         self._ends = KnownEnds(connections)
 
-    # Finding the thread and its end
-
-    def _made(self, session: Session, path: str, id_: str) -> _ThreadRow:
+    def _made(self, session: Session, thread: Thread) -> _ThreadRow:
+        """The row of a thread, made if need be."""
+        row = _thread_row(session, thread)
+        if row is not None:
+            return row
         created = self._clock()
-        session.execute("INSERT INTO thread (space, id, created) VALUES (?, ?, ?)", (path, id_, created))
-        key = session.connection.last_insert_rowid()
-        return _ThreadRow(key, 0, 0, 0, 0, -1, 0, 0, created, "{}", id_, 0)
+        bindings = (thread.space.encoded(), thread.id, created)
+        session.execute("INSERT INTO thread (space, id, created) VALUES (?, ?, ?)", bindings)
+        return _ThreadRow(session.connection.last_insert_rowid(), 0, 0, 0, 0, -1, 0, 0, created, "{}", thread.id, 0)
 
     # Writing
 
@@ -242,13 +234,14 @@ class SqliteLog(MessageLog):
             stored = self._ends.append(thread, messages)
             if stored is not None:
                 return stored
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        prepared = prepare(messages, keep_places=keep_places)
+        return super().append(thread, messages, keep_places=keep_places)
+
+    def _append(self, thread: Thread, prepared: Prepared, *, keep_places: bool) -> list[Placed]:
         if not prepared:
             return []
 
         def operation(session: Session) -> tuple[list[Placed], End]:
-            key, ended, next_, round_, total = self._tail(session, path, id_)
+            key, ended, next_, round_, total = self._tail(session, thread)
             placed = place(prepared, Tail(next_, round_, ended), keep_places=keep_places)
             low = key << THREAD_SHIFT
             for one in placed:
@@ -261,31 +254,28 @@ class SqliteLog(MessageLog):
 
         placed, end = self._connections.write(operation)
         self._ends.learn(thread, end)
-        return as_stored(prepared, placed)
+        return placed
 
-    def _tail(self, session: Session, path: str, id_: str) -> tuple[int, int, int, int, int]:
-        """The thread's key, the round closed by hand, and its end; the thread is made if need be. On every append's way."""
-        row = session.one("SELECT key, ended, next, round, total FROM thread WHERE space = ? AND id = ?", (path, id_))
+    def _tail(self, session: Session, thread: Thread) -> tuple[int, int, int, int, int]:
+        """The thread's key, the round closed by hand, and its end; the thread is made if need be. Every append runs it."""
+        sql = "SELECT key, ended, next, round, total FROM thread WHERE space = ? AND id = ?"
+        row = session.one(sql, (thread.space.encoded(), thread.id))
         if row is None:
-            return (self._made(session, path, id_).key, -1, 0, 0, 0)
-        last = session.one(_LAST, (row[0] << THREAD_SHIFT, row[0] << THREAD_SHIFT | _INDEX))
+            return (self._made(session, thread).key, -1, 0, 0, 0)
+        last = session.one(_LAST, (row[0] << THREAD_SHIFT, row[0] << THREAD_SHIFT | MAX_INDEX))
         return (row[0], row[1], *_later(row[2:], last))
 
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        wanted = given.check_changes(changes)
-
+    def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> list[str | None]:
         def operation(session: Session) -> list[str | None]:
-            row = _thread_row(session, path, id_)
-            return [self._replace(session, row, id_, index, message) for index, message in wanted.items()]
+            row = _thread_row(session, thread)
+            return [self._replace(session, row, thread.id, index, message) for index, message in wanted.items()]
 
-        bodies = self._connections.write(operation)
-        return [None if body is None else decode_message(body) for body in bodies]
+        return self._connections.write(operation)
 
     def _replace(
         self, session: Session, row: _ThreadRow | None, id_: str, index: int, message: Message | None
     ) -> str | None:
-        key = -1 if row is None or index > _INDEX else row.low | index
+        key = -1 if row is None or index > MAX_INDEX else row.low | index
         stored = session.one("SELECT id, round, tokens, body FROM message WHERE key = ?", (key,))
         if row is None or stored is None:
             raise NotFound(f"thread {id_!r} holds nothing at index {index}")
@@ -305,29 +295,14 @@ class SqliteLog(MessageLog):
         self.words.follow(session, row.key, key, old_body, body)
         return body
 
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        check_count(index, "an index")
-
-        def operation(session: Session) -> list[tuple[Any, ...]]:
-            row = _thread_row(session, path, id_)
-            key = -1 if row is None or index > _INDEX else row.low | index
-            return session.rows("SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number", (key,))
-
-        return [_version(body, at) for body, at in self._connections.read(operation)]
-
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        check_count(before, "before")
-        spared = given.check_places(keep)
-
+    def _trim(self, thread: Thread, before: int, spared: set[int]) -> int:
         def operation(session: Session) -> int:
-            row = _thread_row(session, path, id_)
+            row = _thread_row(session, thread)
             if row is None:
                 return 0
             next_, round_, total = _end(session, row)
             end = min(before, next_)
-            kept = {row.low | index for index in spared if index <= _INDEX}
+            kept = {row.low | index for index in spared}
             live, tokens = self._drop(session, row.key, row.low, row.low + end, kept)
             first = max(row.first, _oldest(session, row, end))
             left = next_ - row.first - row.absent - live
@@ -353,153 +328,116 @@ class SqliteLog(MessageLog):
         session.execute(f"DELETE FROM message WHERE {span}", bounds)
         return counted[0], counted[1]
 
-    def delete(self, thread: Thread) -> bool:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-
+    def _delete(self, thread: Thread) -> bool:
         def operation(session: Session) -> bool:
-            row = _thread_row(session, path, id_)
+            row = _thread_row(session, thread)
             if row is None:
                 return False
-            self._drop(session, row.key, row.low, row.low + _INDEX + 1)
+            self._drop(session, row.key, row.low, row.low + MAX_INDEX + 1)
             session.execute("DELETE FROM thread WHERE key = ?", (row.key,))
             return True
 
         return self._connections.write(operation)
 
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        space, id_ = given.check_thread(thread).space, thread.id
-        path = space.encoded()
-        encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
-
+    def _annotate(self, thread: Thread, metadata: str | None, end_round: bool) -> ThreadInfo:
         def operation(session: Session) -> ThreadInfo:
-            row = _thread_row(session, path, id_) or self._made(session, path, id_)
+            row = self._made(session, thread)
             ended = _end(session, row)[1] if end_round else row.ended
             session.execute(
-                "UPDATE thread SET metadata = ifnull(?, metadata), ended = ? WHERE key = ?", (encoded, ended, row.key)
+                "UPDATE thread SET metadata = ifnull(?, metadata), ended = ? WHERE key = ?", (metadata, ended, row.key)
             )
-            changed = _thread_row(session, path, id_)
-            assert changed is not None
-            return _info(session, space, changed)
+            return _info(session, thread.space, self._made(session, thread))
 
         return self._connections.write(operation)
 
+    def _restore(self, thread: Thread, wanted: CopiedThread, places: list[CopiedPlace]) -> None:
+        self._connections.write(lambda session: _restore(session, self._made(session, thread), wanted, places))
+
     # Reading
 
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        span = given.check_span(last, first, after, before, ids)
-        start = 0 if after is None else min(after, _INDEX) + 1
-        end = _INDEX if before is None else min(before - 1, _INDEX)
-        sql = _read_sql(last, first, span.ids is not None)
+    def _read(self, thread: Thread, wanted: given.MessageRange) -> list[str]:
+        sql = _read_sql(wanted.last, wanted.first, wanted.ids is not None)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
-            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
-            if found is None:
+            key = _key(session, thread)
+            if key is None:
                 return []
-            low = found[0] << THREAD_SHIFT
-            bindings = (low + start, low + end)
-            if span.ids is not None:
-                bindings = (*bindings, found[0], msgspec.json.encode(span.ids).decode())
+            low = key << THREAD_SHIFT
+            bindings = (low + wanted.low, low + wanted.high)
+            if wanted.ids is not None:
+                bindings = (*bindings, key, msgspec.json.encode(wanted.ids).decode())
             return session.execute(sql, bindings).fetchall()
 
         rows = self._connections.read(operation)
-        if last is not None:
+        if wanted.last is not None:
             rows.reverse()
-        return decode_messages([row[0] for row in rows])
+        return [row[0] for row in rows]
 
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        path = given.check_space(space).encoded()
-        named = None if ids is None else given.check_ids(ids)
-        wanted = None if named is None else msgspec.json.encode(named).decode()
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
+    def _versions(self, thread: Thread, index: int) -> list[tuple[Any, ...]]:
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            key = _key(session, thread)
+            at = -1 if key is None or index > MAX_INDEX else key << THREAD_SHIFT | index
+            return session.rows("SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number", (at,))
+
+        return self._connections.read(operation)
+
+    def _threads(self, space: Space, ids: list[str] | None, after: str | None, limit: int) -> list[ThreadInfo]:
+        wanted = None if ids is None else msgspec.json.encode(ids).decode()
 
         def operation(session: Session) -> list[ThreadInfo]:
-            if named is not None and len(named) == 1 and start is None:
+            if ids is not None and len(ids) == 1 and after is None:
                 # Every reader of a conversation asks this first, and often.
-                row = _thread_row(session, path, named[0])
+                row = _thread_row(session, Thread(space, ids[0]))
                 return [] if row is None else [_info(session, space, row)]
             rows = session.rows(
                 f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND (? IS NULL OR id > ?) "
                 "AND (? IS NULL OR id IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
-                (path, start, start, wanted, wanted, limit + 1),
+                (space.encoded(), after, after, wanted, wanted, limit),
             )
             return [_info(session, space, _ThreadRow(*row)) for row in rows]
 
-        found = self._connections.snapshot(operation)
-        return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
+        return self._connections.snapshot(operation)
 
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        terms = distinct_terms(query_terms(check_text(text, "text")))
-        return self.words.match(path, id_, terms, given.check_limit(limit))
+    def _match(self, thread: Thread, text: str, limit: int) -> list[tuple[Message, float]]:
+        return self.words.match(thread.space.encoded(), thread.id, distinct_terms(query_terms(text)), limit)
 
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        start = 0 if after is None else min(check_count(after, "after", least=-1), _INDEX) + 1
-        given.check_limit(limit)
-
-        def operation(session: Session) -> list[Place]:
-            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
-            return [] if found is None else _places(session, found[0] << THREAD_SHIFT, start, limit)
+    def _places(self, thread: Thread, start: int, limit: int) -> list[StoredPlace]:
+        def operation(session: Session) -> list[StoredPlace]:
+            key = _key(session, thread)
+            return [] if key is None else _places(session, key << THREAD_SHIFT, start, limit)
 
         return self._connections.snapshot(operation)
 
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        wanted = copied_thread(info)
-        copied = copied_places(wanted, places)
-        path, id_ = info.thread.space.encoded(), info.thread.id
 
-        def operation(session: Session) -> None:
-            row = _thread_row(session, path, id_) or self._made(session, path, id_)
-            _restore(session, row, wanted, copied)
-
-        self._connections.write(operation)
-
-
-def _version(body: str | None, replaced: float) -> Version:
-    return Version(None if body is None else decode_message(body), given.moment(replaced))
+def _key(session: Session, thread: Thread) -> int | None:
+    sql = "SELECT key FROM thread WHERE space = ? AND id = ?"
+    found = session.one(sql, (thread.space.encoded(), thread.id))
+    return None if found is None else found[0]
 
 
 def _oldest(session: Session, row: _ThreadRow, end: int) -> int:
     """The first index below ``end`` that has a row, or ``end``."""
     found = session.one("SELECT min(key) FROM message WHERE key >= ? AND key < ?", (row.low, row.low + end))
-    return end if found is None or found[0] is None else found[0] & _INDEX
+    return end if found is None or found[0] is None else found[0] & MAX_INDEX
 
 
-def _places(session: Session, low: int, start: int, limit: int) -> list[Place]:
+def _places(session: Session, low: int, start: int, limit: int) -> list[StoredPlace]:
     rows = session.rows(
         "SELECT key, round, id, body FROM message WHERE key >= ? AND key <= ? ORDER BY key LIMIT ?",
-        (low + start, low | _INDEX, limit),
+        (low + start, low | MAX_INDEX, limit),
     )
-    versions: dict[int, list[Version]] = {}
+    versions: dict[int, list[tuple[Any, ...]]] = {}
     if rows:
         sql = "SELECT key, body, replaced FROM message_version WHERE key >= ? AND key <= ? ORDER BY number"
-        for key, body, at in session.rows(sql, (rows[0][0], rows[-1][0])):
-            versions.setdefault(key, []).append(_version(body, at))
-    return [
-        Place(key & _INDEX, round_, id_, None if body is None else decode_message(body), versions.get(key, []))
-        for key, round_, id_, body in rows
-    ]
+        for key, *version in session.rows(sql, (rows[0][0], rows[-1][0])):
+            versions.setdefault(key, []).append(tuple(version))
+    return [(key & MAX_INDEX, round_, id_, body, versions.get(key, [])) for key, round_, id_, body in rows]
 
 
 def _restore(session: Session, row: _ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
-    last = session.one(_LAST, (row.low, row.low | _INDEX))
+    last = session.one(_LAST, (row.low, row.low | MAX_INDEX))
     for one in copied[:1]:
-        check_follows(one, -1 if last is None else last[0] & _INDEX)
+        check_follows(one, -1 if last is None else last[0] & MAX_INDEX)
     next_, _, total = _later((row.next, row.round, row.total), last)
     total += _restore_places(session, row.low, copied, total)
     live = next_ - row.first - row.absent + sum(one.body is not None for one in copied)
@@ -527,37 +465,29 @@ def _take_over(session: Session, key: int, wanted: CopiedThread, total: int, liv
 
 
 def _info(session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
-    last = session.one(_LAST_WITH_TIME, (row.low, row.low | _INDEX))
+    last = session.one(_LAST_WITH_TIME, (row.low, row.low | MAX_INDEX))
     next_, round_, total = _later((row.next, row.round, row.total), None if last is None else last[:3])
     newest = None if last is None else last[3]
     if last is not None and newest is None:
         # The last one was removed, so an earlier one is the newest.
-        found = session.one(_NEWEST, (row.low, row.low | _INDEX))
+        found = session.one(_NEWEST, (row.low, row.low | MAX_INDEX))
         newest = None if found is None else found[0]
-    created = given.moment(row.created)
-    return ThreadInfo(
-        thread=Thread(space, row.id),
-        first=row.first,
-        next=next_,
-        messages=next_ - row.first - row.absent,
-        tokens=total - row.token_base,
-        rounds=round_,
-        created=created,
-        updated=created if newest is None else datetime.fromisoformat(newest),
-        metadata=msgspec.json.decode(row.metadata),
-        ended_round=row.ended if row.ended >= 0 else None,
-        edits=row.edits,
+    listed = ThreadRow(
+        *(row.first, next_, next_ - row.first - row.absent, total - row.token_base, round_),
+        *(row.created, row.metadata, row.ended, row.edits),
     )
+    return listed.info(Thread(space, row.id), newest)
 
 
-def _thread_row(session: Session, path: str, id_: str) -> _ThreadRow | None:
-    row = session.one(f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND id = ?", (path, id_))
+def _thread_row(session: Session, thread: Thread) -> _ThreadRow | None:
+    sql = f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND id = ?"
+    row = session.one(sql, (thread.space.encoded(), thread.id))
     return None if row is None else _ThreadRow(*row)
 
 
 def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
     """The next index, the latest round and the running total of tokens."""
-    last = session.one(_LAST, (row.low, row.low | _INDEX))
+    last = session.one(_LAST, (row.low, row.low | MAX_INDEX))
     return _later((row.next, row.round, row.total), last)
 
 
@@ -582,5 +512,5 @@ def _read_sql(last: int | None, first: int | None, by_ids: bool) -> str:
 
 
 def _later(kept: tuple[int, int, int], last: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """The end of a thread: that of its last row, unless what came behind it was trimmed away."""
-    return kept if last is None or (last[0] & _INDEX) < kept[0] else ((last[0] & _INDEX) + 1, last[1], last[2])
+    """The end of a thread: that of its last row, unless later rows were trimmed away."""
+    return kept if last is None or (last[0] & MAX_INDEX) < kept[0] else ((last[0] & MAX_INDEX) + 1, last[1], last[2])

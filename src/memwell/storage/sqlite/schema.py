@@ -162,7 +162,7 @@ MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid, 
 
 
 def migrate(session: Session, path: str) -> None:
-    """Bring a file up to today's version, creating it if it is empty. Each step is one transaction.
+    """Migrate a file to the current version, or create it. Each step is one transaction.
 
     Raises ``BackendError`` when the file belongs to something else, or was written by a newer memwell.
     """
@@ -177,7 +177,7 @@ def migrate(session: Session, path: str) -> None:
 
 
 def _use_wal(session: Session) -> None:
-    # SQLite does not call the busy handler for this one; processes that create a file together must take turns.
+    # SQLite does not call the busy handler for this pragma.
     deadline = time.monotonic() + 30.0
     while True:
         try:
@@ -192,7 +192,7 @@ def _use_wal(session: Session) -> None:
 def _step(session: Session, path: str) -> None:
     session.execute("BEGIN IMMEDIATE")
     try:
-        # Asked again inside the transaction: another process may have taken the step meanwhile.
+        # Read again inside the transaction: another process may have made the step meanwhile.
         version = _version(session, path)
         if version < len(MIGRATIONS):
             MIGRATIONS[version](session)
@@ -206,7 +206,7 @@ def _step(session: Session, path: str) -> None:
 
 
 def _version(session: Session, path: str) -> int:
-    # One query, so that another process cannot create the store between the questions.
+    # One query, so that another process cannot create the store in between.
     row = session.one(
         "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
         "FROM pragma_user_version, pragma_application_id"
@@ -222,9 +222,8 @@ def _version(session: Session, path: str) -> int:
     return version
 
 
-# Sealing a store against writers: triggers on every table with content refuse what would change it. They are part of the
-# file's schema, so they hold at once against every process that has it open, and a store that is not sealed has none and
-# pays nothing. What a search stores for itself (words, graphs) is not content and stays possible.
+# Sealing: triggers on every table with content refuse writes. They are part of the file's schema, so they bind at once
+# every process that has it open, and an unsealed store has none. Search may still update its indexes (words, graphs).
 
 _KEPT_BY_SEARCH = {"indexed", "indexed_count", "indexed_length"}
 """Columns of ``thread`` that say how far its words are indexed."""
@@ -262,14 +261,14 @@ def sealed(session: Session) -> str | None:
     return None if row is None else str(row[0])
 
 
-# Spaces: what the store keeps of each space's records as a whole
+# Spaces: counts and counters of each space's records
 
 POSITION = (1 << SPACE_SHIFT) - 1
 """The part of a record's key that is its position in its space."""
 
 
 class SpaceRow(NamedTuple):
-    """What the store keeps of a space's records as a whole."""
+    """Counts and counters of a space's records."""
 
     key: int
     next: int
@@ -299,15 +298,15 @@ def space_row(session: Session, path: str) -> SpaceRow | None:
     return None if row is None else SpaceRow(*row)
 
 
-def noted(session: Session, row: SpaceRow, key: int) -> SpaceRow:
-    """Note that a record was stored, changed or dropped; the space's row, which is the caller's to save."""
+def journaled(session: Session, row: SpaceRow, key: int) -> SpaceRow:
+    """Journal a change of a record; returns the space's row, which the caller saves."""
     change = row.change + 1
     session.execute("INSERT INTO record_change VALUES (?, ?)", (row.low | change, key))
     return row._replace(change=change)
 
 
 def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
-    """Write a space's row back, and forget changes that are older than the last ``kept_changes``, now and then."""
+    """Save a space's row. Now and then drops journal entries older than the last ``kept_changes``."""
     forgotten = row.forgotten
     if row.change - forgotten > 2 * kept_changes:
         forgotten = row.change - kept_changes
@@ -328,8 +327,7 @@ def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
     )
 
 
-# Each part is asked for its next space by itself, by the index that begins with it: a store of a million entries in a few
-# spaces is not read for its list of spaces.
+# The next space of each table is one index lookup, however many rows a space has.
 _NEXT = """
     SELECT min(path) FROM (
         SELECT * FROM (SELECT space AS path FROM thread WHERE space > ?1 ORDER BY space LIMIT 1)

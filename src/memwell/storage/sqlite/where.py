@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from memwell.filters import Filter, Where
-from memwell.storage.conditions import ORDER, Condition, Dialect, Subject, joined
+from memwell.storage.conditions import ORDER, Condition, Dialect, FilterTarget, joined
 
-RECORD = Subject(
+RECORD = FilterTarget(
     {"@id": "record.id", "@kind": "record.kind", "@text": "record.text", "@time": "record.time"}, "record.metadata"
 )
-ENTRY = Subject(
+ENTRY = FilterTarget(
     {"@id": "entry.key"},
     "(CASE WHEN typeof(entry.value) = 'text' AND json_type(entry.value) = 'object' THEN entry.value ELSE '{}' END)",
 )
@@ -18,9 +18,9 @@ ALWAYS = Condition("1", ())
 _NEVER = Condition("0", ())
 
 
-def compiled(node: Filter | None, subject: Subject) -> Condition:
+def compiled(node: Filter | None, target: FilterTarget) -> Condition:
     """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    return _DIALECT.compiled(node, subject)
+    return _DIALECT.compiled(node, target)
 
 
 def _of_attribute(node: Where, column: str) -> Condition:
@@ -32,7 +32,7 @@ def _in_document(node: Where, path: tuple[str, ...], document: str) -> Condition
     tables: list[str] = []
     for depth in range(len(path)):
         tables.append(f"json_each({document}) AS j{depth}")
-        # A text that is no object must not be parsed as one.
+        # Only an object is parsed as one.
         document = f"(CASE j{depth}.type WHEN 'object' THEN j{depth}.value ELSE '{{}}' END)"
     keys = " AND ".join(f"j{depth}.key = ?" for depth in range(len(path)))
     last = f"j{len(path) - 1}"

@@ -1,10 +1,10 @@
-"""Words in FTS5: which rows of a collection (a space or a thread) hold which terms, and how well they fit a query.
+"""Full-text search with FTS5 and BM25 within a collection: the records of a space, or the messages of a thread.
 
 Every term is stored with the key of its collection in front, so that a search reads the postings of its own collection and
 no other's, however large the store. Lengths and counts are kept per collection: a score depends on nothing outside it.
 
-For large collections common words ("the", "的") would cost most of the time and say least. They are left out of the first
-pass, and added exactly to the few candidates whose score they can still decide; the answer is the same.
+In large collections common words ("the", "的") cost most of the time and change scores least. They are left out of
+the first pass, and added to the few candidates whose rank they can still change; the answer is exact.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class Words:
     def __init__(self, name: str, lengths: str) -> None:
         self._add = f"INSERT INTO {name}_words (rowid, body) VALUES (?, ?)"
         self._remove = f"INSERT INTO {name}_words ({name}_words, rowid, body) VALUES ('delete', ?, ?)"
-        self._clear = f"INSERT INTO {name}_words ({name}_words) VALUES ('delete-all')"
         self._verify = f"INSERT INTO {name}_words ({name}_words) VALUES ('integrity-check')"
         self._lengths = lengths
         self._terms = f"{name}_terms"
@@ -68,17 +67,13 @@ class Words:
             session.execute(self._add, (key, _body(collection, terms)))
 
     def remove(self, session: Session, key: int, collection: int, terms: Sequence[str]) -> None:
-        """Take a row's terms out again; they must be those it was added with."""
+        """Remove a row's terms; they must be those it was added with."""
         if terms:
             session.execute(self._remove, (key, _body(collection, terms)))
 
-    def clear(self, session: Session) -> None:
-        """Forget all rows, to index them again."""
-        session.execute(self._clear)
-
     def verify(self, session: Session) -> None:
         """Raises ``apsw.Error`` when the index is damaged."""
-        # Through a cursor of its own: a shared one would report the damage again at its next use.
+        # Through a new cursor: a shared one would report the damage again at its next use.
         session.rows(self._verify)
 
     def search(
@@ -172,11 +167,11 @@ def _body(collection: int, terms: Sequence[str]) -> str:
 
 _INDEX = (1 << THREAD_SHIFT) - 1
 _CATCH_UP = 2_000
-"""Messages indexed in one transaction when a search catches up, so that writers wait a moment at most."""
+"""Messages that a search indexes in one transaction, so that writers do not wait long."""
 
 
 class MessageWords:
-    """The word index of all conversations. It may be behind the rows, and never disagrees with them."""
+    """The word index of all conversations. It may be behind the rows, but never contradicts them."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -241,7 +236,7 @@ class MessageWords:
         return len(terms)
 
     def follow(self, session: Session, thread: int, key: int, old: str | None, new: str | None) -> None:
-        """Follow a change of a message, if the index has reached it."""
+        """Update the index after a change of a message, if it has reached the message."""
         length = session.one("SELECT length FROM message_length WHERE key = ?", (key,))
         if length is not None and old is not None:
             self.index.remove(session, key, thread, _terms(old))

@@ -238,7 +238,7 @@ class _TogetherSuite(Suite):
             assert entry.value == 32
 
     @needs("records")
-    def test_searches_run_beside_writes(self, tmp_path: Path, clock: Clock) -> None:
+    def test_searches_run_during_writes(self, tmp_path: Path, clock: Clock) -> None:
         with self.open(tmp_path, clock) as backend:
 
             def work(number: int) -> None:
@@ -360,41 +360,24 @@ class _LifeSuite(Suite):
         write_everywhere(store, "before")
         store.close()
         store.close()
-        digest = "0" * 64
-        calls: list[Callable[[], object]] = [
-            lambda: store.log.append(TALK, said("x")),
-            lambda: store.log.read(TALK),
-            lambda: store.log.edit(TALK, {0: None}),
-            lambda: store.log.versions(TALK, 0),
-            lambda: store.log.trim(TALK, 1),
-            lambda: store.log.delete(TALK),
-            lambda: store.log.annotate(TALK),
-            lambda: store.log.threads(HOME),
-            lambda: store.log.match(TALK, "before"),
-            lambda: store.kv.get(HOME, "before"),
-            lambda: store.kv.put(HOME, "key", 1),
-            lambda: store.kv.delete(HOME, "key"),
-            lambda: store.kv.scan(HOME),
-            store.check,
-        ]
-        of_records: list[Callable[[], object]] = [
-            lambda: store.index.upsert([Record(text="x", space=HOME)]),
-            lambda: store.index.get(HOME, ["before"]),
-            lambda: store.index.delete(HOME, ["before"]),
-            lambda: store.index.scan(HOME),
-            lambda: store.index.near(HOME, [1.0, 2.0]),
-            lambda: store.index.match(HOME, "before"),
-            lambda: store.index.info(HOME),
-        ]
-        of_blobs: list[Callable[[], object]] = [
-            lambda: store.blobs.put(HOME, b"x"),
-            lambda: store.blobs.get(HOME, digest),
-            lambda: store.blobs.delete(HOME, digest),
-        ]
-        calls += (of_records if has(store, "index") else []) + (of_blobs if has(store, "blobs") else [])
-        for call in calls:
-            with pytest.raises(BackendError, match="closed"):
-                call()
+        calls: dict[str, list[tuple[Any, ...]]] = {
+            "log": [
+                ("append", TALK, said("x")), ("read", TALK), ("edit", TALK, {0: None}), ("versions", TALK, 0),
+                ("trim", TALK, 1), ("delete", TALK), ("annotate", TALK), ("threads", HOME), ("match", TALK, "before"),
+            ],
+            "kv": [("get", HOME, "before"), ("put", HOME, "key", 1), ("delete", HOME, "key"), ("scan", HOME)],
+            "index": [
+                ("upsert", [Record(text="x", space=HOME)]), ("get", HOME, ["before"]), ("delete", HOME, ["before"]),
+                ("scan", HOME), ("near", HOME, [1.0, 2.0]), ("match", HOME, "before"), ("info", HOME),
+            ],
+            "blobs": [("put", HOME, b"x"), ("get", HOME, "0" * 64), ("delete", HOME, "0" * 64)],
+        }  # fmt: skip
+        with pytest.raises(BackendError, match="closed"):
+            store.check()
+        for part in (one for one in calls if has(store, one)):
+            for method, *arguments in calls[part]:
+                with pytest.raises(BackendError, match="closed"):
+                    getattr(getattr(store, part), method)(*arguments)
         if "transactions" in self.abilities:
             with pytest.raises(BackendError, match="closed"), store.transaction():
                 pass

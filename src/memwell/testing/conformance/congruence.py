@@ -23,11 +23,10 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import Suite, all_pages, needs, some
 from memwell.testing.machine import (
     EVERYTHING,
-    ChildSubject,
-    LocalSubject,
+    ChildStore,
+    LocalStore,
     Nursery,
     StoreMachine,
-    Subject,
     Versions,
     assert_same,
     assert_same_match,
@@ -124,40 +123,24 @@ class CongruenceSuite(Suite):
         check()
 
     @needs("records")
-    def test_searches_by_vector_agree(self, store: Backend, way: str) -> None:
+    def test_searches_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
+        question = st.tuples(vectors(), sentences(), st.integers(1, 8), st.none() | filters())
 
         @_tried(way, self.share)
         @given(
             st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
-            st.lists(st.tuples(vectors(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
+            st.lists(question, min_size=1, max_size=3),
         )
-        def check(stored: list[Record], questions: list[tuple[list[float], int, Filter | None]]) -> None:
+        def check(stored: list[Record], questions: list[tuple[list[float], str, int, Filter | None]]) -> None:
             space = _fresh_space()
             for one in (store, reference):
                 one.index.upsert(_in(space, stored))
-            for vector, limit, where in questions:
-                found = store.index.near(space, vector, limit=limit, where=where)
-                assert_same_near(found, reference.index.near(space, vector, limit=EVERYTHING, where=where), limit)
-
-        check()
-
-    @needs("records")
-    def test_searches_by_words_agree(self, store: Backend, way: str) -> None:
-        reference = MemoryBackend()
-
-        @_tried(way, self.share)
-        @given(
-            st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
-            st.lists(st.tuples(sentences(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
-        )
-        def check(stored: list[Record], questions: list[tuple[str, int, Filter | None]]) -> None:
-            space = _fresh_space()
-            for one in (store, reference):
-                one.index.upsert(_in(space, stored))
-            for text, limit, where in questions:
-                found = store.index.match(space, text, limit=limit, where=where)
-                assert_same_match(found, reference.index.match(space, text, limit=EVERYTHING, where=where), limit)
+            for vector, text, limit, where in questions:
+                near = reference.index.near(space, vector, limit=EVERYTHING, where=where)
+                assert_same_near(store.index.near(space, vector, limit=limit, where=where), near, limit)
+                match = reference.index.match(space, text, limit=EVERYTHING, where=where)
+                assert_same_match(store.index.match(space, text, limit=limit, where=where), match, limit)
 
         check()
 
@@ -181,7 +164,7 @@ class CongruenceSuite(Suite):
 
 
 def check_sequences(
-    folder: Path, make: Callable[[Path, Clock], Subject], examples: int, steps: int, share: float = 1.0
+    folder: Path, make: Callable[[Path, Clock], LocalStore | ChildStore], examples: int, steps: int, share: float = 1.0
 ) -> None:
     """Run the machine, on a fresh store for every example; of the examples only the share is tried."""
     numbers = itertools.count(1)
@@ -209,8 +192,8 @@ class SequencesSuite(Suite):
                 backend = self.open(place, clock)
                 return through_twins(backend, runner) if way == "async" else backend
 
-            def make(place: Path, clock: Clock) -> Subject:
-                return LocalSubject(lambda: opened(place, clock))
+            def make(place: Path, clock: Clock) -> LocalStore | ChildStore:
+                return LocalStore(lambda: opened(place, clock))
 
             examples, steps = (10, 20) if way == "async" else (30, 25)
             check_sequences(tmp_path, make, examples, steps, self.share)
@@ -230,13 +213,13 @@ class KillsSuite:
     @classmethod
     def nursery(cls) -> Iterator[Nursery]:
         """The process that the children come from."""
-        with Nursery(cls.opener.partition(":")[0], "memwell.storage.vectors") as nursery:
+        with Nursery(cls.opener.partition(":")[0], "memwell.storage.sqlite.vectors") as nursery:
             yield nursery
 
     def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
         self, tmp_path: Path, nursery: Nursery
     ) -> None:
-        def make(place: Path, clock: Clock) -> Subject:
-            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
+        def make(place: Path, clock: Clock) -> LocalStore | ChildStore:
+            return ChildStore(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
 
         check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)

@@ -1,4 +1,4 @@
-"""What a copy of a store is made with: nobody can tell what was restored from what it was copied from."""
+"""Copying a store: what was restored equals what it was copied from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, has, needs, said, some
-from memwell.testing.strategies import Operation, json_values, log_writes, outcome
+from memwell.testing.strategies import StoreCall, json_values, log_writes, outcome
 from memwell.values import new_id, new_version
 
 _WORDS = ("tea", "Beijing 北京", "the cat", "found", "edited")
@@ -32,7 +32,7 @@ def info_of(store: Backend, thread: Thread) -> ThreadInfo:
 
 
 def copy_thread(source: Backend, target: Backend, thread: Thread, *, limit: int = 1000) -> None:
-    """Copy a thread that the target does not have, so many places at a time."""
+    """Copy a thread that the target does not have, ``limit`` places at a time."""
     info = info_of(source, thread)
     places = source.log.places(thread, limit=limit)
     target.log.restore(info, places)
@@ -42,7 +42,7 @@ def copy_thread(source: Backend, target: Backend, thread: Thread, *, limit: int 
 
 
 def seen(store: Backend, thread: Thread) -> list[Any]:
-    """All that can be asked of a thread."""
+    """Everything that the log returns about a thread."""
     info = info_of(store, thread)
     return [
         info,
@@ -54,7 +54,7 @@ def seen(store: Backend, thread: Thread) -> list[Any]:
 
 
 def talked(store: Backend, thread: Thread, clock: Clock) -> None:
-    """A conversation that all has been done to: edits, removals, rounds closed, places left out, trims."""
+    """A conversation with edits, removals, closed rounds, gaps and trims."""
     log = store.log
     log.append(thread, [human(f"tea {n}", tokens=n) for n in range(6)])
     log.annotate(thread, metadata={"title": "茶", "n": 1}, end_round=True)
@@ -71,7 +71,7 @@ def talked(store: Backend, thread: Thread, clock: Clock) -> None:
 @needs("copies")
 class _ThreadCopies(Suite):
     @pytest.mark.parametrize("limit", [1, 3, 1000])
-    def test_a_copied_thread_cannot_be_told_from_the_original(self, store: Backend, clock: Clock, limit: int) -> None:
+    def test_a_copied_thread_equals_the_original(self, store: Backend, clock: Clock, limit: int) -> None:
         reference = MemoryBackend(clock=clock)
         talked(reference, TALK, clock)
         copy_thread(reference, store, TALK, limit=limit)
@@ -97,7 +97,7 @@ class _ThreadCopies(Suite):
 
         @some(25, self.share)
         @given(st.lists(log_writes(), max_size=8), st.lists(log_writes(), max_size=4), st.integers(1, 5))
-        def check(before: list[Operation], later: list[Operation], limit: int) -> None:
+        def check(before: list[StoreCall], later: list[StoreCall], limit: int) -> None:
             thread = Thread(Space(new_id()), "t")
             reference.log.annotate(thread)
             for operation in before:
@@ -163,7 +163,7 @@ class _Undone(Exception):
     """Ends a transaction."""
 
 
-def _at(operation: Operation, thread: Thread) -> Operation:
+def _at(operation: StoreCall, thread: Thread) -> StoreCall:
     return operation._replace(args=(thread, *operation.args[1:]))
 
 
@@ -350,23 +350,23 @@ def assert_sealed(store: Backend, reason: str) -> None:
     """Every kind of write is refused with the reason."""
     digest = hashlib.sha256(b"blob").hexdigest()
     entry, info = store.kv.scan(HOME).items[0], info_of(store, TALK)
-    copies = [Operation("log", "restore", (info, []), {}), Operation("kv", "restore", (HOME, [entry]), {})]
-    writes: list[Operation] = [
-        Operation("log", "append", (TALK, said("x")), {}),
-        Operation("log", "append", (Thread(HOME, "new"), said("x", "y")), {}),
-        Operation("log", "edit", (TALK, {0: None}), {}),
-        Operation("log", "trim", (TALK, 1), {}),
-        Operation("log", "delete", (TALK,), {}),
-        Operation("log", "annotate", (TALK,), {"metadata": {"x": 1}}),
-        Operation("log", "annotate", (TALK,), {"end_round": True}),
-        Operation("kv", "put", (HOME, "key", 2), {}),
-        Operation("kv", "delete", (HOME, "key"), {}),
+    copies = [StoreCall("log", "restore", (info, []), {}), StoreCall("kv", "restore", (HOME, [entry]), {})]
+    writes: list[StoreCall] = [
+        StoreCall("log", "append", (TALK, said("x")), {}),
+        StoreCall("log", "append", (Thread(HOME, "new"), said("x", "y")), {}),
+        StoreCall("log", "edit", (TALK, {0: None}), {}),
+        StoreCall("log", "trim", (TALK, 1), {}),
+        StoreCall("log", "delete", (TALK,), {}),
+        StoreCall("log", "annotate", (TALK,), {"metadata": {"x": 1}}),
+        StoreCall("log", "annotate", (TALK,), {"end_round": True}),
+        StoreCall("kv", "put", (HOME, "key", 2), {}),
+        StoreCall("kv", "delete", (HOME, "key"), {}),
         *(copies if "copies" in store.abilities else []),
-        Operation("index", "upsert", ([Record(id="r", text="x", space=HOME)],), {}),
-        Operation("index", "delete", (HOME, ["r"]), {}),
-        Operation("index", "revector", (HOME, {"r": [1.0]}), {}),
-        Operation("blobs", "put", (HOME, b"new"), {}),
-        Operation("blobs", "delete", (HOME, digest), {}),
+        StoreCall("index", "upsert", ([Record(id="r", text="x", space=HOME)],), {}),
+        StoreCall("index", "delete", (HOME, ["r"]), {}),
+        StoreCall("index", "revector", (HOME, {"r": [1.0]}), {}),
+        StoreCall("blobs", "put", (HOME, b"new"), {}),
+        StoreCall("blobs", "delete", (HOME, digest), {}),
     ]
     for write in (one for one in writes if has(store, one.part)):
         with pytest.raises(ReadOnlyStore) as caught:

@@ -1,7 +1,7 @@
-"""A name means only itself: no space, thread, key or record is ever reached by another's name.
+"""Isolation by name: no space, thread, key or record is ever reached by another's name.
 
-Names are opaque. Those here have been patterns, paths, prefixes, encodings or quotes somewhere; each is stored beside all
-the others, and every operation by a name must touch that name's and nobody else's.
+Names are opaque. Those here are patterns, paths, prefixes, encodings or quotes somewhere. Each is stored together with all
+the others, and an operation on a name must touch that name alone.
 """
 
 from __future__ import annotations
@@ -17,101 +17,20 @@ from memwell.storage.protocols import Backend
 from memwell.testing.conformance.suite import HOME, Suite, all_pages, has, needs, texts_of
 
 NAMES: Final = (
-    "acme",
-    "acme-corp",
-    "acme corp",
-    "acme ",
-    " acme",
-    "ACME",
-    "Acme",
-    "acm",
-    "a_b",
-    "aXb",
-    "a%b",
-    "%",
-    "_",
-    "*",
-    "?",
-    "a|b",
-    "a",
-    "b",
-    "a-z",
-    "[a-z]",
-    "a/b",
-    "a//b",
-    "a\\b",
-    "a.b",
-    "a:b",
-    "a\tb",
-    "a\nb",
-    "a\x1fb",
-    "\x7f",
-    "../x",
-    "x",
-    "/x",
-    "./x",
-    "..",
-    ".",
-    "~",
-    "null",
-    "None",
-    "0",
-    "00",
-    "-0",
-    "1",
-    "1.0",
-    "true",
-    '"',
-    "'",
-    "''",
-    "a'b",
-    'a"b',
-    "`a`",
-    "a; DROP TABLE message; --",
-    '["acme"]',
-    '["acme","b"]',
-    '{"acme": 1}',
-    "\\u0061",
-    "%61",
-    "&amp;",
-    "é",
-    unicodedata.normalize("NFD", "é"),
-    "ﬁ",
-    "fi",
-    "ａ",
-    "ß",
-    "ss",
-    "İ",
-    "i",
-    "ı",
-    "ك",
-    "中",
-    "😀",
-    "😀\ufe0f",
-    "\u200b",
-    "\ufeffacme",
-    "acme\u200b",
-    "x" * 1023 + "a",
-    "x" * 1023 + "b",
-    "x" * 1024,
+    "acme", "acme-corp", "acme corp", "acme ", " acme", "ACME", "Acme", "acm", "a_b", "aXb", "a%b", "%", "_", "*",
+    "?", "a|b", "a", "b", "a-z", "[a-z]", "a/b", "a//b", "a\\b", "a.b", "a:b", "a\tb", "a\nb", "a\x1fb", "\x7f",
+    "../x", "x", "/x", "./x", "..", ".", "~", "null", "None", "0", "00", "-0", "1", "1.0", "true", '"', "'", "''",
+    "a'b", 'a"b', "`a`", "a; DROP TABLE message; --", '["acme"]', '["acme","b"]', '{"acme": 1}', "\\u0061", "%61",
+    "&amp;", "é", unicodedata.normalize("NFD", "é"), "ﬁ", "fi", "ａ", "ß", "ss", "İ", "i", "ı", "ك", "中",
+    "😀", "😀\ufe0f", "\u200b", "\ufeffacme", "acme\u200b", "x" * 1023 + "a", "x" * 1023 + "b", "x" * 1024,
     "😀" * 1024,
-)
+)  # fmt: skip
 
 SPACES: Final = (
-    *(Space(name) for name in NAMES),
-    Space("a", "b"),
-    Space("a", "b", "c"),
-    Space("a", "b/c"),
-    Space("a/b", "c"),
-    Space("acme", "corp"),
-    Space("acme", "a"),
-    Space("acme", "a", "b"),
-    Space("a", "a"),
-    Space("a", "a", "a"),
-    Space('["acme"', '"b"]'),
-    Space("1", "1"),
-    Space("11"),
-)
+    *(Space(name) for name in NAMES), Space("a", "b"), Space("a", "b", "c"), Space("a", "b/c"), Space("a/b", "c"),
+    Space("acme", "corp"), Space("acme", "a"), Space("acme", "a", "b"), Space("a", "a"), Space("a", "a", "a"),
+    Space('["acme"', '"b"]'), Space("1", "1"), Space("11"),
+)  # fmt: skip
 
 
 _BYTES: Final = b"the same bytes"
@@ -140,7 +59,7 @@ def _delete(store: Backend, space: Space) -> None:
 
 
 def _seen(store: Backend, space: Space) -> list[object]:
-    """All that a space shows, by every read there is; a number stands for what was written by that number."""
+    """Everything that a space shows, by every read; a number stands for what was written under it."""
     thread = Thread(space, "talk")
     entry = store.kv.get(space, "key")
     seen: list[object] = [

@@ -1,4 +1,4 @@
-"""What a ``MessageLog`` promises, sentence by sentence."""
+"""The promises of ``MessageLog``."""
 
 from __future__ import annotations
 
@@ -13,24 +13,10 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, said, texts_of
 
 ODD_QUERIES = (
-    "",
-    " \t\n",
-    '"',
-    "'",
-    'word"; DROP TABLE message; --',
-    "NEAR(a b, 3) OR *",
-    "a AND NOT b",
-    "body:word",
-    "^word*",
-    "(((",
-    "1x2",
-    "\u200b\u202e",
-    "e\u0301",
-    "😀🇳🇴",
-    "word " * 2_000,
-    "词" * 2_000,
-)
-"""Texts that mean something to a query language, or nothing to anybody."""
+    "", " \t\n", '"', "'", 'word"; DROP TABLE message; --', "NEAR(a b, 3) OR *", "a AND NOT b", "body:word",
+    "^word*", "(((", "1x2", "\u200b\u202e", "e\u0301", "😀🇳🇴", "word " * 2_000, "词" * 2_000,
+)  # fmt: skip
+"""Texts that mean something to a query language, or nothing at all."""
 
 
 class _AppendingSuite(Suite):
@@ -79,7 +65,7 @@ class _AppendingSuite(Suite):
         assert store.log.append(TALK, []) == []
         assert store.log.threads(HOME).items == []
 
-    def test_a_place_that_a_message_carries_is_given_anew(self, store: Backend) -> None:
+    def test_a_place_that_a_message_carries_is_replaced(self, store: Backend) -> None:
         [stored] = store.log.append(TALK, [human("hello", index=70, round=7)])
         assert (stored.index, stored.round) == (0, 1)
 
@@ -149,7 +135,7 @@ class _AppendingSuite(Suite):
         assert (read(ids=ids), read(ids=ids, last=1), read(ids=[*ids, "none"], first=1)) == ("bdg", "g", "b")
         assert (read(ids=ids, after=1), read(ids=ids, before=1), read(ids=[])) == ("dg", "", "")
 
-    def test_what_a_caller_does_later_does_not_reach_the_store(self, store: Backend) -> None:
+    def test_what_a_caller_does_later_does_not_reach_messages(self, store: Backend) -> None:
         sent = human("hello", metadata={"tags": ["a"]})
         [returned] = store.log.append(TALK, [sent])
         sent.metadata["tags"].append("b")
@@ -244,7 +230,7 @@ class _ChangingSuite(Suite):
         assert store.log.threads(HOME).items[0].tokens == 3
         assert texts_of([m for m, _ in store.log.match(TALK, "c")]) == ["c"]
 
-    def test_trimming_spares_what_it_is_told_to_keep(self, store: Backend) -> None:
+    def test_trimming_spares_what_is_kept(self, store: Backend) -> None:
         store.log.append(TALK, [system("rules", tokens=1), *(human(t, tokens=10) for t in "abcd")])
         store.log.edit(TALK, {0: system("the rules", tokens=2), 2: None})
         assert store.log.trim(TALK, 5, keep=[0, 3, 77]) == 2
@@ -283,12 +269,6 @@ class _ListingSuite(Suite):
         assert store.log.threads(HOME).items == [store.log.annotate(TALK)]
         assert store.log.append(TALK, [ai("first")])[0].round == 1
 
-    def test_bad_metadata_is_refused(self, store: Backend) -> None:
-        for bad in ({"x": float("nan")}, {"x": object()}, {1: "x"}, {"x": "\x00"}, {"x": 2**64}):
-            with pytest.raises(InvalidInput):
-                store.log.annotate(TALK, metadata=bad)  # type: ignore[arg-type]
-        assert store.log.threads(HOME).items == []
-
     def test_a_thread_is_known_without_reading_it(self, store: Backend, clock: Clock) -> None:
         created = moment(clock())
         store.log.append(TALK, [human("a", tokens=3), ai("b"), human("c", tokens=4)])
@@ -300,8 +280,8 @@ class _ListingSuite(Suite):
 
     def test_messages_that_come_together_are_counted_and_placed_one_by_one(self, store: Backend) -> None:
         for turn in range(1, 4):
-            told = [human("a", tokens=3), ai("b", tokens=5), human("c"), ai("d", tokens=7)]
-            stored = store.log.append(TALK, told)
+            sent = [human("a", tokens=3), ai("b", tokens=5), human("c"), ai("d", tokens=7)]
+            stored = store.log.append(TALK, sent)
             assert [one.round for one in stored] == [2 * turn - 1, 2 * turn - 1, 2 * turn, 2 * turn]
             [info] = store.log.threads(HOME, ids=[TALK.id]).items
             assert (info.messages, info.tokens, info.rounds) == (4 * turn, 15 * turn, 2 * turn)
@@ -369,7 +349,7 @@ class _ListingSuite(Suite):
         store.log.trim(TALK, 2)
         assert store.log.match(TALK, "apple again") == []
 
-    def test_any_text_may_be_searched_for(self, store: Backend) -> None:
+    def test_messages_are_searched_by_any_text(self, store: Backend) -> None:
         store.log.append(TALK, said("word", "NEAR body", "词语", "1x2 😀"))
         for query in ODD_QUERIES:
             found = [m.index or 0 for m, _ in store.log.match(TALK, query)]

@@ -1,7 +1,7 @@
-"""Bad input is refused with the value and the rule, by every method, and nothing of it is stored.
+"""Refusals: every method refuses bad input with the value and the rule, and stores nothing of it.
 
-Each case is a call and a word that its error must say. Values that look like serialised objects are no bad input: they are
-plain data, and come back as such.
+Each case is a call and a word that its error must contain. Values that look like serialised objects are plain data, and
+come back as such.
 """
 
 from __future__ import annotations
@@ -20,22 +20,16 @@ from memwell.storage.arguments import moment
 from memwell.storage.protocols import Backend
 from memwell.testing.conformance.backend import write_everywhere
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, has
-from memwell.testing.strategies import SERIALISED_LOOKALIKES, Operation
+from memwell.testing.strategies import SERIALISED_LOOKALIKES, StoreCall
 from memwell.values import shown
 
-Case = tuple[Operation, str]
+Case = tuple[StoreCall, str]
 """A call that must be refused, and what its error must say."""
 
 BAD_TEXTS: tuple[tuple[Any, str], ...] = (
-    ("a\x00b", "NUL"),
-    ("é\x00", "NUL"),
-    ("\ud800", "surrogate"),
-    ("x\udfff", "surrogate"),
-    (None, "string"),
-    (5, "string"),
-    (b"bytes", "string"),
-    (["x"], "string"),
-)
+    ("a\x00b", "NUL"), ("é\x00", "NUL"), ("\ud800", "surrogate"), ("x\udfff", "surrogate"), (None, "string"),
+    (5, "string"), (b"bytes", "string"), (["x"], "string"),
+)  # fmt: skip
 BAD_IDS: tuple[tuple[Any, str], ...] = (*BAD_TEXTS, ("", "empty"), ("x" * 1025, "1024"), ("x" * 2**20, "1024"))
 BAD_COUNTS: tuple[Any, ...] = (-2, "3", 1.5, True, 2**63, b"3", float("nan"))
 BAD_LIMITS: tuple[Any, ...] = (0, -1, 100_001, 2**70, "5", True, 2.0, None)
@@ -49,37 +43,17 @@ def _nested(depth: int) -> Any:
 
 
 BAD_JSON: tuple[tuple[Any, str], ...] = (
-    (float("nan"), "finite"),
-    (float("-inf"), "finite"),
-    (2**63, "64 bits"),
-    (-(2**63) - 1, "64 bits"),
-    (10**5000, "64 bits"),
-    ("\x00", "NUL"),
-    ("\ud800", "surrogate"),
-    (object(), "JSON"),
-    ({1}, "JSON"),
-    (1j, "JSON"),
-    ([b"bytes inside"], "JSON"),
-    ({1: "x"}, "keys"),
-    ({"\x00": 1}, "NUL"),
-    (_nested(100), "deep"),
+    (float("nan"), "finite"), (float("-inf"), "finite"), (2**63, "64 bits"), (-(2**63) - 1, "64 bits"),
+    (10**5000, "64 bits"), ("\x00", "NUL"), ("\ud800", "surrogate"), (object(), "JSON"), ({1}, "JSON"),
+    (1j, "JSON"), ([b"bytes inside"], "JSON"), ({1: "x"}, "keys"), ({"\x00": 1}, "NUL"), (_nested(100), "deep"),
     (_nested(100_000), "deep"),
-)
+)  # fmt: skip
 
 BAD_VECTORS: tuple[tuple[Any, str], ...] = (
-    ([], "dimensions"),
-    ([0.0, 0.0], "direction"),
-    ([float("nan"), 1.0], "finite"),
-    ([1.0, float("inf")], "finite"),
-    ([1e308] * 100, "overflow"),
-    ([1.0] * 8193, "dimensions"),
-    (None, "numbers"),
-    ("ab", "numbers"),
-    (b"x" * 16, "numbers"),
-    ([None, 1.0], "number"),
-    ([[1.0], [2.0]], "number"),
-    ([10**400, 1.0], "number"),
-)
+    ([], "dimensions"), ([0.0, 0.0], "direction"), ([float("nan"), 1.0], "finite"), ([1.0, float("inf")], "finite"),
+    ([1e308] * 100, "overflow"), ([1.0] * 8193, "dimensions"), (None, "numbers"), ("ab", "numbers"),
+    (b"x" * 16, "numbers"), ([None, 1.0], "number"), ([[1.0], [2.0]], "number"), ([10**400, 1.0], "number"),
+)  # fmt: skip
 
 
 def _denied(times: int) -> dict[str, Any]:
@@ -87,40 +61,18 @@ def _denied(times: int) -> dict[str, Any]:
 
 
 BAD_FILTERS: tuple[tuple[Any, str], ...] = (
-    ({"a": {"$foo": 1}}, "unknown filter operator"),
-    ({"a": {"$regex": ".*"}}, "unknown filter operator"),
-    ({"$foo": []}, "$foo"),
-    ({"a": {"b": 1}}, "operator"),
-    ({"a": [1]}, "compares with"),
-    ({"a": {"$gt": {}}}, "compares with"),
-    ({"a": {"$in": "text"}}, "list"),
-    ({"a": {"$in": [[1]]}}, "compares with"),
-    ({"a": {"$exists": 1}}, "true or false"),
-    ({"a": float("nan")}, "finite"),
-    ({"a": 2**64}, "64 bits"),
-    ({"a": "\x00"}, "NUL"),
-    ({"a": object()}, "JSON"),
-    ({"\ud800": 1}, "surrogate"),
-    ({"@nothing": 1}, "unknown attribute"),
-    ({5: 1}, "field"),
-    ({(): 1}, "field"),
-    ({("a", 5): 1}, "string"),
-    ({("a",) * 100: 1}, "at most"),
-    ({"$and": {}}, "list"),
-    ({"$or": "text"}, "list"),
-    ({"$or": [5]}, "mapping"),
-    ({"$not": [1]}, "mapping"),
-    (_denied(40), "deep"),
-    ({"$or": [{"a": i} for i in range(300)]}, "at most"),
-    ({"a": {"$in": list(range(300))}}, "at most"),
-    ("a = 1", "filter"),
-    (5, "filter"),
-    ([{"a": 1}], "filter"),
-    (AllOf(cast(Any, 5)), "filter"),
-    (AllOf(cast(Any, ("a",))), "filter"),
-    (Not(cast(Any, None)), "filter"),
-    (Where, "filter"),
-)
+    ({"a": {"$foo": 1}}, "unknown filter operator"), ({"a": {"$regex": ".*"}}, "unknown filter operator"),
+    ({"$foo": []}, "$foo"), ({"a": {"b": 1}}, "operator"), ({"a": [1]}, "compares with"),
+    ({"a": {"$gt": {}}}, "compares with"), ({"a": {"$in": "text"}}, "list"),
+    ({"a": {"$in": [[1]]}}, "compares with"), ({"a": {"$exists": 1}}, "true or false"),
+    ({"a": float("nan")}, "finite"), ({"a": 2**64}, "64 bits"), ({"a": "\x00"}, "NUL"), ({"a": object()}, "JSON"),
+    ({"\ud800": 1}, "surrogate"), ({"@nothing": 1}, "unknown attribute"), ({5: 1}, "field"), ({(): 1}, "field"),
+    ({("a", 5): 1}, "string"), ({("a",) * 100: 1}, "at most"), ({"$and": {}}, "list"), ({"$or": "text"}, "list"),
+    ({"$or": [5]}, "mapping"), ({"$not": [1]}, "mapping"), (_denied(40), "deep"),
+    ({"$or": [{"a": i} for i in range(300)]}, "at most"), ({"a": {"$in": list(range(300))}}, "at most"),
+    ("a = 1", "filter"), (5, "filter"), ([{"a": 1}], "filter"), (AllOf(cast(Any, 5)), "filter"),
+    (AllOf(cast(Any, ("a",))), "filter"), (Not(cast(Any, None)), "filter"), (Where, "filter"),
+)  # fmt: skip
 
 
 def _bad_messages() -> Iterable[tuple[Any, str]]:
@@ -201,7 +153,7 @@ def _threads_and_spaces() -> Iterable[Case]:
             ("blobs", "get", "0" * 64),
             ("blobs", "delete", "0" * 64),
         ):
-            yield Operation(part, method, (bad, *args), {}), "Space"
+            yield StoreCall(part, method, (bad, *args), {}), "Space"
 
 
 def _log_reads() -> Iterable[Case]:
@@ -278,9 +230,9 @@ def _records() -> Iterable[Case]:
         yield _index("match", HOME, "x", where=bad), rule
 
 
-def _call(part: str) -> Callable[..., Operation]:
-    def make(method: str, *args: Any, **options: Any) -> Operation:
-        return Operation(part, method, args, options)
+def _call(part: str) -> Callable[..., StoreCall]:
+    def make(method: str, *args: Any, **options: Any) -> StoreCall:
+        return StoreCall(part, method, args, options)
 
     return make
 
@@ -299,7 +251,7 @@ def _dump(store: Backend) -> list[Any]:
     ]
 
 
-def _refusal(operation: Operation, store: Backend) -> str:
+def _refusal(operation: StoreCall, store: Backend) -> str:
     try:
         operation.on(store)
     except InvalidInput as error:

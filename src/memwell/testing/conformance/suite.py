@@ -1,4 +1,4 @@
-"""What all suites share: how a backend is opened, and that every test runs with it and with its async twins."""
+"""The base class of the suites: opens the backend, and runs every test with its methods and with their async twins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Callable[..., object] | type)
 
 
 def needs(*abilities: str) -> Callable[[T], T]:
-    """Mark a test, or all tests of a class, that is about abilities a backend may not have."""
+    """Mark a test, or all tests of a class, as needing abilities that a backend may not have."""
 
     def mark(tested: T) -> T:
         tests: list[Any] = [tested]
@@ -47,9 +47,9 @@ class Suite:
     """What the backend declares."""
 
     share: ClassVar[float] = 1.0
-    """How much of the random examples is tried. Less where each of them is dear, as with a server behind the store."""
+    """The share of the random examples to try: less where each is slow, as with a server."""
     ways: ClassVar[tuple[str, ...]] = ("sync", "async")
-    """How the calls of a test are made: as they are, then all of them through their async twins."""
+    """How the calls of a test are made: directly, and through the async twins."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -68,7 +68,7 @@ class Suite:
         return Clock()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run every test that asks for a store, or for the way alone, in each of the ways."""
+        """Run every test with a store in each of the ways."""
         if "way" in metafunc.fixturenames:
             metafunc.parametrize("way", self.ways)
 
@@ -92,7 +92,7 @@ def _complaints(backend: Backend) -> list[str]:
 
 
 def some(examples: int, share: float) -> settings:
-    """So many examples where hypothesis' own default would be a hundred, and of these the share."""
+    """Settings for ``examples`` where hypothesis' own default is a hundred, times the share."""
     return settings(max_examples=max(1, round(examples * share * settings().max_examples / 100)))
 
 

@@ -1,7 +1,7 @@
-"""What a home store remembers of its parts: which of them live elsewhere, and a name that each of those knows too.
+"""The layout of a store: which of its parts are placed in other stores. The home store keeps it.
 
-Without it, a store that is opened without its parts, or with those of another one, would take writes where no reader finds
-them again. What only searches (``index``) is a copy, and may come and go.
+The home has an id, which each placed part stores too. So a store that is opened without its parts, or with those of another
+store, is refused: writes to it would be lost to later readers. A follower (``index``) is a copy, and may come and go.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from memwell.storage.protocols import Backend, Blobs, KeyValue
 from memwell.values import new_id
 
 REMEMBERED = Space("memwell", "parts")
-"""Where the note is, in the home; and in each part, the name of the store whose part it is."""
+"""The space of the layout in the home, and of the home's id in each part."""
 
-_NOTE = "parts"
+_LAYOUT = "parts"
 _PAGE = 500
 _HELD = {"log": "conversations", "kv": "values", "blobs": "blobs"}
 _FORGET = "to use it without what was there, let it forget: memwell.storage.registry.forget_parts(URL)"
 
 
-class Elsewhere(NamedTuple):
-    """A part that lives elsewhere: its place without secrets, whether it knows a name, and how it learns one."""
+class PlacedPart(NamedTuple):
+    """A part in another store: its place without secrets, whether it has the id of a home, and how it gets one."""
 
     place: str
     knows: Callable[[str], bool]
     learn: Callable[[str], None]
 
 
-class _Note(NamedTuple):
+class _Layout(NamedTuple):
     id: str
     places: dict[str, str]
     version: int
 
 
-def in_values(kv: KeyValue, place: str) -> Elsewhere:
-    """A part whose store keeps the name among its values."""
+def in_values(kv: KeyValue, place: str) -> PlacedPart:
+    """A part whose store keeps the home's id among its values."""
 
     def knows(id_: str) -> bool:
         return kv.get(REMEMBERED, id_) is not None
@@ -49,11 +49,11 @@ def in_values(kv: KeyValue, place: str) -> Elsewhere:
     def learn(id_: str) -> None:
         kv.put(REMEMBERED, id_, "part")
 
-    return Elsewhere(place, knows, learn)
+    return PlacedPart(place, knows, learn)
 
 
-def in_bytes(opened: Callable[[], Blobs], place: str) -> Elsewhere:
-    """A part that holds bytes alone, the name among them."""
+def in_bytes(opened: Callable[[], Blobs], place: str) -> PlacedPart:
+    """A part that holds blobs alone, the home's id among them."""
 
     def knows(id_: str) -> bool:
         try:
@@ -64,47 +64,47 @@ def in_bytes(opened: Callable[[], Blobs], place: str) -> Elsewhere:
     def learn(id_: str) -> None:
         opened().put(REMEMBERED, id_.encode())
 
-    return Elsewhere(place, knows, learn)
+    return PlacedPart(place, knows, learn)
 
 
 def check_parts(
-    home: Backend, home_place: str, parts: Mapping[str, Elsewhere], is_own: Callable[[Space], bool] = lambda _: False
+    home: Backend, home_place: str, parts: Mapping[str, PlacedPart], is_own: Callable[[Space], bool] = lambda _: False
 ) -> None:
-    """That the store is opened with its parts; those that are new are remembered.
+    """Check that the store is opened with its parts; new ones are added to the layout.
 
-    Raises ``ConfigurationError`` when some are missing or belong to another store, or when the home already holds what is
-    to live elsewhere from now on. ``is_own`` says of a space of the home that no user's things are in it.
+    Raises ``ConfigurationError`` when a part is missing or belongs to another store, or when the home already holds data
+    of a new part. ``is_own`` tells spaces with internal data of the composed store.
     """
-    note = _note_of(home)
-    known: dict[str, str] = {} if note is None else note.places
+    layout = _layout_of(home)
+    known: dict[str, str] = {} if layout is None else layout.places
     if known.keys() - parts.keys():
         raise ConfigurationError(_missing(home_place, known, known.keys() - parts.keys()))
-    if note is not None:
+    if layout is not None:
         for name in known:
-            _check_is_it(name, parts[name], note)
+            _check_part(name, parts[name], layout)
     changed = {name: part for name, part in parts.items() if known.get(name) != part.place}
     if changed:
-        _refuse_held(home, home_place, {name: changed[name] for name in changed if name not in known}, is_own)
-        # Who cannot write to the home cannot write to one half of it either.
+        _refuse_moved(home, home_place, {name: changed[name] for name in changed if name not in known}, is_own)
+        # A home that is read-only needs no new layout.
         with suppress(ReadOnlyStore):
             try:
-                _remember(home, note, changed)
+                _store(home, layout, changed)
             except Conflict:
-                # Another process opened it just now with parts that are new, too. Are they the same?
+                # Another process has just stored a layout: compare with that.
                 check_parts(home, home_place, parts, is_own)
 
 
 def forget(home: Backend) -> bool:
-    """Forget that parts live elsewhere; whether that was known. What they hold is then no longer found here."""
-    return home.kv.delete(REMEMBERED, _NOTE)
+    """Forget the layout; whether there was one. What the parts hold is then no longer found here."""
+    return home.kv.delete(REMEMBERED, _LAYOUT)
 
 
-def _note_of(home: Backend) -> _Note | None:
-    found = home.kv.get(REMEMBERED, _NOTE)
+def _layout_of(home: Backend) -> _Layout | None:
+    found = home.kv.get(REMEMBERED, _LAYOUT)
     if found is None:
         return None
     value = cast("dict[str, Any]", found.value)
-    return _Note(value["id"], value["places"], found.version)
+    return _Layout(value["id"], value["places"], found.version)
 
 
 def _missing(home_place: str, known: Mapping[str, str], missing: set[str]) -> str:
@@ -113,20 +113,20 @@ def _missing(home_place: str, known: Mapping[str, str], missing: set[str]) -> st
     return f"this store keeps its {names} elsewhere; open it as {url} ({_FORGET})"
 
 
-def _check_is_it(name: str, part: Elsewhere, note: _Note) -> None:
+def _check_part(name: str, part: PlacedPart, layout: _Layout) -> None:
     try:
-        known = part.knows(note.id)
+        known = part.knows(layout.id)
     except BackendError:
-        # Away. The call that needs it fails then.
+        # Unavailable. A call that needs it will fail.
         return
     if not known:
-        was = note.places[name]
+        was = layout.places[name]
         why = "it is empty or was replaced" if was == part.place else f"that was at {was}"
         raise ConfigurationError(f"the {name} at {part.place} is not the {name} of this store: {why} ({_FORGET})")
 
 
-def _refuse_held(
-    home: Backend, home_place: str, added: Mapping[str, Elsewhere], is_own: Callable[[Space], bool]
+def _refuse_moved(
+    home: Backend, home_place: str, added: Mapping[str, PlacedPart], is_own: Callable[[Space], bool]
 ) -> None:
     for name, part in added.items():
         if _holds(home, name, is_own):
@@ -137,7 +137,7 @@ def _refuse_held(
 
 
 def _holds(home: Backend, name: str, is_own: Callable[[Space], bool]) -> bool:
-    # What memwell itself keeps stays in the home, but for its blobs.
+    # Internal data stays in the home, except for blobs.
     stays = is_own if name == "blobs" else is_memwells
 
     def found(space: Space) -> bool:
@@ -149,17 +149,17 @@ def _holds(home: Backend, name: str, is_own: Callable[[Space], bool]) -> bool:
     return any(found(space) for space in spaces if space != REMEMBERED and not stays(space))
 
 
-def _remember(home: Backend, note: _Note | None, changed: Mapping[str, Elsewhere]) -> None:
+def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, PlacedPart]) -> None:
     facts = home.facts()
     if facts.get("read_only") or facts.get("sealed") is not None:
         return
-    id_, places, version = note or _Note(new_id(), {}, 0)
+    id_, places, version = layout or _Layout(new_id(), {}, 0)
     learned: dict[str, str] = {}
     for name, part in changed.items():
-        # One that is away is remembered when it is there.
+        # An unavailable part is added when it is back.
         with suppress(BackendError):
-            # First there and then here: a home that says so must be right.
+            # The part first, then the home: what the home says must be true.
             part.learn(id_)
             learned[name] = part.place
     if learned:
-        home.kv.put(REMEMBERED, _NOTE, {"id": id_, "places": {**places, **learned}}, expect=version)
+        home.kv.put(REMEMBERED, _LAYOUT, {"id": id_, "places": {**places, **learned}}, expect=version)

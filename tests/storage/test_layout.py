@@ -14,8 +14,8 @@ from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import move
 from memwell.settings import Settings
 from memwell.storage import open_backend
-from memwell.storage.elsewhere import REMEMBERED, check_parts, in_bytes, in_values
 from memwell.storage.files import FileBlobs
+from memwell.storage.layout import REMEMBERED, check_parts, in_bytes, in_values
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import forget_parts
 from memwell.storage.sqlite import SqliteBackend

@@ -1,8 +1,10 @@
-"""Nearest vectors: exact search in memory, and an HNSW graph for spaces too large for that.
+"""Search by vector in SQLite: exact in memory, and by an HNSW graph in spaces too large for that.
 
-The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought
-up to date from the store's record of changes before every search, so that writes of this and other processes count at once.
-A graph answers for the rows it was built from; rows changed since are searched exactly and win over it.
+The rows of the store are the truth. The cache of a space is made when it is first searched, and updated from the journal of
+changes before every search, so that writes of this and other processes count at once. A space that has outgrown exact
+search gets a graph, built in a background thread from a snapshot. The graph answers for the rows it was built from; rows
+changed since are searched exactly and override it. It is written next to the store and named in it with its digest, so that
+a file that is missing, torn, damaged or of another store is never used: it is built again.
 """
 
 from __future__ import annotations
@@ -16,15 +18,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
 from memwell._native import native_calls
 from memwell._products import product
+from memwell.errors import MemwellError
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
+from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.schema import SpaceRow, space_row
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -35,12 +41,14 @@ CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 256
 _BUILDERS = 1
-"""Threads that build a graph. With more, usearch leaves vectors behind that no search reaches: up to one in a hundred."""
+"""Threads that build a graph. With more, usearch makes up to one vector in a hundred unreachable."""
 _CHUNK = 256
-"""Vectors added at a time: the end of the process waits for no more than these."""
+"""Vectors added at a time: stopping waits for no more than these."""
 _BLOCK = 64
 _FEW = 256
-"""So few scores are sorted as they are: choosing among them first takes longer."""
+"""Up to this many scores are sorted whole: selecting first takes longer."""
+_REBUILD_SHARE = 10
+"""A graph is brought up to date when one in this many of its rows has changed."""
 
 
 class Scored(NamedTuple):
@@ -58,29 +66,44 @@ class SidecarFile(NamedTuple):
     digest: str
 
 
-class VectorRows(Protocol):
-    """The vectors of one space as one snapshot of the store shows them."""
+class VectorRows:
+    """The vectors of one space, half-precision, as one snapshot of the store shows them."""
 
-    space: int
-    change: int
-    count: int
-    dimensions: int
+    def __init__(self, session: Session, row: SpaceRow) -> None:
+        assert row.dimensions is not None
+        self._session = session
+        self._row = row
+        self.space = row.key
+        self.change = row.change
+        self.count = row.vectors
+        self.dimensions = row.dimensions
 
     def all(self) -> Iterable[tuple[int, bytes]]:
-        """Every key with its half-precision vector."""
-        ...
+        """Every key with its vector."""
+        sql = "SELECT key, data FROM record_vector WHERE key >= ? AND key <= ?"
+        return self._session.connection.execute(sql, self._row.bounds)
 
     def since(self, change: int) -> list[tuple[int, bytes | None]] | None:
-        """What changed after ``change``: keys with their vectors now, None for gone; None when that is forgotten."""
-        ...
+        """What changed after ``change``: keys with their vectors, None for deleted ones; None when that is too old."""
+        if change < self._row.forgotten:
+            return None
+        low = self._row.low
+        sql = (
+            "SELECT DISTINCT record_change.record, data FROM record_change "
+            "LEFT JOIN record_vector ON record_vector.key = record_change.record "
+            "WHERE record_change.key > ? AND record_change.key <= ?"
+        )
+        return self._session.rows(sql, (low | change, low | self.change))
 
     def some(self, keys: Sequence[int]) -> list[tuple[int, bytes]]:
         """The vectors of some keys."""
-        ...
+        sql = "SELECT key, data FROM record_vector WHERE key IN (SELECT value FROM json_each(?))"
+        return self._session.rows(sql, (msgspec.json.encode(list(keys)).decode(),))
 
     def sidecar(self) -> SidecarFile | None:
-        """The graph the store knows of."""
-        ...
+        """The graph that the store names."""
+        row = self._session.one("SELECT change, file, digest FROM sidecar WHERE space = ?", (self.space,))
+        return None if row is None else SidecarFile(*row)
 
 
 def as_query(vector: Vector) -> Floats:
@@ -95,7 +118,7 @@ def as_query(vector: Vector) -> Floats:
 
 
 def _narrow(vector: object) -> Floats | None:
-    """The numbers at single precision, if that can be had quickly and holds them all."""
+    """The numbers at single precision; None where that is slow or overflows."""
     if isinstance(vector, np.ndarray):
         array = cast("NDArray[Any]", vector)
         return cast(Floats, array) if array.ndim == 1 and array.dtype == np.float32 else _narrow(array.tolist())
@@ -140,7 +163,7 @@ class Matrix:
     """The vectors of one space in memory, brought up to date by changes.
 
     A changed vector is added at the end and its old row declared dead, so that views taken before stay as they are; when a
-    quarter is dead the rows are packed anew. Only one thread may change or view it at a time.
+    quarter is dead the rows are compacted. Only one thread may change or view it at a time.
     """
 
     def __init__(self, dimensions: int, change: int, rows: Iterable[tuple[int, bytes]] = ()) -> None:
@@ -167,7 +190,7 @@ class Matrix:
         return self._view
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
-        """Take changes over: keys with their new vectors, or None for gone."""
+        """Apply changes: keys with their new vectors, or None for deleted ones."""
         if self._place is None:
             live = np.flatnonzero(self._alive[: self._used])
             self._place = {int(self._keys[i]): int(i) for i in live}
@@ -217,16 +240,15 @@ def _top(scores: Floats, keys: Keys, limit: int) -> list[Scored]:
 
 
 def _bar(scores: Floats, limit: int) -> np.float32:
-    """A score that at least ``limit`` of them reach, and few more."""
+    """A threshold that at least ``limit`` of the scores reach, and few more."""
     blocks = len(scores) // _BLOCK
     if blocks > 4 * limit:
-        # The best of each block are scores too, so the bar among them is one among all: several times faster than
-        # partitioning everything.
+        # The maxima of blocks are scores too, so a threshold among them is one among all. Partitioning all is slower.
         scores = scores[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
     return np.partition(scores, len(scores) - limit)[len(scores) - limit]
 
 
-class Graph:
+class HnswGraph:
     """An HNSW index of the rows as they were when it was built, and the rows changed since, held exactly."""
 
     def __init__(self, index: Index, dimensions: int, change: int) -> None:
@@ -240,7 +262,7 @@ class Graph:
         return int(self.index.memory_usage) + self.recent.nbytes
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
-        """Take changes over without touching the graph itself."""
+        """Apply changes without touching the graph itself."""
         self.recent.apply(change, changes)
         self.stale |= {key for key, _ in changes}
 
@@ -250,7 +272,7 @@ class Graph:
 
 
 class GraphView(NamedTuple):
-    """A graph at one moment: the keys of rows it no longer speaks for, and those rows as they are."""
+    """A graph at one moment, the keys of rows changed since, and those rows."""
 
     graph: Index
     stale: frozenset[int]
@@ -286,7 +308,7 @@ def new_index(dimensions: int) -> Index:
 
 
 def build_index(rows: Sequence[tuple[int, bytes]], dimensions: int, stopped: Callable[[], bool]) -> Index | None:
-    """A graph of all rows, or None when told to stop."""
+    """A graph of all rows, or None when stopped."""
     index = new_index(dimensions)
     for start in range(0, len(rows), _CHUNK):
         if stopped():
@@ -304,7 +326,7 @@ def _add(index: Index, rows: Sequence[tuple[int, bytes]], dimensions: int) -> No
 def update_index(
     index: Index, changes: Sequence[tuple[int, bytes | None]], dimensions: int, stopped: Callable[[], bool]
 ) -> bool:
-    """Take changes into a graph; False when told to stop, which leaves it half done."""
+    """Apply changes to a graph; False when stopped, which leaves it half done."""
     for start in range(0, len(changes), _CHUNK):
         if stopped():
             return False
@@ -318,7 +340,7 @@ def update_index(
 
 
 def save_index(index: Index, folder: Path, space: int, change: int) -> SidecarFile:
-    """Write a graph beside the store so that it is there whole or not at all."""
+    """Write a graph next to the store, atomically."""
     folder.mkdir(exist_ok=True)
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
@@ -346,7 +368,7 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     index = new_index(dimensions)
     with native_calls:
         index.load(data)  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
-    # The search's effort is ours to choose, not the file's.
+    # The file stores another value.
     index.expansion_search = EXPANSION_SEARCH
     return index if index.ndim == dimensions else None
 
@@ -360,7 +382,7 @@ class VectorCache:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._matrices: OrderedDict[int, Matrix] = OrderedDict()
-        self._graphs: OrderedDict[int, Graph] = OrderedDict()
+        self._graphs: OrderedDict[int, HnswGraph] = OrderedDict()
         self._missing: set[tuple[int, str]] = set()
 
     def nearest(
@@ -415,7 +437,7 @@ class VectorCache:
                 _, gone = cache.popitem(last=False)
                 held -= gone.nbytes
 
-    def _graph(self, rows: VectorRows) -> Graph | None:
+    def _graph(self, rows: VectorRows) -> HnswGraph | None:
         graph = self._graphs.get(rows.space) or self._loaded(rows)
         if graph is None:
             return None
@@ -428,7 +450,7 @@ class VectorCache:
         self._graphs.move_to_end(rows.space)
         return graph
 
-    def _loaded(self, rows: VectorRows) -> Graph | None:
+    def _loaded(self, rows: VectorRows) -> HnswGraph | None:
         sidecar = rows.sidecar()
         if sidecar is None or sidecar.change > rows.change or (rows.space, sidecar.file) in self._missing:
             return None
@@ -436,13 +458,13 @@ class VectorCache:
         if index is None:
             self._missing.add((rows.space, sidecar.file))
             return None
-        graph = Graph(index, rows.dimensions, sidecar.change)
+        graph = HnswGraph(index, rows.dimensions, sidecar.change)
         self._matrices.pop(rows.space, None)
         self._graphs[rows.space] = graph
         self._shrink()
         return graph
 
-    def take(self, space: int, graph: Graph) -> None:
+    def take(self, space: int, graph: HnswGraph) -> None:
         """Use a graph that was just built."""
         with self._lock:
             self._graphs[space] = graph
@@ -450,12 +472,12 @@ class VectorCache:
             self._missing = {one for one in self._missing if one[0] != space}
 
     def drop(self, space: int) -> None:
-        """Let go of what is held of a space."""
+        """Drop what is cached of a space."""
         with self._lock:
             self._graphs.pop(space, None)
             self._matrices.pop(space, None)
 
-    def graph_of(self, space: int) -> Graph | None:
+    def graph_of(self, space: int) -> HnswGraph | None:
         """The graph in memory, if there is one."""
         with self._lock:
             return self._graphs.get(space)
@@ -464,3 +486,148 @@ class VectorCache:
 def _rescored(rows: VectorRows, query: Floats, keys: Sequence[int], limit: int) -> list[Scored]:
     """Exact scores for likely candidates: the graph computes at half precision."""
     return Matrix(rows.dimensions, rows.change, rows.some(keys)).view().nearest(query, limit, None)
+
+
+class SqliteVectors:
+    """Search by vector for one store."""
+
+    def __init__(self, connections: Connections, most_bytes: int, graph_above: int) -> None:
+        self._connections = connections
+        folder = Path(f"{connections.path}-hnsw")
+        self._cache = VectorCache(folder, most_bytes=most_bytes, graph_above=graph_above)
+        self._lock = threading.Lock()
+        self._building: dict[int, threading.Thread] = {}
+        self._stopped = False
+
+    query = staticmethod(as_query)
+
+    def nearest(
+        self, session: Session, row: SpaceRow, query: Floats, limit: int, allowed: list[int] | None
+    ) -> list[Scored] | None:
+        """The nearest vectors of a space, exact or by its graph. Starts building a graph where one is due.
+
+        None when another thread has already searched a newer state of the space than this session sees.
+        """
+        inside = self._connections.transaction_here() is not None
+        rows = VectorRows(session, row)
+        keys = None if allowed is None else np.array(allowed, dtype=np.int64)
+        found = self._cache.nearest(rows, query, limit, keys, shared=not inside)
+        if not inside and self._graph_is_due(row):
+            self._build_in_background(row.key)
+        return found
+
+    def has_graph(self, space: int) -> bool:
+        """Whether the space has a graph."""
+        return self._cache.graph_of(space) is not None
+
+    def _graph_is_due(self, row: SpaceRow) -> bool:
+        if row.vectors <= self._cache.graph_above:
+            return False
+        graph = self._cache.graph_of(row.key)
+        return graph is None or len(graph.stale) * _REBUILD_SHARE > row.vectors
+
+    def _build_in_background(self, space: int) -> None:
+        with self._lock:
+            if self._stopped or space in self._building:
+                return
+            thread = threading.Thread(target=self._build_quietly, args=(space,), name="memwell-hnsw", daemon=True)
+            self._building[space] = thread
+        thread.start()
+
+    def _build_quietly(self, space: int) -> None:
+        # A graph only makes search faster: when it cannot be built or written, search stays exact.
+        try:
+            with suppress(MemwellError, OSError, RuntimeError):
+                self.build(space)
+        finally:
+            with self._lock:
+                self._building.pop(space, None)
+
+    def build(self, space: int) -> bool:
+        """Build or update the space's graph now, write it next to the store, and use it. False when stopped."""
+        known = self._cache.graph_of(space)
+        fresh = self._connections.snapshot(lambda session: self._updated(session, space, known))
+        if fresh is None:
+            fresh = self._rebuilt(space)
+        if fresh is None or self._stopped:
+            return False
+        index_graph, change = fresh
+        self._cache.folder.mkdir(exist_ok=True)
+        sidecar = save_index(index_graph.index, self._cache.folder, space, change)
+        self._connections.write(lambda session: self._name(session, space, sidecar))
+        self._cache.take(space, index_graph)
+        self._remove_older(space, sidecar.file)
+        return True
+
+    def _row(self, session: Session, space: int) -> SpaceRow | None:
+        path = session.one("SELECT path FROM space WHERE key = ?", (space,))
+        return None if path is None else space_row(session, path[0])
+
+    def _updated(self, session: Session, space: int, known: HnswGraph | None) -> tuple[HnswGraph, int] | None:
+        """The last written graph with the changes since added, when they are few."""
+        row = self._row(session, space)
+        if known is None or row is None or row.dimensions is None:
+            return None
+        rows = VectorRows(session, row)
+        sidecar = rows.sidecar()
+        changes = None if sidecar is None else rows.since(sidecar.change)
+        if sidecar is None or changes is None or len(changes) * 3 > row.vectors:
+            return None
+        index = load_index(self._cache.folder, sidecar, row.dimensions)
+        if index is None or not update_index(index, changes, row.dimensions, lambda: self._stopped):
+            return None
+        return HnswGraph(index, row.dimensions, row.change), row.change
+
+    def _rebuilt(self, space: int) -> tuple[HnswGraph, int] | None:
+        def read(session: Session) -> tuple[SpaceRow, list[tuple[int, bytes]]] | None:
+            row = self._row(session, space)
+            if row is None or row.dimensions is None:
+                return None
+            return row, list(VectorRows(session, row).all())
+
+        # The snapshot ends before the long part: an open one would keep the write-ahead log growing.
+        found = self._connections.snapshot(read)
+        if found is None:
+            return None
+        row, rows = found
+        dimensions = row.dimensions or 0
+        index = build_index(rows, dimensions, lambda: self._stopped)
+        return None if index is None else (HnswGraph(index, dimensions, row.change), row.change)
+
+    @staticmethod
+    def _name(session: Session, space: int, sidecar: SidecarFile) -> None:
+        session.execute("INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar))
+
+    def _remove_older(self, space: int, current: str) -> None:
+        for file in self._cache.folder.glob(f"{space}-*.usearch"):
+            if file.name != current:
+                file.unlink(missing_ok=True)
+
+    def drop(self, spaces: Sequence[int]) -> None:
+        """Drop the graphs of spaces, with their files. They are built again when they are due."""
+        self.wait()
+
+        def forget(session: Session) -> None:
+            for space in spaces:
+                session.execute("DELETE FROM sidecar WHERE space = ?", (space,))
+
+        self._connections.write(forget)
+        for space in spaces:
+            self._cache.drop(space)
+            self._remove_older(space, "")
+
+    def wait(self) -> None:
+        """Wait until no graph is being built."""
+        while True:
+            with self._lock:
+                # A forked child has the table of building threads, but not the threads.
+                running = [thread for thread in self._building.values() if thread.is_alive()]
+            if not running:
+                return
+            for thread in running:
+                thread.join()
+
+    def close(self) -> None:
+        """Stop building, and wait for the builder to end."""
+        self._stopped = True
+        self.wait()

@@ -1,0 +1,832 @@
+"""A vector engine that follows the home store: it gets a copy of the vectors and answers searches by vector.
+
+Writes go to the home store alone. A background thread, the feeder, brings the engine to the state of the rows, one space at
+a time, and stores the position that the engine has reached. The order is always: the rows are committed, the engine
+acknowledges, the position is stored. A process that dies in between leaves a position that is behind, and the next feeder
+does the same once more. The journal of a space names the records that changed, but has no id of deleted ones. So a
+deletion stores its ids in the same transaction, and they are removed when the engine has dropped them.
+
+A search asks the engine, reads what it found from the rows, and adds what changed since the engine was fed. Every score is
+computed from the rows' own vectors. So an answer never waits for the feeder, and never shows what does not exist. Where the
+engine is unavailable or too far behind, the home store answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from memwell._products import product
+from memwell.errors import BackendError, BackendUnavailable, Conflict, MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
+from memwell.storage import arguments as given
+from memwell.storage.composed.transactions import Transaction, afterwards
+from memwell.storage.engines import Attached, VectorEngine
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex
+from memwell.values import new_id
+
+PAGE = 1000
+_MAX_CHANGES = 10_000
+"""A space that is further behind is filled again, page by page, because all changes of a call are held in memory."""
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+_POSITIONS = Space("memwell", "index")
+_LEASE_S = 30.0
+_MAX_KEY = 1000
+_AT_ONCE = 500
+_RETRY_S = 1.0
+_STOP_S = 10.0
+_MAX_BEHIND = 1000
+"""A search reads up to this many changes from the rows. With more, the home store answers."""
+_SPARE = 8
+_FURTHER = 4
+_MAX_FETCHED = 2000
+_VECTORS = Space("memwell", "vectors")
+_DEEP_VECTORS = Space("memwell", "deep-vectors")
+
+
+# Positions and deletions in the home store
+
+
+class Position(msgspec.Struct, frozen=True):
+    """How far the engine was fed with a space, and who feeds it."""
+
+    space: tuple[str, ...]
+    engine: str
+    """The identity of the engine that was fed. An engine with another identity holds nothing of it."""
+    generation: str
+    """A new one each time the space is filled."""
+    state: int | None
+    """The state of the home store that the engine has reached; None while it is filled."""
+    dimensions: int
+    by: str | None = None
+    """The process that holds the lease."""
+    until: float = 0.0
+    """When the lease ends."""
+
+
+class StoredPosition(NamedTuple):
+    """A position, and the version of its entry."""
+
+    position: Position
+    version: int
+
+
+class Positions:
+    """The positions of all spaces, changed by compare-and-set, so that two feeders of one space notice each other."""
+
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
+        self._me = new_id()
+
+    def get(self, space: Space) -> StoredPosition | None:
+        """The space's position, or None when it was never fed."""
+        entry = self._kv.get(_POSITIONS, _key(space))
+        return None if entry is None else StoredPosition(msgspec.convert(entry.value, Position), entry.version)
+
+    def taken(self, held: StoredPosition) -> bool:
+        """Whether another process holds the lease of the space."""
+        return held.position.by not in (None, self._me) and held.position.until > time.time()
+
+    def begin(self, space: Space, held: StoredPosition | None, engine: str, dimensions: int) -> StoredPosition | None:
+        """Begin a new generation and take its lease; None when another process was faster."""
+        position = Position(tuple(space), engine, new_id(), None, dimensions)
+        return self._put(position, 0 if held is None else held.version, ours=True)
+
+    def take(self, held: StoredPosition) -> StoredPosition | None:
+        """Take or renew the lease; None when another process was faster."""
+        return self._put(held.position, held.version, ours=True)
+
+    def finish(self, held: StoredPosition, state: int | None) -> bool:
+        """Store the state that the engine has reached and end the lease; False when another process took it."""
+        return self._put(replace(held.position, state=state), held.version, ours=False) is not None
+
+    def rewind(self, held: StoredPosition, state: int) -> None:
+        """Go back to ``state``, because a feeder without a lease wrote too: what came after it is fed again."""
+        while (now := self.get(Space(*held.position.space))) is not None:
+            known = now.position.state
+            if known is not None:
+                known = min(known, state) if now.position.generation == held.position.generation else None
+            if self._put(replace(now.position, state=known), now.version, ours=False):
+                return
+
+    def remove(self, space: Space) -> None:
+        """Forget the position, so that the space is filled again."""
+        self._kv.delete(_POSITIONS, _key(space))
+
+    def spaces(self) -> Iterator[Space]:
+        """The spaces with a position."""
+        entries = paged(lambda cursor: self._kv.scan(_POSITIONS, limit=_AT_ONCE, cursor=cursor))
+        return (Space(*msgspec.convert(entry.value, Position).space) for entry in entries)
+
+    def _put(self, position: Position, version: int, *, ours: bool) -> StoredPosition | None:
+        written = replace(position, by=self._me if ours else None, until=time.time() + _LEASE_S if ours else 0.0)
+        try:
+            entry = self._kv.put(_POSITIONS, _key(position.space), msgspec.to_builtins(written), expect=version)
+        except Conflict:
+            return None
+        return StoredPosition(written, entry.version)
+
+
+class DeletedIds(NamedTuple):
+    """Deleted ids that the engine must drop, and the key they are stored under."""
+
+    key: str
+    ids: list[str]
+
+
+class Deletions:
+    """The deleted ids of each space, until the engine has dropped them."""
+
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
+
+    def add(self, space: Space, ids: Sequence[str]) -> None:
+        """Store deleted ids, inside the transaction that deletes them."""
+        for start in range(0, len(ids), _AT_ONCE):
+            self._kv.put(own_space(space, "index-gone"), new_id(), list(ids[start : start + _AT_ONCE]))
+
+    def read(self, space: Space) -> list[DeletedIds]:
+        """The deletions of a space that are pending."""
+        there = own_space(space, "index-gone")
+        return [
+            DeletedIds(entry.key, cast("list[str]", entry.value))
+            for entry in paged(lambda cursor: self._kv.scan(there, cursor=cursor))
+        ]
+
+    def remove(self, space: Space, deletions: Sequence[DeletedIds]) -> None:
+        """Remove deletions that the engine has made."""
+        for deletion in deletions:
+            self._kv.delete(own_space(space, "index-gone"), deletion.key)
+
+
+_OWN = ("blob-references", "index-gone")
+
+
+def own_space(space: Space, name: str) -> Space:
+    """The space for internal data about a space: under it, so that a store that locks by owner locks both."""
+    if len(space) + 2 <= MAX_SEGMENTS:
+        return Space(*space, "memwell", name)
+    return Space(*space[: MAX_SEGMENTS - 3], "memwell", name, hashlib.sha256(space.encoded().encode()).hexdigest())
+
+
+def is_own(space: Space) -> bool:
+    """Whether a space holds internal data of the composed store. Those are not listed."""
+    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
+        return True
+    return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
+
+
+def _key(space: Sequence[str]) -> str:
+    key = Space(*space).encoded()
+    return key if len(key) <= _MAX_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+# Feeding
+
+
+class Reconciled(NamedTuple):
+    """What was wrong in an engine: records it lacked, and ids that no longer exist."""
+
+    missing: int = 0
+    orphans: int = 0
+
+
+class Feeding:
+    """Brings an engine to the state of the home store. Safe for several threads and processes."""
+
+    def __init__(self, home: RecordIndex, kv: KeyValue, attached: Attached) -> None:
+        self._home = home
+        self._attached = attached
+        # One thread of a process feeds at a time; among processes, the lease decides.
+        self._turn = threading.RLock()
+        self.positions = Positions(kv)
+        self.deletions = Deletions(kv)
+
+    def feed(self, space: Space, progress: Progress | None = None) -> bool:
+        """Bring the engine to the home's state; False when another process does. Raises ``BackendUnavailable``."""
+        with self._turn:
+            while True:
+                reached = self._step(space, progress)
+                if reached is not None:
+                    return reached
+
+    def _step(self, space: Space, progress: Progress | None) -> bool | None:
+        """One step of feeding: whether it succeeded, or None when there is more to do."""
+        info, held = self._home.info(space), self.positions.get(space)
+        if held is None and info.dimensions is None:
+            return True
+        if held is not None and self.positions.taken(held):
+            return False
+        if held is None or self._must_be_filled(held, info):
+            return self._fill(space, held, info, progress)
+        return self._follow(space, held, info)
+
+    def rebuild(self, space: Space, progress: Progress | None = None) -> bool:
+        """Empty the engine of a space and fill it again; False when another process feeds it."""
+        with self._turn:
+            held = self.positions.get(space)
+            if held is not None and self.positions.taken(held):
+                return False
+            self.positions.remove(space)
+            self._attached.use(lambda engine: engine.forget(space))
+            return self.feed(space, progress)
+
+    def reconcile(self, space: Space) -> Reconciled | None:
+        """Compare the ids both ways and repair what differs; None when another process feeds the space."""
+        with self._turn:
+            return self._repair(space) if self.feed(space) else None
+
+    def _repair(self, space: Space) -> Reconciled | None:
+        held = self.positions.get(space)
+        if held is None:
+            return self._forget_unknown(space)
+        mine = self.positions.take(held)
+        if mine is None:
+            return None
+        found = self._compare(space)
+        self._finish(mine, held.position.state)
+        return found
+
+    def differs(self, space: Space) -> bool:
+        """Whether the engine's count differs from the home store's vectors while no change is pending."""
+        before, held = self._home.info(space), self.positions.get(space)
+        if held is not None and (held.position.state != before.state or self.deletions.read(space)):
+            return False
+        count = self._attached.use(lambda engine: engine.count(space))
+        return count != before.vectors and self._home.info(space).state == before.state
+
+    # One space
+
+    def _must_be_filled(self, held: StoredPosition, info: IndexInfo) -> bool:
+        position = held.position
+        if position.state is None or info.dimensions not in (None, position.dimensions):
+            return True
+        if not 0 <= info.state - position.state <= _MAX_CHANGES:
+            return True
+        return position.engine != self._attached.use(lambda engine: engine.identity(position.dimensions))
+
+    def _fill(
+        self, space: Space, held: StoredPosition | None, info: IndexInfo, progress: Progress | None
+    ) -> bool | None:
+        """Fill the engine with all of a space."""
+        size = info.dimensions or (held.position.dimensions if held else 0)
+        identity = self._attached.use(lambda engine: engine.identity(size))
+        mine = self.positions.begin(space, held, identity, size)
+        if mine is None:
+            return False
+        self._attached.use(lambda engine: engine.forget(space))
+        # What is written while the pages are read comes after this state, and follows.
+        state, done = self._home.info(space).state, 0
+        for records in self._pages(space):
+            self._apply(space, records)
+            done += len(records)
+            if progress is not None:
+                progress(done, info.records)
+            mine = self.positions.take(mine)
+            if mine is None:
+                return False
+        return None if self._finish(mine, state) else False
+
+    def _pages(self, space: Space) -> Iterator[list[Record]]:
+        page = self._home.scan(space, limit=PAGE)
+        yield page.items
+        while page.next is not None:
+            page = self._home.scan(space, limit=PAGE, cursor=page.next)
+            yield page.items
+
+    def _follow(self, space: Space, held: StoredPosition, info: IndexInfo) -> bool | None:
+        """Feed what changed since the position."""
+        if held.position.state == info.state and not self.deletions.read(space):
+            return True
+        mine = self.positions.take(held)
+        if mine is None:
+            return False
+        changes = self._home.changes(space, held.position.state)
+        if changes.state is None:
+            raise BackendError("an engine cannot be fed inside a transaction: what is written there may yet be undone")
+        if changes.whole:
+            return None if self.positions.finish(mine, None) else False
+        self._send_changes(space, changes)
+        if not self._finish(mine, changes.state):
+            return False
+        # A program that opened the home store alone stores no deletions.
+        if changes.gone and self.differs(space):
+            return None if self._repair(space) is not None else False
+        return None
+
+    def _send_changes(self, space: Space, changes: Changes) -> None:
+        # Read after the changes, so that every deletion among them is known.
+        deletions = self.deletions.read(space)
+        self._apply(space, [record for _, record in changes.records])
+        self.agree(space, [id_ for deletion in deletions for id_ in deletion.ids])
+        self.deletions.remove(space, deletions)
+
+    def _apply(self, space: Space, records: Sequence[Record]) -> None:
+        with_vector = [one for one in records if one.vector is not None]
+        without = [one.id for one in records if one.vector is None]
+        for start in range(0, len(with_vector), PAGE):
+            part = with_vector[start : start + PAGE]
+            self._attached.use(lambda engine, part=part: engine.store(space, part))
+        if without:
+            self._attached.use(lambda engine: engine.drop(space, without))
+
+    def agree(self, space: Space, ids: Sequence[str]) -> None:
+        """Copy the current state of these ids to the engine."""
+        for start in range(0, len(ids), PAGE):
+            part = ids[start : start + PAGE]
+            kept = [one for one in self._home.get(space, part) if one.vector is not None]
+            gone = sorted(set(part) - {one.id for one in kept})
+            if kept:
+                self._attached.use(lambda engine, kept=kept: engine.store(space, kept))
+            if gone:
+                self._attached.use(lambda engine, gone=gone: engine.drop(space, gone))
+
+    def _finish(self, mine: StoredPosition, state: int | None) -> bool:
+        if self.positions.finish(mine, state):
+            return True
+        # The lease ended, and this process has overwritten what another fed.
+        if state is not None:
+            self.positions.rewind(mine, state)
+        return False
+
+    def _compare(self, space: Space) -> Reconciled:
+        there = set(self._attached.use(lambda engine: list(engine.ids(space))))
+        missing = 0
+        for batch in self._pages(space):
+            lost = [one.id for one in batch if one.vector is not None and one.id not in there]
+            there.difference_update(one.id for one in batch if one.vector is not None)
+            self.agree(space, lost)
+            missing += len(lost)
+        self.agree(space, sorted(there))
+        return Reconciled(missing, len(there))
+
+    def _forget_unknown(self, space: Space) -> Reconciled:
+        """Empty the engine of a space that was never fed."""
+        count = self._attached.use(lambda engine: engine.count(space))
+        if count:
+            self._attached.use(lambda engine: engine.forget(space))
+        return Reconciled(orphans=count)
+
+
+class Feeder:
+    """The background thread that feeds spaces and retries what failed.
+
+    ``feed`` brings one space up to date and says whether it did; ``behind`` lists the spaces that earlier processes left
+    behind.
+    """
+
+    def __init__(self, feed: Callable[[Space], bool], behind: Callable[[], Iterable[Space]]) -> None:
+        self._feed = feed
+        self._behind = behind
+        self._due: set[Space] = set()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._idle = True
+        self._thread: threading.Thread | None = None
+        self._process = 0
+
+    def due(self, spaces: Iterable[Space]) -> None:
+        """Schedule these spaces."""
+        with self._changed:
+            self._due.update(spaces)
+            if self._stopped or not self._due:
+                return
+            # A thread does not cross a fork.
+            if self._thread is None or self._process != os.getpid():
+                self._process = os.getpid()
+                self._thread = threading.Thread(target=self._run, name="memwell-feeder", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is pending; False when the time was too short."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            while self._due or not self._idle:
+                if self._stopped or not self._changed.wait(max(0.0, end - time.monotonic())):
+                    return False
+            return True
+
+    def stop(self) -> None:
+        """End the thread after its current step."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        thread = self._thread
+        if thread is not None and self._process == os.getpid() and thread is not threading.current_thread():
+            thread.join(_STOP_S)
+
+    def _run(self) -> None:
+        swept = False
+        while (work := self._next()) is not None:
+            failed = {space for space in work if not self._try(space)}
+            if not swept and not failed:
+                swept = self._sweep()
+            with self._changed:
+                self._due |= failed
+                self._idle = True
+                self._changed.notify_all()
+                if failed and not self._stopped:
+                    self._changed.wait(_RETRY_S)
+
+    def _next(self) -> list[Space] | None:
+        with self._changed:
+            while not self._due and not self._stopped:
+                self._changed.wait()
+            if self._stopped:
+                return None
+            work = list(self._due)
+            self._due.clear()
+            self._idle = False
+            return work
+
+    def _try(self, space: Space) -> bool:
+        if self._stopped:
+            return True
+        try:
+            return self._feed(space)
+        except MemwellError:
+            # The engine is unavailable or the home store refuses. Nothing is lost: the position stays where it is.
+            return False
+
+    def _sweep(self) -> bool:
+        try:
+            for space in self._behind():
+                if self._stopped:
+                    break
+                self._try(space)
+        except MemwellError:
+            return False
+        return True
+
+
+# Searching
+
+
+class _Question(NamedTuple):
+    space: Space
+    vector: Vector
+    limit: int
+    where: Filter | None
+
+
+class FollowedIndex(RecordIndex):
+    """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors."""
+
+    def __init__(self, home: Backend, attached: Attached, ask_above: int) -> None:
+        self._store = home
+        self._home = home.index
+        self._ask_above = ask_above
+        self.attached = attached
+        self.feeding = Feeding(home.index, home.kv, attached)
+        self._feeder = Feeder(self._feed, self._behind)
+        self.due = self._feeder.due
+        self._suspects: set[Space] = set()
+
+    # Writing: to the home store alone
+
+    def upsert(self, records: Sequence[Record]) -> None:
+        checked = given.check_records(records)
+        self._home.upsert(list(checked.values()))
+        self._touched({space for space, _ in checked})
+
+    def _touched(self, spaces: Iterable[Space]) -> None:
+        """Schedule spaces that were written to. The feeder cannot see uncommitted rows, so it waits for the commit."""
+        found = list(spaces)
+        afterwards(self._store, lambda: self.due(found))
+
+    def delete(self, space: Space, ids: Iterable[str]) -> int:
+        given.check_space(space)
+        wanted = list(dict.fromkeys(given.check_ids(ids)))
+        with Transaction(self._store):
+            gone = self._home.delete(space, wanted)
+            if gone:
+                self.feeding.deletions.add(space, wanted)
+        if gone:
+            self._touched([space])
+        return gone
+
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
+        self._home.revector(space, vectors)
+        self._touched([space])
+
+    # Reading
+
+    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
+        return self._home.get(space, ids)
+
+    def scan(
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
+    ) -> Page[Record]:
+        return self._home.scan(space, where=where, limit=limit, cursor=cursor, newest_first=newest_first)
+
+    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        return self._home.match(space, text, limit=limit, where=where)
+
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        return self._home.changes(space, since)
+
+    def info(self, space: Space) -> IndexInfo:
+        info = self._home.info(space)
+        return replace(info, search=self.attached.name) if self._answers(space, info) else info
+
+    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        question = _Question(given.check_space(space), as_vector(vector), given.check_limit(limit), as_filter(where))
+        try:
+            hits = self._from_engine(question)
+        except BackendUnavailable:
+            if self.attached.away is None:
+                # The home store itself cannot be reached.
+                raise
+            self.due([space])
+            hits = None
+        return self._home.near(space, vector, limit=limit, where=where) if hits is None else hits
+
+    def _answers(self, space: Space, info: IndexInfo) -> bool:
+        held = self.feeding.positions.get(space) if info.vectors > self._ask_above else None
+        if held is None or held.position.state is None or self.attached.away is not None:
+            return False
+        return held.position.dimensions == info.dimensions and 0 <= info.state - held.position.state <= _MAX_BEHIND
+
+    def _from_engine(self, question: _Question) -> list[Hit] | None:
+        """Hits from the engine and the changes since; None when they cannot answer."""
+        space = question.space
+        info = self._home.info(space)
+        if info.vectors <= self._ask_above or len(question.vector) != info.dimensions or self.attached.resting:
+            return None
+        held = self.feeding.positions.get(space)
+        if held is None or held.position.state is None or held.position.dimensions != info.dimensions:
+            self.due([space])
+            return None
+        behind = info.state - held.position.state
+        if behind:
+            self.due([space])
+        if not 0 <= behind <= _MAX_BEHIND:
+            return None
+        found = self._search(question, info, held.position.state, question.limit + behind + _SPARE)
+        again = self.feeding.positions.get(space)
+        # While it is being filled, the engine holds only a part.
+        return found if again is not None and again.position.generation == held.position.generation else None
+
+    def _search(self, question: _Question, info: IndexInfo, state: int, wanted: int) -> list[Hit] | None:
+        space, vector, limit, where = question
+        while wanted <= max(_MAX_FETCHED, limit):
+            asked = wanted
+            found = self._asked(question, asked)
+            # Read after the search, so that everything fed meanwhile is among them.
+            changes = self._home.changes(space, state)
+            if changes.state is None or changes.whole:
+                return None
+            kept, fresh = self._rows(question, found, changes)
+            if len(kept) >= limit:
+                return _ranked(vector, kept + fresh, limit)
+            if len(found) < min(asked, self.attached.most):
+                if where is None and len(kept) + len(fresh) < min(limit, info.vectors):
+                    self._suspects.add(space)
+                    self.due([space])
+                    return None
+                return _ranked(vector, kept + fresh, limit)
+            if asked >= self.attached.most:
+                return None
+            wanted = asked * _FURTHER
+        return None
+
+    def _asked(self, question: _Question, count: int) -> list[tuple[str, float]]:
+        space, vector, _, where = question
+        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most), where))
+
+    def _rows(
+        self, question: _Question, found: list[tuple[str, float]], changes: Changes
+    ) -> tuple[list[Record], list[Record]]:
+        """The unchanged rows among what was found, and the changed rows; each of those that satisfy the question."""
+        changed = {record.id: record for _, record in changes.records}
+        rows = self._home.get(question.space, [id_ for id_, _ in found if id_ not in changed])
+        size = len(question.vector)
+
+        def asked_for(record: Record) -> bool:
+            fits = record.vector is not None and len(record.vector) == size
+            return fits and (question.where is None or holds(question.where, record))
+
+        return list(filter(asked_for, rows)), list(filter(asked_for, changed.values()))
+
+    # Feeding
+
+    def _feed(self, space: Space) -> bool:
+        if not self.feeding.feed(space):
+            return False
+        if space in self._suspects:
+            if self.feeding.differs(space) and self.feeding.reconcile(space) is None:
+                return False
+            self._suspects.discard(space)
+        return True
+
+    def _behind(self) -> Iterator[Space]:
+        for space in self.spaces():
+            info, held = self._home.info(space), self.feeding.positions.get(space)
+            if held is None:
+                behind = info.vectors > 0
+            else:
+                behind = held.position.state != info.state or bool(self.feeding.deletions.read(space))
+            if behind:
+                yield space
+
+    def spaces(self) -> Iterator[Space]:
+        """All spaces of the home store that may hold records."""
+        found = paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor))
+        return (space for space in found if not is_own(space))
+
+    def catch_up(self, space: Space) -> bool:
+        """Feed a space now; False when another process does. Raises ``BackendUnavailable``."""
+        self.attached.wake()
+        return self._feed(space)
+
+    def catch_up_everywhere(self) -> None:
+        """Feed every space that is behind. Raises ``BackendUnavailable``."""
+        for space in list(self._behind()):
+            self.catch_up(space)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the feeder has nothing pending; False when the time was too short."""
+        return self._feeder.wait(seconds)
+
+    def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
+        """Compare the engine with the rows and repair it, one space or all. Raises ``BackendUnavailable``."""
+        self.attached.wake()
+        spaces = [space] if space is not None else self._everywhere()
+        missing = orphans = 0
+        for number, one in enumerate(spaces):
+            found = self.feeding.reconcile(one) or Reconciled()
+            missing, orphans = missing + found.missing, orphans + found.orphans
+            self._suspects.discard(one)
+            if progress is not None:
+                progress(number + 1, len(spaces))
+        return Reconciled(missing, orphans)
+
+    def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
+        """Fill the engine again from the rows, one space or all; how many spaces. Raises ``BackendUnavailable``."""
+        self.attached.wake()
+        spaces = [space] if space is not None else self._everywhere()
+        return sum(self.feeding.rebuild(one, progress) for one in spaces)
+
+    def _everywhere(self) -> list[Space]:
+        there = self.attached.use(lambda engine: list(engine.spaces()))
+        return sorted({*self.spaces(), *there}, key=Space.encoded)
+
+    def problems(self) -> list[str]:
+        """In what the engine's counts disagree with the rows, apart from pending changes."""
+        if self.attached.resting:
+            return []
+        try:
+            spaces = sorted({*self.spaces(), *self.feeding.positions.spaces()}, key=Space.encoded)
+            return [found for space in spaces if (found := self._problem(space)) is not None]
+        except BackendUnavailable:
+            return []
+
+    def _problem(self, space: Space) -> str | None:
+        info = self._home.info(space)
+        if info.vectors and self.feeding.positions.get(space) is None:
+            return None
+        if not self.feeding.differs(space):
+            return None
+        count = self.attached.use(lambda engine: engine.count(space))
+        return (
+            f"{self.attached.name} holds {count:,} vectors of the space {space!r}, and the store {info.vectors:,}: "
+            "run memwell reindex"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Where the engine is, whether it answers, and how many spaces it is behind in."""
+        return {**self.attached.facts(), "spaces_behind": sum(1 for _ in self._behind())}
+
+    def close(self) -> None:
+        """Stop the feeder and close the engine."""
+        self._feeder.stop()
+        self.attached.close()
+
+
+def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
+    """The best records by exact cosine."""
+    if not records:
+        return []
+    rows = np.array([np.asarray(one.vector, dtype=np.float32) for one in records])
+    scores = product(rows, np.asarray(vector, dtype=np.float32)) / np.linalg.norm(rows, axis=1)
+    best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
+    return [Hit(replace(records[at], vector=None), float(scores[at])) for at in best]
+
+
+# Another store as an engine
+
+
+class StoreVectors(VectorEngine):
+    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there.
+
+    Texts stay at home, so a filter on ``@text`` is not looked at here.
+    """
+
+    most = given.MAX_LIMIT
+
+    def __init__(self, store: Backend, name: str = "store") -> None:
+        self.name = name
+        self._store = store
+
+    def identity(self, dimensions: int) -> str:
+        while True:
+            known = self._store.kv.get(_VECTORS, "identity")
+            if known is not None:
+                return str(known.value)
+            try:
+                return str(self._store.kv.put(_VECTORS, "identity", new_id(), expect=0).value)
+            except Conflict:
+                continue
+
+    def store(self, space: Space, records: Sequence[Record]) -> None:
+        self._store.index.upsert([_without_text(one, _there(space)) for one in records])
+
+    def drop(self, space: Space, ids: Iterable[str]) -> None:
+        self._store.index.delete(_there(space), ids)
+
+    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
+        pushed = None if where is None else _without_texts(where)
+        hits = self._store.index.near(_there(space), vector, limit=limit, where=pushed)
+        return [(hit.record.id, hit.score) for hit in hits]
+
+    def ids(self, space: Space) -> Iterator[str]:
+        found = paged(lambda cursor: self._store.index.scan(_there(space), limit=PAGE, cursor=cursor))
+        return (one.id for one in found)
+
+    def count(self, space: Space) -> int:
+        return self._store.index.info(_there(space)).records
+
+    def forget(self, space: Space) -> None:
+        index, there = self._store.index, _there(space)
+        while ids := [one.id for one in index.scan(there, limit=PAGE).items]:
+            index.delete(there, ids)
+
+    def spaces(self) -> Iterator[Space]:
+        for space in paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor)):
+            # A space too deep to be stored under this one has a digest there, which does not name it.
+            if (
+                space[: len(_VECTORS)] == _VECTORS
+                and len(space) > len(_VECTORS)
+                and self._store.index.info(space).records
+            ):
+                yield Space(*space[len(_VECTORS) :])
+
+    def facts(self) -> dict[str, Any]:
+        return {"kind": self._store.facts().get("kind", "store")}
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _there(space: Space) -> Space:
+    if len(space) + len(_VECTORS) <= MAX_SEGMENTS:
+        return Space(*_VECTORS, *space)
+    return Space(*_DEEP_VECTORS, hashlib.sha256(space.encoded().encode()).hexdigest())
+
+
+def _without_text(record: Record, there: Space) -> Record:
+    return Record(
+        text="",
+        space=there,
+        id=record.id,
+        kind=record.kind,
+        time=record.time,
+        metadata=record.metadata,
+        vector=record.vector,
+    )
+
+
+def _without_texts(node: Filter) -> Filter | None:
+    """A weaker filter without conditions on texts: it holds wherever the whole one does. None holds everywhere."""
+    if isinstance(node, Where):
+        return None if node.field == "@text" else node
+    if isinstance(node, Not):
+        # A weaker inner filter would make the negation stronger.
+        return None if _asks_for_text(node) else node
+    kept = [one for one in map(_without_texts, node.filters) if one is not None]
+    if isinstance(node, AllOf):
+        return AllOf(tuple(kept)) if kept else None
+    return AnyOf(tuple(kept)) if len(kept) == len(node.filters) else None
+
+
+def _asks_for_text(node: Filter) -> bool:
+    if isinstance(node, Where):
+        return node.field == "@text"
+    return _asks_for_text(node.filter) if isinstance(node, Not) else any(map(_asks_for_text, node.filters))

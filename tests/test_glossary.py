@@ -21,11 +21,6 @@ SAME_MEANING = {
 }  # fmt: skip
 """Class names that are defined in several modules on purpose."""
 
-TWO_MEANINGS = {
-    "Outcome",
-}  # fmt: skip
-"""Class names that still mean two things. The list only shrinks."""
-
 RETIRED = re.compile(
     r"\b(?:anew|beside|makers|mend|mended|mending|mends|nobody|owed|owes|owing|reminder|reminders|sieve|somebody|told"
     r"|unwritten|whoever|so many)\b",
@@ -86,9 +81,9 @@ def retired_words() -> Iterator[tuple[str, str]]:
 
 def test_a_class_name_has_one_meaning():
     twice = defined_twice()
-    new = {name: where for name, where in twice.items() if name not in SAME_MEANING | TWO_MEANINGS}
+    new = {name: where for name, where in twice.items() if name not in SAME_MEANING}
     assert new == {}, "rename one of them, or the reader must guess which is meant"
-    assert (SAME_MEANING | TWO_MEANINGS) - twice.keys() == set(), "no longer defined twice: take them off the list"
+    assert SAME_MEANING - twice.keys() == set(), "no longer defined twice: take them off the list"
 
 
 def test_retired_words_do_not_come_back():

@@ -62,7 +62,7 @@ class Failure(msgspec.Struct, frozen=True):
     tries: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class BatchOutcome(msgspec.Struct, frozen=True):
     """The results in the order of the pieces, with None for those in ``failures``."""
 
     results: list[JSONValue]
@@ -113,7 +113,7 @@ class Batch:
         if self._url is None and runner in ("processes", "ray"):
             raise InvalidInput(f"no other process can open this store; runner={shown(runner)} needs one with a URL")
 
-    def run(self, *, again: bool = False, progress: Progress | None = None, **earlier: bool) -> Outcome:
+    def run(self, *, again: bool = False, progress: Progress | None = None, **earlier: bool) -> BatchOutcome:
         """Do all pieces that have no result yet, and return the results of all, in the order of the pieces.
 
         A piece that fails is tried again; one that still fails is among the ``failures``, and the next run tries it once
@@ -136,7 +136,7 @@ class Batch:
             finally:
                 stored.queue.close()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BatchOutcome:
         """The results so far."""
         with self._opened() as backend:
             return _Stored(backend, self._name).outcome()
@@ -266,7 +266,7 @@ class _Stored:
             self.queue.retry(found, failed(found.kept.job, DIED), tries)
         return len(claimed)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> BatchOutcome:
         """The results so far."""
         results, failures = list[JSONValue](), list[Failure]()
         for found in self.queue.all():
@@ -275,7 +275,7 @@ class _Stored:
             if job.status == "failed":
                 error = (job.problem or {}).get("detail", "")
                 failures.append(Failure(int(found.key), piece_of(found), error, found.kept.begun))
-        return Outcome(results, failures)
+        return BatchOutcome(results, failures)
 
     def clear(self) -> None:
         """Drop everything; the head first, so that no process goes on with a part of it."""
@@ -562,4 +562,4 @@ class OnRay(Runner):
         return False
 
 
-__all__ = ["Batch", "Failure", "Outcome", "named_work"]
+__all__ = ["Batch", "Failure", "BatchOutcome", "named_work"]

@@ -15,7 +15,7 @@ import pytest
 
 from memwell.errors import BackendError, Conflict, InvalidInput, MissingDependency
 from memwell.records import Space
-from memwell.runtime.batch import DIED, Batch, OnRay, Outcome
+from memwell.runtime.batch import DIED, Batch, OnRay, BatchOutcome
 from memwell.storage import Backend, open_backend
 from tests.runtime.batch import sample_works
 from tests.runtime.batch.sample_works import NOTES
@@ -43,7 +43,7 @@ def check_results(store: Path, runner: Any) -> None:
     told: list[tuple[int, int]] = []
     batch = Batch(store, "squares", list(range(7)), sample_works.square, workers=2, runner=runner)
     outcome = batch.run(progress=lambda done, total: told.append((done, total)))
-    assert outcome == Outcome([{"square": n * n} for n in range(7)], [])
+    assert outcome == BatchOutcome([{"square": n * n} for n in range(7)], [])
     assert told == sorted(told)
     assert (told[0], told[-1]) == ((0, 7), (7, 7))
     assert runner != "inline" or told == [(n, 7) for n in range(8)]
@@ -88,7 +88,7 @@ def ray_started() -> Iterator[None]:
 def test_ray_has_the_same_results_and_replaces_a_worker_that_dies(tmp_path: Path):
     check_results(tmp_path / "s.db", "ray")
     outcome = Batch(tmp_path / "d.db", "d", [2, 4, 5], sample_works.deadly, workers=2).run()
-    assert outcome == Outcome([4, 16, 25], []), "Ray runs, so it is used"
+    assert outcome == BatchOutcome([4, 16, 25], []), "Ray runs, so it is used"
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
@@ -107,7 +107,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
         driver.wait()
         backend.kv.put(NOTES, "go on", 1)
     batch = Batch(store, "slow", list(range(10)), sample_works.slow, workers=2, runner="processes")
-    assert batch.run() == Outcome([n * n for n in range(10)], [])
+    assert batch.run() == BatchOutcome([n * n for n in range(10)], [])
     others = [n for n in range(10) if n not in under_way]
     assert [runs(store, n) for n in others] == [1] * 8, "only what was under way may be done twice"
     assert {runs(store, n) for n in under_way} <= {1, 2}
@@ -124,7 +124,7 @@ def test_two_programs_share_the_pieces_of_one_batch(tmp_path: Path):
         assert (
             pool.submit(batches[1].run).result()
             == first.result()
-            == Outcome([{"square": n * n} for n in range(30)], [])
+            == BatchOutcome([{"square": n * n} for n in range(30)], [])
         )
     assert [runs(store, n) for n in range(30)] == [1] * 30
 
@@ -144,7 +144,7 @@ def test_a_batch_that_an_earlier_version_began_begins_again(tmp_path: Path):
         backend.kv.put(space, "result/000000000001", [{"square": 36}])
         backend.kv.put(space, "failed/000000000002", {"number": 2, "piece": 7, "error": "?", "tries": 3})
         outcome = Batch(backend, "squares", [5, 6, 7], work, runner="inline").run()
-        assert outcome == Outcome([{"square": 25}, {"square": 36}, {"square": 49}], [])
+        assert outcome == BatchOutcome([{"square": 25}, {"square": 36}, {"square": 49}], [])
         assert [entry.key for entry in backend.kv.scan(space).items] == ["head"]
 
 
@@ -166,7 +166,7 @@ def test_pieces_may_be_listed_by_a_function_once():
         batch.run()
         assert asked == [0]
         batch.forget()
-        assert batch.outcome() == Outcome([], [])
+        assert batch.outcome() == BatchOutcome([], [])
 
 
 def test_a_batch_of_other_pieces_or_another_work_is_refused(tmp_path: Path):
@@ -182,7 +182,7 @@ def test_what_is_no_json_is_a_failure():
         outcome = Batch(backend, "b", [1], sample_works.no_json, tries=1).run()
         assert outcome.results == [None]
         assert "InvalidInput" in outcome.failures[0].error
-        assert Batch(backend, "empty", [], sample_works.square).run() == Outcome([], [])
+        assert Batch(backend, "empty", [], sample_works.square).run() == BatchOutcome([], [])
 
 
 def _inner(store: Any, piece: Any) -> None: ...

@@ -22,6 +22,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.strategies import Extractive, ModelSummariser, Summariser, Summary, SummaryBuffer, TokenWindow
 from memwell.testing import strategies
 from memwell.tokens import default_counter
+from memwell.windows import paired
 
 TURNS = st.lists(strategies.conversations(max_rounds=3), min_size=1, max_size=3)
 
@@ -131,9 +132,10 @@ def test_what_leaves_the_window_is_folded_once(
     window = [one for one in several[2].recall() if one.index is not None]
     assert not {one.index for one in window} & set(folded)
     assert sized(history, window) <= tokens
-    # Whole rounds stay and whole rounds leave, and no result is without its call.
-    begun = {one.index: one.round for one in history}
-    assert not {one.round for one in window} & {begun[index] for index in folded}
+    # Whole rounds stay and whole rounds leave, and no result is without its call. A message that holds nothing but such
+    # a result is in no window, and is folded.
+    begun = {one.index: one.round for one in paired(list(history))}
+    assert not {one.round for one in window} & {begun[index] for index in folded if index in begun}
     assert {part.call_id for one in window for part in one.tool_results} <= {
         part.id for one in window for part in one.tool_calls if isinstance(part, ToolCall)
     }

@@ -15,7 +15,7 @@ import pytest
 
 from memwell.errors import BackendError, Conflict, InvalidInput, MissingDependency
 from memwell.records import Space
-from memwell.runtime.batch import DIED, Batch, OnRay, BatchOutcome
+from memwell.runtime.batch import DIED, Batch, BatchOutcome, OnRay
 from memwell.storage import Backend, open_backend
 from tests.runtime.batch import sample_works
 from tests.runtime.batch.sample_works import NOTES

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._later import loaded_later as _loaded_later
+from memwell._lazy import load_lazily as _load_lazily
 from memwell._version import VERSION as _VERSION
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, MemwellError, NotFound
 from memwell.history import History
@@ -26,18 +26,19 @@ from memwell.windows import Round
 
 if TYPE_CHECKING:
     from memwell.longterm.memory import Memory
-    from memwell.runtime.engine import Engine, open  # noqa: A004 - the first word users type
+    from memwell.runtime.engine import Engine
+    from memwell.runtime.opening import open  # noqa: A004 - the first word users type
 
 __version__ = _VERSION
 
-_LATER = {
+_LAZY = {
     "Engine": "memwell.runtime.engine",
     "Memory": "memwell.longterm.memory",
-    "open": "memwell.runtime.engine",
+    "open": "memwell.runtime.opening",
 }
 """Loaded lazily: searching by meaning needs numpy, which takes a tenth of a second to load."""
 
-__getattr__, __dir__ = _loaded_later(globals(), _LATER)
+__getattr__, __dir__ = _load_lazily(globals(), _LAZY)
 
 __all__ = [
     "Backend",

@@ -17,7 +17,7 @@ from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
 from memwell.messages import ai, human
 from memwell.records import MAX_SEGMENTS, Space
-from memwell.runtime import engine
+from memwell.runtime import opening
 from memwell.runtime.leaks import Growth, watching
 from memwell.runtime.worker import listed_spaces, pending_by_space
 from memwell.settings import load_settings
@@ -128,7 +128,7 @@ def _use(file: Path) -> None:
     """A little of everything that a memory does."""
     from memwell.models.scripted import HashEmbedder  # noqa: PLC0415 - loads numpy
 
-    with engine.open(file, embedder=HashEmbedder(64)) as memory:
+    with opening.open(file, embedder=HashEmbedder(64)) as memory:
         memory.thread("tea").add(human("Ann likes green tea with honey."), ai("Noted: 绿茶加蜂蜜。"))
         memory.remember_thread("tea")
         memory.remember([f"Guest {number} drinks tea at {number} o'clock." for number in range(20)])

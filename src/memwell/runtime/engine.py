@@ -1,4 +1,4 @@
-"""The engine: puts store, models, memory, conversations and background worker together. ``memwell.open`` makes one.
+"""The engine: store, models, memory, conversations and background worker of a space. ``memwell.open`` makes one.
 
 import memwell
 
@@ -9,42 +9,35 @@ m.recall("what can Ann not eat?")
 
 from __future__ import annotations
 
-import atexit
 import functools
-import re
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify, renamed
-from memwell._native import native_calls
-from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
+from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
 from memwell.longterm.changing import Erased
-from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
 from memwell.longterm.facts import Facts
-from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.snapshot_cache import Snapshots
-from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
-from memwell.models.callables import as_chat_model, as_embedder, as_reranker
-from memwell.models.ports import ChatModel, Embedder, Reranker
-from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
+from memwell.models.ports import ChatModel, Embedder
+from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown
 from memwell.runtime.transfer import import_file as read_file
 from memwell.runtime.worker import Worker, is_delayed
-from memwell.settings import Settings, load_settings
-from memwell.storage import Backend, open_backend
+from memwell.settings import Settings
+from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import check_id, shown
 
@@ -52,7 +45,6 @@ if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
     from memwell.longterm.media import MediaMemory
     from memwell.runtime.cache import EmbeddingCache
-    from memwell.runtime.remote.memory import RemoteMemory
 
 
 P = ParamSpec("P")
@@ -62,14 +54,11 @@ _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdow
 """The format of an export by the ending of the file name."""
 
 
-_SERVED = re.compile("https?://", re.IGNORECASE)
-
-
 _SEGMENTS_OF_KNOWLEDGE = 3
 """How many segments the deepest space of documents has more than its owner."""
 
 
-class _Parts:
+class EngineParts:
     """The parts that the engines of all spaces of a store share."""
 
     def __init__(
@@ -148,7 +137,7 @@ class Engine(Closing):
     that programs use most are methods of the engine, too.
     """
 
-    def __init__(self, parts: _Parts, space: Space) -> None:
+    def __init__(self, parts: EngineParts, space: Space) -> None:
         self.backend = parts.backend
         self.space = space
         self.memory = Memory(parts.backend, space, notify=parts.notify, used=parts.used, **parts.options)
@@ -371,7 +360,7 @@ class Engine(Closing):
         Returns how many lines or memories were written. The file is written whole or not at all. Raises ``FileError``
         when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """
-        _check_path(path)
+        check_path(path)
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
         ending = Path(path).suffix.lower()
@@ -396,7 +385,7 @@ class Engine(Closing):
         ``user`` imports the memories of one user of mem0. Importing again changes nothing. Raises ``FileError`` when the
         file cannot be read, ``InvalidInput`` for an unknown format, and for a user where the format has none.
         """
-        _check_path(path)
+        check_path(path)
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name the file to import")
         options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
@@ -497,7 +486,8 @@ def _passage(found: Found) -> Passage:
     return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
 
 
-def _check_path(path: object) -> None:
+def check_path(path: object) -> None:
+    """Raises ``InvalidInput`` for what cannot be the path of a file."""
     if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
         raise InvalidInput(f"expected the path of a file, not {shown(path)}")
 
@@ -523,104 +513,3 @@ def _batches(history: History, size: int = 200) -> Any:
             batch = []
     if batch:
         yield batch
-
-
-@overload
-def open(  # noqa: A001
-    url: str | None = None, *, key: str, space: SpaceLike | None = None, settings: Settings | None = None
-) -> RemoteMemory: ...
-@overload
-def open(  # noqa: A001
-    url: str | Path | Backend | None = None,
-    *,
-    space: SpaceLike | None = None,
-    embedder: Embedder | Callable[..., Any] | str | None = "local",
-    chat: ChatModel | Callable[..., Any] | None = None,
-    reranker: Reranker | Callable[..., Any] | None = None,
-    gate: Gate | None = None,
-    weights: Weights | None = None,
-    settings: Settings | None = None,
-    work: bool = True,
-) -> Engine: ...
-def open(  # noqa: A001 - the first word users type
-    url: str | Path | Backend | None = None,
-    *,
-    space: SpaceLike | None = None,
-    key: str | None = None,
-    embedder: Embedder | Callable[..., Any] | str | None = "local",
-    chat: ChatModel | Callable[..., Any] | None = None,
-    reranker: Reranker | Callable[..., Any] | None = None,
-    gate: Gate | None = None,
-    weights: Weights | None = None,
-    settings: Settings | None = None,
-    work: bool = True,
-) -> Engine | RemoteMemory:
-    """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
-
-    ``http://…`` with a ``key`` opens a memory of a service and returns a ``RemoteMemory``, which has the methods of an
-    ``Engine``; models and background work are the service's. Without ``key`` the key of the settings is used; type
-    checkers then see an ``Engine``, and ``RemoteMemory.connect`` has the exact type.
-    ``embedder`` is ``"local"`` (offline), None for words only, or any embedder or function; ``chat``
-    and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
-    ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
-    """
-    if url is not None and not isinstance(url, Backend):
-        _check_path(url)
-    chosen = settings or load_settings()
-    address = str(chosen.url if url is None else url)
-    if _SERVED.match(address):
-        if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights)):
-            raise Unsupported(
-                "a memory that a service holds has that service's models, gate and weights; leave them out"
-            )
-        # Only this needs httpx.
-        from memwell.runtime.remote.memory import RemoteMemory  # noqa: PLC0415
-
-        return RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space)
-    if key is not None:
-        raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
-    if not isinstance(work, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"work must be True or False, not {shown(work)}")
-    backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
-    options = {
-        "embedder": _embedder(embedder, chosen),
-        "chat": None if chat is None else _chat(chat),
-        "reranker": None if reranker is None else _reranker(reranker),
-        "gate": gate,
-        "weights": weights,
-        # The default embedder keeps the vectors that a space has; a named one replaces them.
-        "wanted_embedder": WantedEmbedder.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
-    }
-    parts = _Parts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
-    if work:
-        parts.worker.attend()
-    # For programs that never close: the worker must stop before the interpreter unloads its modules.
-    atexit.register(_close_if_alive, weakref.ref(parts))
-    return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
-
-
-def _close_if_alive(reference: weakref.ref[_Parts]) -> None:
-    parts = reference()
-    if parts is not None:
-        # The worker stops after the current text, not after its batch: the rest stays pending in the journal.
-        native_calls.end()
-        parts.close()
-
-
-def _embedder(given: Embedder | Callable[..., Any] | str | None, settings: Settings) -> Embedder | None:
-    if given is None or isinstance(given, Embedder):
-        return given
-    if isinstance(given, str):
-        # Imported when needed: numpy takes a tenth of a second.
-        from memwell.models.local import LocalEmbedder  # noqa: PLC0415
-
-        return LocalEmbedder(settings.embedder if given == "local" else given)  # pyright: ignore[reportArgumentType]
-    return as_embedder(given)
-
-
-def _chat(given: ChatModel | Callable[..., Any]) -> ChatModel:
-    return given if isinstance(given, ChatModel) else as_chat_model(given)
-
-
-def _reranker(given: Reranker | Callable[..., Any]) -> Reranker:
-    return given if isinstance(given, Reranker) else as_reranker(given)

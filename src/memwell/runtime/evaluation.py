@@ -18,7 +18,7 @@ from memwell.models.ports import Embedder
 from memwell.records import Space
 from memwell.runtime.batch import Batch
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_engine
+from memwell.runtime.opening import open as open_engine
 from memwell.runtime.transfer import Progress
 from memwell.storage import Backend
 from memwell.values import shown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._later import loaded_later
+from memwell._lazy import load_lazily
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
 from memwell.compat.agentscope.memories import (
     AsyncSQLAlchemyMemory,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         ThreadMessageStorage,
     )
 
-_LATER = {
+_LAZY = {
     **dict.fromkeys(("EmbeddingCacheBase", "FileEmbeddingCache"), ".embedding_cache"),
     **dict.fromkeys(("LongTermMemoryBase", "NotStarted", "ReMeLongTermMemoryBase", "ToolResponse"), ".long_term"),
     **{f"ReMe{kind}LongTermMemory": ".long_term" for kind in ("Personal", "Task", "Tool")},
@@ -64,7 +64,7 @@ _LATER = {
 }
 """Loaded when first used, because they load numpy."""
 
-__getattr__, __dir__ = loaded_later(globals(), _LATER)
+__getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AgentBase", "AsyncSQLAlchemyMemory", "AudioBlock", "Base64Source", "ContentBlock", "EmbeddingCacheBase",

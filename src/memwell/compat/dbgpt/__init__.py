@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._later import loaded_later
+from memwell._lazy import load_lazily
 from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
@@ -112,7 +112,7 @@ _LAZY = {
 }
 """Loaded when first used, because they load numpy."""
 
-__getattr__, __dir__ = loaded_later(globals(), _LAZY)
+__getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "AIMessage", "ActionOutput", "AgentMemory", "AgentMemoryFragment", "BackendStorage", "BaseLLMCaller",

@@ -41,13 +41,14 @@ from memwell.longterm.traits import Evidence, importance_of
 from memwell.longterm.weights import Weights
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, SpaceLike
-from memwell.runtime import engine
+from memwell.runtime import opening
+from memwell.runtime.engine import Engine
 from memwell.storage import Backend
 from memwell.values import check_count, check_id, check_metadata, check_text, new_id, shown
 
 T = TypeVar("T", bound=MemoryFragment)
 
-OpenMemory: TypeAlias = LastingMemory | engine.Engine
+OpenMemory: TypeAlias = LastingMemory | Engine
 VectorStore: TypeAlias = OpenMemory | Backend | str | os.PathLike[str] | None
 """Where fragments are stored: an open memory (an ``Engine`` is one), a backend, the URL or path of a store, or None for
 memory of this process."""
@@ -95,7 +96,7 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
         model = _local(chosen) if isinstance(chosen, str) else chosen
         return LastingMemory(store, space, embedder=model, gate=OpenGate())
     where = "memory:" if store is None else os.fspath(store)
-    return engine.open(where, space=space, embedder=chosen, gate=OpenGate())
+    return opening.open(where, space=space, embedder=chosen, gate=OpenGate())
 
 
 def _local(name: str) -> Embedder:
@@ -344,7 +345,7 @@ class LongTermRetriever:
         if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
             # The embedder fails, or most memories have no vector yet: search by words.
             found = ask(weights=self._weights(chosen, by_meaning=False))
-        if found and not isinstance(memory, engine.Engine):
+        if found and not isinstance(memory, Engine):
             # An engine counts uses by itself.
             memory.note_uses({one.id: 1 for one in found}, moment)
         return found

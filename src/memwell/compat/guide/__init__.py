@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._later import loaded_later
+from memwell._lazy import load_lazily
 
 if TYPE_CHECKING:
     from memwell.compat.guide.chat import SimpleLLMChat
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         plot_context_length_evolution,
     )
 
-_LATER = {
+_LAZY = {
     "SimpleLLMChat": ".chat",
     **dict.fromkeys(("ConversationMemory", "MultimodalMemory"), ".conversations"),
     **dict.fromkeys(("ProductionDeployment", "VectorDatabaseComparison"), ".deployment"),
@@ -33,7 +33,7 @@ _LATER = {
 }
 """Loaded when first used: a program that draws a plot does not load what reads documents."""
 
-__getattr__, __dir__ = loaded_later(globals(), _LATER)
+__getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
     "ConversationMemory", "IntelligentMemorySystem", "MemoryAugmentedLLM", "MultimodalMemory", "NeuralMemoryNetwork",

@@ -9,8 +9,8 @@ from typing import Any
 
 from memwell.errors import Conflict, FileError, InvalidInput, NotFound
 from memwell.runtime.engine import Engine
-from memwell.runtime.engine import open as open_memory
 from memwell.runtime.metrics import Metrics, figures_of
+from memwell.runtime.opening import open as open_memory
 from memwell.settings import load_settings
 from memwell.storage.files import replace_file
 from memwell.values import shown

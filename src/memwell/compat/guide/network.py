@@ -32,7 +32,7 @@ from memwell.longterm.memory import HasMemory, Memory, MemoryLike
 from memwell.messages import human
 from memwell.models.callables import answer_of
 from memwell.models.ports import ChatModel
-from memwell.runtime.engine import open as open_memory
+from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import Backend
 from memwell.values import check_text, shown
 

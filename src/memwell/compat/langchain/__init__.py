@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memwell._later import loaded_later
+from memwell._lazy import load_lazily
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
 from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,
@@ -111,7 +111,7 @@ _LANGCHAINS_OWN = {
     "merge_message_runs", "trim_messages",
 }  # fmt: skip
 
-_load, __dir__ = loaded_later(globals(), _LAZY)
+_load, __dir__ = load_lazily(globals(), _LAZY)
 
 
 def __getattr__(name: str) -> Any:

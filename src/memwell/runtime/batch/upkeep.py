@@ -18,7 +18,7 @@ from memwell.longterm.memory import Memory
 from memwell.models.named import embedder_named
 from memwell.models.ports import Embedder
 from memwell.records import Space, SpaceLike, as_space, paged
-from memwell.runtime import engine
+from memwell.runtime import opening
 from memwell.runtime.batch import Batch, RunnerName
 from memwell.runtime.worker import owner_of_documents
 from memwell.storage import Backend, open_backend
@@ -75,7 +75,7 @@ def audit_space(store: Backend, piece: list[str]) -> dict[str, Any]:
 def consolidate_space(store: Backend, piece: list[str]) -> dict[str, Any]:
     """The work of a consolidation. Done twice, it finds nothing more to merge and draws the same insights."""
     # Not closed: the caller opened the store, and uses it for the next piece.
-    memory = engine.open(store, space=Space(*piece), work=False)
+    memory = opening.open(store, space=Space(*piece), work=False)
     merged = memory.compress()
     insights = memory.reflect()
     return {

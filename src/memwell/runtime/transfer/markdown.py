@@ -36,7 +36,7 @@ from memwell.runtime.transfer.files import (
     written,
 )
 from memwell.runtime.transfer.intake import RawMemory, as_moment, as_text, derived_id
-from memwell.runtime.transfer.jsonl import Earlier, MemoryLine, memory_line, memory_of
+from memwell.runtime.transfer.lines import Earlier, MemoryLine, memory_line, memory_of
 
 _MARK = re.compile(r"<!-- memwell (\{.*\}) -->")
 _OPENING = re.compile(r"(\\*)<!--")

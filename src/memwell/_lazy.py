@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 
-def loaded_later(
+def load_lazily(
     package: dict[str, Any], modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package with these ``globals()``; ``modules`` has the module of each name.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -203,6 +204,29 @@ class TestRecalling:
         best = memory.recall("tea", limit=1)[0]
         assert best.text == "tea is kept in the cellar"
         assert "reranker" in best.signals
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_hits_are_in_the_order_of_the_reranker(self, bench: Bench, seed: int):
+        told = ["tea, tea and tea", "tea is kept in the cellar", "no tea", "tea for two", "green tea", "tea time"]
+        worth = dict(zip(told, random.Random(seed).sample([0.0, 0.01, 0.5, 0.99, 1.0, -7.0], 6), strict=True))
+        memory = bench.memory(reranker=ScriptedReranker(lambda query, text: worth[text]))
+        memory.remember(told)
+        hits = memory.recall("tea, and tea again")
+        assert [hit.text for hit in hits] == sorted(told, key=lambda text: -worth[text])
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        for hit in hits:
+            assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score)
+
+    def test_a_reranker_without_an_opinion_changes_nothing(self, bench: Bench):
+        memory = bench.memory(reranker=ScriptedReranker(lambda query, text: 1.0))
+        memory.remember(["tea, tea and tea", "tea is kept in the cellar", "no tea", "green tea"])
+        assert texts(memory, "green tea") == texts(bench.memory(), "green tea")
+
+    def test_diversity_is_kept_with_a_reranker(self, bench: Bench):
+        memory = bench.memory(reranker=ScriptedReranker(lambda query, text: 1.0))
+        memory.remember(["Ann likes green tea.", "Ann likes green tea a lot.", "Ann has tea cups."])
+        assert "Ann has tea cups." not in texts(memory, "does Ann like green tea", limit=2)
+        assert "Ann has tea cups." in texts(memory, "does Ann like green tea", limit=2, diversity=1.0)
 
     def test_what_expires_is_gone_when_its_time_is_over(self, bench: Bench, memory: Memory):
         id_ = memory.remember("the code of the door is on the table", ttl=60).id

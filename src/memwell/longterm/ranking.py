@@ -252,7 +252,7 @@ def rank(
     scores = weights.piecewise.scores(observed.signals)
     order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
-        order = _diverse(snapshot, observed.rows, scores, order, diversity)[:limit]
+        order = diverse(snapshot, observed.rows, scores, order, diversity)[:limit]
     return _reasoned(snapshot, observed, weights, order)
 
 
@@ -269,10 +269,10 @@ def _order(snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float6
     return sorted(places, key=keys.__getitem__)[:count]
 
 
-def _diverse(
+def diverse(
     snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float64], order: Sequence[int], diversity: float
 ) -> list[int]:
-    """The places in an order where each next record is the best after its repetitions are deducted."""
+    """The places of ``order`` in another order: each next record is the best after its repetitions are deducted."""
     lowest = float(scores.min(initial=0.0))
     worth = {at: float(scores[at]) - lowest for at in order}
     chosen: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -21,7 +22,8 @@ from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, ho
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import rank, why_found
+from memwell.longterm.ranking import diverse, rank, why_found
+from memwell.longterm.snapshot import Snapshot
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -35,7 +37,7 @@ _RERANKED = 3
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
-"""How far the reranker's scores are stretched: its best hit is always above all others."""
+"""How far the reranker's scores are stretched, in units of the best score without it."""
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -180,11 +182,13 @@ class RecallingMemory(MemoryBase):
             allowed=held.allowed(wanted, moment),
             limit=limit * _RERANKED if self.reranker else limit,
             weights=weights or self.weights,
-            diversity=diversity,
+            diversity=0.0 if self.reranker else diversity,
         )
         hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
         if self.reranker is not None:
             hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
+            if diversity > 0.0:
+                hits = _diversified(held.snapshot, hits, diversity)
         hits = hits[:limit]
         ids = [hit.id for hit in hits]
         self._echoes.heard({hit.id: hit.text for hit in hits})
@@ -318,11 +322,22 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     top = max((abs(hit.score) for hit in hits), default=0.0) or 1.0
     judged: list[H] = []
-    for hit, score in zip(hits, scores, strict=True):
-        share = _DECISIVE * top * (score - low) / ((high - low) or 1.0)
-        signals = {**hit.signals, "reranker": Signal(score, share)}
-        judged.append(cast(H, replace(cast(Any, hit), score=hit.score + share, signals=signals)))
-    return sorted(judged, key=lambda hit: -hit.score)
+    total = -math.inf
+    # From the worst to the best, so that no total falls below that of a hit which the reranker likes less.
+    for score, _, at in sorted(
+        (score, hit.score, -at) for at, (hit, score) in enumerate(zip(hits, scores, strict=True))
+    ):
+        hit = hits[-at]
+        total = max(total, hit.score + _DECISIVE * top * (score - low) / ((high - low) or 1.0))
+        signals = {**hit.signals, "reranker": Signal(score, total - hit.score)}
+        judged.append(cast(H, replace(cast(Any, hit), score=total, signals=signals)))
+    return judged[::-1]
+
+
+def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:
+    rows = np.array([snapshot.row_of(hit.id) for hit in hits], np.intp)
+    order = diverse(snapshot, rows, np.array([hit.score for hit in hits]), range(len(hits)), diversity)
+    return [hits[at] for at in order]
 
 
 def likeliest(

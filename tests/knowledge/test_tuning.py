@@ -91,13 +91,17 @@ def test_no_question_comes_twice_and_the_halves_share_no_answer(documents: list[
 
 @pytest.mark.parametrize("documents", [FACTS, CHINESE, PASSAGES])
 def test_the_answer_stands_in_the_document_and_has_words_of_the_question(documents: list[Parsed]):
-    for one in all_of(documents):
+    made = all_of(documents)
+    assert made
+    for one in made:
         answer = documents[one.document].text[one.start : one.end]
         assert answer == answer.strip() != ""
         assert set(query_terms(one.text)) & set(query_terms(answer)), one
 
 
 def test_a_question_points_to_few_places():
+    assert all_of(FACTS)
+    assert all_of(PASSAGES)
     for one in all_of(FACTS):
         asked = set(query_terms(one.text))
         having = [line for parsed in FACTS for line in parsed.text.split("\n\n") if asked <= set(query_terms(line))]

@@ -193,7 +193,9 @@ class TestRecalling:
 
     def test_every_hit_says_why_and_its_shares_add_up(self, memory: Memory):
         memory.remember(["Ann drinks green tea every morning.", "Bob drinks coffee.", "The tea is in the cupboard."])
-        for hit in memory.recall("what tea does Ann drink?"):
+        hits = memory.recall("what tea does Ann drink?")
+        assert hits
+        for hit in hits:
             assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score)
             assert hit.why()
 

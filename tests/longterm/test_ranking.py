@@ -155,7 +155,9 @@ def test_the_turn_that_answers_comes_first() -> None:
 
 
 def test_shares_add_up_to_the_score() -> None:
-    for hit in rank(talk(), ask("When did Ben climb the Rigi?")):
+    found = rank(talk(), ask("When did Ben climb the Rigi?"))
+    assert found
+    for hit in found:
         assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score, abs=1e-6)
         assert all(-1.0 <= signal.value <= 1.0 for signal in hit.signals.values())
 

@@ -35,7 +35,7 @@ def test_a_path_is_a_sqlite_file(tmp_path: Path, form: str):
 def test_a_path_may_be_a_path_and_may_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in (Path("one.db"), "two.db", "sqlite:three.db", "~/four.db", "sqlite:~/five.db", "a:b.db"[2:]):
+    for name in (Path("one.db"), "two.db", "sqlite:three.db", "~/four.db", "sqlite:~/five.db", "b.db"):
         open_backend(name).close()
     found = {file.name for file in tmp_path.iterdir()}
     assert {"one.db", "two.db", "three.db", "four.db", "five.db", "b.db"} <= found

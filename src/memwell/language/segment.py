@@ -4,7 +4,7 @@
 
 - Words: letters and digits of any alphabet, casefolded; compatibility forms (full-width letters, ligatures) become plain.
   Marks on Latin letters are dropped, so *café* is *cafe*; other scripts keep theirs, й is not и. Plain Latin words are
-  stemmed (``memwell.language.segment``). A mix of letters and digits such as *gpt4* is one word and is not stemmed.
+  stemmed (``stem`` below). A mix of letters and digits such as *gpt4* is one word and is not stemmed.
 - Apostrophes: a clitic goes (*Anna's*, *we'll*, *l'amour* are *anna*, *we*, *amour*), any other is closed up (*dont*).
 - Scripts without spaces (Chinese, Japanese, Korean, Yi; Thai, Lao, Khmer, Burmese): every pair of neighbouring characters,
   and every single character. Traditional and simplified forms are different.

@@ -74,7 +74,7 @@ _NUMBERS = _terms(
 )
 _DECISIVE = _NEGATIONS | _NUMBERS
 NO_TOPIC = _terms(" ".join(STOP_WORDS["en"]), " ".join(STOP_WORDS["zh"])) - _DECISIVE
-"""Terms without a topic, except those that can negate a sentence."""
+"""Terms without a topic, except negations and numbers."""
 
 
 class _Sketch(NamedTuple):

@@ -1,4 +1,4 @@
-"""Methods derived from methods: async twins, blocking twins, and deprecated names. Other modules make async twins only through this one.
+"""Methods derived from methods: async twins, blocking twins, and deprecated names. Other modules use only these.
 
 ``aappend = asyncify(append)`` gives a method an async twin with its exact type. The work runs in a thread; cancelling the
 await abandons the wait, never the work, so a mutation is never torn. Calls made inside an async transaction run in that

@@ -429,7 +429,7 @@ def test_barking_names_no_dog(text: str, kept: set[str]) -> None:
 
 
 def test_a_claim_points_at_the_words_that_say_it() -> None:
-    text = "Hello there! So good to see you. Yeah, I live in Rome now, and 我喜欢游泳。"
+    text = "Hello there! So good to see you. Yeah, I live in Rome now. 我喜欢游泳。"
     found = claims(text, time=NOW)
     assert len(found) == 2
     for one in found:

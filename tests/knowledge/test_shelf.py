@@ -123,7 +123,7 @@ def test_passages_are_found_by_what_they_mean_before_during_and_after(monkeypatc
         assert (info.dimensions, info.vectors, info.records) == (192, 4, 4)
         old.add("Gus has an oolong.", id="f")
         assert backend.index.info(new.space).vectors == 5
-        assert new.owed().vectors == 0
+        assert new.pending().vectors == 0
 
 
 REPLACE = """

@@ -768,7 +768,7 @@ class TestFailingModels:
         assert memory.pending().vectors == 1
         mended = bench.memory(embedder=_Renamed(16))
         mended.flush()
-        assert mended.owed().vectors == 0
+        assert mended.pending().vectors == 0
         assert bench.backend.index.info(mended.space).vectors == 1
 
     def test_a_text_that_cannot_be_embedded_does_not_hold_up_the_others(self, bench: Bench):
@@ -858,9 +858,18 @@ def test_who_has_no_embedder_takes_no_vector_from_who_has_one(bench: Bench):
 def test_the_earlier_names_still_work(memory: Memory, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("memwell._asyncify._warned", set[str]())
     memory.remember("Ann likes tea.")
-    assert memory.owed() == memory.pending()
+    with pytest.warns(DeprecationWarning, match="call pending"):
+        assert memory.owed() == memory.pending()
     with pytest.warns(DeprecationWarning, match="call flush"):
         memory.settle()
     assert (memory.pending().words, memory.pending().vectors) == (0, 0)
     with pytest.warns(DeprecationWarning, match="call repair"):
         assert memory.mend([]) == 0
+
+
+def test_repair_takes_a_plan_and_not_the_whole_report(memory: Memory):
+    memory.remember("Ann likes tea.")
+    report: Any = memory.audit()
+    with pytest.raises(InvalidInput, match=r"report\.plan, not AuditReport"):
+        memory.repair(report)
+    assert memory.repair(report.plan) == 0

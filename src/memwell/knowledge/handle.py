@@ -297,7 +297,8 @@ class Knowledge:
     aerase_all = asyncify(erase_all)
     arechunk = asyncify(rechunk)
     apending = asyncify(pending)
-    owed, aowed = pending, apending  # the earlier names
+    owed = renamed("owed", pending)
+    aowed = renamed("aowed", apending)
     aflush = asyncify(flush)
     settle = renamed("settle", flush)
     asettle = renamed("asettle", aflush)

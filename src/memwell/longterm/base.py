@@ -124,7 +124,8 @@ class MemoryBase:
     apending = asyncify(pending)
     acatch_up = asyncify(catch_up)
     aflush = asyncify(flush)
-    owed, aowed = pending, apending  # the earlier names
+    owed = renamed("owed", pending)
+    aowed = renamed("aowed", apending)
     settle = renamed("settle", flush)
     asettle = renamed("asettle", aflush)
 

@@ -6,7 +6,7 @@ forgotten memories are kept until they are erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
@@ -47,7 +47,12 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules, blobs=blobs, progress=progress)
 
     def repair(self, actions: list[Action]) -> int:
-        """Carry out the plan of an audit. Returns how many steps were done. ``undo`` takes each step back."""
+        """Carry out the plan of an audit. Returns how many steps were done. ``undo`` takes each step back.
+
+        Raises ``InvalidInput`` for what is no list of actions, such as the whole report.
+        """
+        if not isinstance(actions, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"repair takes the plan of an audit, report.plan, not {type(actions).__name__}")
         done = 0
         for action in actions:
             # A memory that was forgotten or erased since the audit needs no repair.

@@ -452,11 +452,9 @@ class Engine(Closing):
 
 
 # The earlier names, kept for one release.
-_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file"}
+_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}
 for _old, _new in {**_RENAMED, **{f"a{old}": f"a{new}" for old, new in _RENAMED.items()}}.items():
     setattr(Engine, _old, renamed(_old, getattr(Engine, _new)))
-for _old, _new in {"owed": "pending", "aowed": "apending"}.items():
-    setattr(Engine, _old, getattr(Engine, _new))
 
 
 def _uncache(

@@ -166,7 +166,7 @@ class RemoteMemory(Closing, Remote):
     profile, aprofile = called("profile", Engine.profile)
     facts_about, afacts_about = called("facts_about", Engine.facts_about)
     pending, apending = called("owed", Engine.pending)
-    owed, aowed = pending, apending  # the earlier names
+    owed, aowed = renamed("owed", pending), renamed("aowed", apending)
     failures, afailures = called("failures", Engine.failures)
     threads, athreads = called("threads", Engine.threads)
     context, acontext = called(

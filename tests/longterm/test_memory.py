@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
+from memwell.longterm.audit import Action
 from memwell.longterm.changing import Forgetting
 from memwell.longterm.memory import Memory
 from memwell.longterm.snapshot_cache import Snapshots
@@ -873,3 +874,15 @@ def test_repair_takes_a_plan_and_not_the_whole_report(memory: Memory):
     with pytest.raises(InvalidInput, match=r"report\.plan, not AuditReport"):
         memory.repair(report)
     assert memory.repair(report.plan) == 0
+    wrong: Any
+    for wrong in ("x", [1], [report]):
+        with pytest.raises(InvalidInput, match="a plan holds actions"):
+            memory.repair(wrong)
+
+
+def test_a_plan_is_for_one_space(bench: Bench):
+    memory, other = bench.memory(), bench.memory("bob")
+    plan = [Action(verb="forget", space=other.space, record=memory.remember("Ann likes tea.").id, reason="")]
+    with pytest.raises(InvalidInput, match="the plan is for the space"):
+        memory.repair(plan)
+    assert memory.count() == 1

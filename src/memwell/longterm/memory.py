@@ -49,10 +49,16 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     def repair(self, actions: list[Action]) -> int:
         """Carry out the plan of an audit. Returns how many steps were done. ``undo`` takes each step back.
 
-        Raises ``InvalidInput`` for what is no list of actions, such as the whole report.
+        Raises ``InvalidInput``, and does nothing, for what is no list of actions, such as the whole report, and for an
+        action of another space.
         """
         if not isinstance(actions, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"repair takes the plan of an audit, report.plan, not {type(actions).__name__}")
+        for action in actions:
+            if not isinstance(action, Action):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"a plan holds actions, not {shown(action)}")
+            if action.space != self.space:
+                raise InvalidInput(f"the plan is for the space {action.space!r}, and this is {self.space!r}")
         done = 0
         for action in actions:
             # A memory that was forgotten or erased since the audit needs no repair.

@@ -338,6 +338,8 @@ def test_one_process_at_a_time_builds_a_graph(graphed: PostgresBackend, tmp_path
     with server().admin() as connection:
         connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (graph_prefix(path),))
         assert index_of(graphed).graphs.build(path, SIZE) is False
+        # At the end of a connection the server lets go of its locks in its own time.
+        connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (graph_prefix(path),))
     assert graphs(tmp_path) == []
     assert index_of(graphed).graphs.build(path, SIZE) is True
 

@@ -7,6 +7,7 @@ a line or two of bad code, that it can complain at all.
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -482,6 +483,19 @@ def test_mirroring_sees_a_stray_file():
     assert mirrored(PurePath("storage/test_sqlite.py"), sources)
     assert not mirrored(PurePath("test_sqlite.py"), sources)
     assert not mirrored(PurePath("storage/test_history.py"), sources)
+
+
+def test_every_benchmark_can_be_imported():
+    """pyright reads the library and the tests only: a name that was changed would be noticed when one is run."""
+    folder = Path(__file__).resolve().parents[1]
+    modules = [
+        ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in sorted((folder / "benchmarks").rglob("*.py"))
+        if path.stem != "__main__"
+    ]
+    assert len(modules) > 30
+    for module in modules:
+        assert importlib.import_module(module)
 
 
 # Layers, read by import-linter from pyproject.toml.

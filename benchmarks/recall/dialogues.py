@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from benchmarks.recall.evaluate import Query, Store, Unit
+from benchmarks.recall.evaluate import Query, Sample, Unit
 from benchmarks.recall.happenings import CHINESE, ENGLISH, Happening, Phrases
 
 _CUTS = re.compile(r"[，。！？：、,.!?\s\[\]的了我你是在也就都很和有这那]+")
@@ -61,13 +61,13 @@ class _Talk:
     def _owners(self) -> Sequence[int]:
         return (0, 1) if self.random.random() < 0.35 else (self.random.randrange(2),)
 
-    def hold(self, sessions: int) -> Store:
+    def hold(self, sessions: int) -> Sample:
         """Let them meet so often, and ask about it."""
         for _ in range(sessions):
             self.session += 1
             self.moment += timedelta(days=self.random.randrange(3, 30), minutes=self.random.randrange(-400, 400))
             self._meet()
-        return Store(self.name, self.units, self._queries())
+        return Sample(self.name, self.units, self._queries())
 
     def _say(self, who: int, text: str, slots: dict[str, str] | None = None) -> str:
         if slots and self.random.random() < 0.2:
@@ -264,7 +264,7 @@ class _Talk:
         return found
 
 
-def dialogues(*, english: int = 14, chinese: int = 8, sessions: int = 15, seed: int = 1) -> list[Store]:
+def dialogues(*, english: int = 14, chinese: int = 8, sessions: int = 15, seed: int = 1) -> list[Sample]:
     """So many conversations in each language, as stores with their questions."""
     talks = [_Talk(f"en-{number}", ENGLISH, seed) for number in range(english)]
     talks += [_Talk(f"zh-{number}", CHINESE, seed) for number in range(chinese)]

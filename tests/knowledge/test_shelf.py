@@ -29,7 +29,7 @@ from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
 from tests.senses import Sense
 
-# ChunkVectors of chunks: made, owed, and made later.
+# Vectors of chunks: made, pending, and made later.
 
 
 def test_a_text_that_the_embedder_cannot_take_does_not_hold_up_the_others(backend: Backend):

@@ -224,9 +224,6 @@ def _without_texts(problem: AuditProblem) -> AuditProblem:
 
 @handles("mend")
 def _repair(call: Call, asked: Any) -> Done:
-    for action in asked.actions:
-        if action.space != call.space:
-            raise InvalidInput(f"the plan is for {action.space!r}, not for the space of this key")
     done = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
     if done:
         call.log(*[action.record for action in asked.actions[: table.MOST_LOGGED]], done=done)

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -242,6 +244,7 @@ class TestServer(RecordIndexSuite):
 
 COUNT = """
 import sys
+import threading
 from memwell.records import Space
 from memwell.storage.milvus import MilvusVectors
 from memwell.errors import BackendUnavailable
@@ -268,3 +271,25 @@ def test_the_last_to_close_lets_another_process_have_it(tmp_path: Path):
     assert "another process" in _elsewhere(url)
     other.close()
     assert _elsewhere(url) == "5"
+
+
+def test_writers_of_one_file_take_turns(tmp_path: Path):
+    """milvus-lite does not lock its log: two writes at once open it twice, and one of them is lost at the next start."""
+    url = lite_url(tmp_path)
+    writers = [MilvusVectors(url) for _ in range(4)]
+    ready = threading.Barrier(len(writers))
+
+    def write(engine: MilvusVectors, name: str) -> None:
+        ready.wait()
+        for n in range(5):
+            engine.store(HOME, [Record(id=f"{name}{n}", text="", space=HOME, vector=[1.0, float(n)])])
+
+    with ThreadPoolExecutor(len(writers)) as pool:
+        list(pool.map(write, writers, "abcd"))
+    for engine in writers:
+        engine.close()
+    again = MilvusVectors(url)
+    try:
+        assert sorted(again.ids(HOME)) == sorted(f"{name}{n}" for name in "abcd" for n in range(5))
+    finally:
+        again.close()

@@ -12,7 +12,8 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
@@ -59,15 +60,15 @@ class MilvusVectors(VectorEngine):
     def __init__(self, url: str, *, settings: Settings | None = None) -> None:
         chosen = settings or Settings()
         self._patience = chosen.statement_timeout_s
-        self._lock = threading.Lock()
         self._collections: dict[int, str] = {}
         self._known: set[str] = set()
         self._unflushed: Counter[str] = Counter()
         self._closed = False
         kind, _, rest = url.partition(":")
         self._file = None if rest.startswith("//") else _held_file(rest)
+        self._lock = threading.RLock() if self._file is None else self._file.lock
         options: dict[str, Any] = (
-            _server(url, kind) if self._file is None else {"uri": self._file, "grpc_options": _QUIET}
+            _server(url, kind) if self._file is None else {"uri": self._file.path, "grpc_options": _QUIET}
         )
         try:
             with _translated():
@@ -79,7 +80,7 @@ class MilvusVectors(VectorEngine):
 
     def identity(self, dimensions: int) -> str:
         name = self._collection(dimensions, make=True)
-        with _translated():
+        with self._writing():
             found = self._client.get(name, ids=[_IDENTITY], output_fields=["id"], timeout=self._patience)
             if found:
                 return str(found[0]["id"])
@@ -102,7 +103,7 @@ class MilvusVectors(VectorEngine):
             by_size.setdefault(len(record.vector or ()), []).append(record)
         for size, group in by_size.items():
             name = self._collection(size, make=True)
-            with _translated():
+            with self._writing():
                 for start in range(0, len(group), _BATCH):
                     rows = [row_of(one) for one in group[start : start + _BATCH]]
                     self._client.upsert(name, rows, timeout=self._patience)
@@ -110,7 +111,7 @@ class MilvusVectors(VectorEngine):
 
     def drop(self, space: Space, ids: Iterable[str]) -> None:
         keys = [row_key(space, id_) for id_ in ids]
-        with _translated():
+        with self._writing():
             for name in self._all():
                 for start in range(0, len(keys), _BATCH):
                     self._client.delete(name, ids=keys[start : start + _BATCH], timeout=self._patience)
@@ -139,7 +140,7 @@ class MilvusVectors(VectorEngine):
         return sum(self._counted(name, expression(space, None)) for name in self._all())
 
     def forget(self, space: Space) -> None:
-        with _translated():
+        with self._writing():
             for name in self._all():
                 self._client.delete(name, filter=expression(space, None), timeout=self._patience)
 
@@ -170,6 +171,10 @@ class MilvusVectors(VectorEngine):
         if self._file is not None:
             _release_file(self._file)
 
+    def _writing(self) -> AbstractContextManager[None]:
+        """Translate errors; let one writer of a file at a time through, because milvus-lite does not lock its log."""
+        return _translated() if self._file is None else _translated(self._lock)
+
     # Collections
 
     def _all(self) -> list[str]:
@@ -178,7 +183,7 @@ class MilvusVectors(VectorEngine):
     def _collection(self, dimensions: int, *, make: bool) -> Any:
         name = self._collections.get(dimensions)
         if name is None and make:
-            with self._lock, _translated():
+            with _translated(self._lock):
                 name = self._made(f"memwell_{dimensions}", dimensions)
                 self._collections[dimensions] = name
         return name
@@ -245,7 +250,7 @@ class MilvusVectors(VectorEngine):
         name = digest(space.encoded())
         if name in self._known:
             return
-        with self._lock, _translated():
+        with _translated(self._lock):
             self._made(_ROSTER, 2)
             blank: dict[str, Any] = {"id": "", "kind": "", "time": 0.0, "partial": False, "vector": [1.0, 0.0]}
             row = {**blank, "key": name, "space": name, "metadata": {"space": list(space)}}
@@ -272,10 +277,11 @@ def _server(url: str, kind: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _translated() -> Generator[None]:
-    """Translate errors of the driver."""
+def _translated(lock: AbstractContextManager[Any] | None = None) -> Generator[None]:
+    """Translate errors of the driver, with the lock held."""
     try:
-        yield
+        with lock or nullcontext():
+            yield
     except MilvusException as error:
         raise _ours(error) from error
     except (OSError, ImportError) as error:
@@ -309,30 +315,41 @@ class _Unasked(logging.Filter):
 
 logging.getLogger("grpc._server").addFilter(_Unasked())
 
+
+@dataclass
+class _HeldFile:
+    """A file that is open in this process."""
+
+    path: str
+    users: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
 _files_lock = threading.Lock()
-_users: Counter[str] = Counter()
+_files: dict[str, _HeldFile] = {}
 
 
-def _held_file(path: str) -> str:
-    """The absolute path of the file, counted as in use. Raises ``ConfigurationError`` for another ending than .db."""
+def _held_file(path: str) -> _HeldFile:
+    """The file, counted as in use. Raises ``ConfigurationError`` for another ending than .db."""
     place = Path(path).expanduser()
     if not path or place.suffix != ".db":
         raise ConfigurationError("the file of a Milvus ends in .db: milvus:vectors.db")
     with _files_lock:
-        file = str(place.absolute())
-        _users[file] += 1
+        name = str(place.absolute())
+        file = _files.setdefault(name, _HeldFile(name))
+        file.users += 1
         return file
 
 
-def _release_file(file: str) -> None:
+def _release_file(file: _HeldFile) -> None:
     """Release the file. The last user stops the server."""
     with _files_lock:
-        _users[file] -= 1
-        if _users[file] > 0:
+        file.users -= 1
+        if file.users > 0:
             return
-        del _users[file]
+        del _files[file.path]
         # Only such a file needs the package.
-        importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file)
+        importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file.path)
 
 
 # Filters as expressions

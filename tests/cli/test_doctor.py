@@ -200,7 +200,7 @@ def test_what_is_owed_is_told_by_space(owing: Path):
     assert ["bob", "0", "30"] in lines
     assert "memwell flush" in out
     assert "尚未处理完" in run("--store", owing, language="zh")[1]
-    assert {"space": ["bob"], "words": 0, "vectors": 30} in json.loads(run("--store", owing, "--json")[1])["owed"]
+    assert {"space": ["bob"], "words": 0, "vectors": 30} in json.loads(run("--store", owing, "--json")[1])["pending"]
 
 
 @pytest.mark.usefixtures("unprivileged")

@@ -93,7 +93,7 @@ def test_which_fields_may_stand_several_times_is_read_from_the_shape():
         ("memories", RequestData("GET", "/", {"limit": ["1", "2"]})),
         ("memories", RequestData("GET", "/", {"colour": ["1"]})),
         ("memories", RequestData("GET", "/", {"limit": ["many"]})),
-        ("owed", RequestData("GET", "/", {"a": ["1"]})),
+        ("pending", RequestData("GET", "/", {"a": ["1"]})),
         ("forget_one", RequestData("DELETE", "/", {}, b'{"ids":[]}')),
         ("undo", RequestData("POST", "/", {}, b"[1]")),
         ("undo", RequestData("POST", "/", {"a": ["1"]})),
@@ -127,8 +127,8 @@ def test_errors_are_told_and_only_ours_are_kept_for_the_log(
         (ZeroDivisionError("words"), 500, True),
         (RecursionError("words"), 500, True),
     ):
-        monkeypatch.setitem(HANDLERS, "owed", raising(error))
-        answered = told(service, ann, "owed", RequestData("GET", "/", {}))
+        monkeypatch.setitem(HANDLERS, "pending", raising(error))
+        answered = told(service, ann, "pending", RequestData("GET", "/", {}))
         assert answered.status == status
         assert (answered.failed is error) == kept
         assert b"secret" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]

@@ -432,7 +432,7 @@ def test_erasing_drops_what_came_of_jobs(running: Jobs):
         running.start(ANN, "audit", lambda report: large),
         running.start(ANN, "upload", lambda report: {"title": "x"}),
         running.start(ANN, "export", lambda report: _made(report, b"x")),
-        running.start(ANN, "settle", lambda report: None),
+        running.start(ANN, "flush", lambda report: None),
     ]
     for job in done:
         ended(running, ANN, job)

@@ -63,7 +63,7 @@ def counting(most):
     return make
 
 REPEATED["audit"] = (dict, counting(5))
-REPEATED["settle"] = (dict, counting(1_000_000))
+REPEATED["flush"] = (dict, counting(1_000_000))
 settings = load_settings()
 service = Service(memwell.open(sys.argv[1], embedder=None, settings=settings), settings)
 serve(service, ready=lambda address: print(address, flush=True))

@@ -191,7 +191,7 @@ if "hang" in sys.argv:
     def hang(call):
         print("hanging", flush=True)
         time.sleep(600)
-    HANDLERS["owed"] = hang
+    HANDLERS["pending"] = hang
 serve(service, ready=lambda address: print(address, flush=True))
 print("stopped", flush=True)
 if service.lingering:
@@ -314,7 +314,7 @@ def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path):
     with child(store, "hang") as service:
 
         def hang() -> None:
-            answers.append(service.ask(token, "GET", "/v1/owed")[0])
+            answers.append(service.ask(token, "GET", "/v1/pending")[0])
 
         hanging = threading.Thread(target=hang)
         hanging.start()

@@ -48,7 +48,7 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
             for space, one in pending_by_space(backend).items()
         ]
         model = _embedder_facts()
-    return {"versions": versions(), "store": facts, "owed": pending, "embedder": model, "problems": problems}
+    return {"versions": versions(), "store": facts, "pending": pending, "embedder": model, "problems": problems}
 
 
 def of_users(backend: Backend) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def report(found: dict[str, Any], console: Console) -> None:
     if "embedder" in found:
         console.print()
         console.print(_rows(say("model"), _model_rows(found["embedder"])))
-    if found.get("owed"):
+    if found.get("pending"):
         console.print()
-        console.print(_pending(found["owed"]))
+        console.print(_pending(found["pending"]))
         advice = "pending_read_only" if facts.get("read_only") else "pending_what_to_do"
         console.print(say(advice), style="yellow")
     problems = found["problems"]

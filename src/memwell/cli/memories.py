@@ -274,7 +274,7 @@ def audit_command(
             report = engine.audit(progress=lambda done: progress(done, None))
         done = engine.repair(report.plan) if apply else 0
     if as_json:
-        print_json({"counts": report.counts, "plan": report.plan, "mended": done})
+        print_json({"counts": report.counts, "plan": report.plan, "repaired": done})
         return
     console().print(Styled(visible(report.text(load_settings().language))))
     if apply:

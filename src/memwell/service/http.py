@@ -69,11 +69,13 @@ class Router:
     def __init__(self, routes: Iterable[Operation]) -> None:
         self._root = _Node()
         for route in routes:
-            self._add(route)
+            self._add(route, route.path)
+            if route.earlier:
+                self._add(route, route.earlier)
 
-    def _add(self, route: Operation) -> None:
+    def _add(self, route: Operation, path: str) -> None:
         node = self._root
-        for part in route.parts:
+        for part in path.strip("/").split("/"):
             if part.startswith("{"):
                 node.any = node.any or _Node()
                 node.any.name = part[1:-1]

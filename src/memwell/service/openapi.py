@@ -204,7 +204,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "compress": {"threshold": 0.9, "dry_run": True},
     "merge": {"kept": _ID, "others": [_OTHER_ID]},
     "reflect": {"least": 1, "most": 5},
-    "mend": {
+    "repair": {
         "actions": [
             {"verb": "forget", "space": ["acme", "ann"], "record": _OTHER_ID, "reason": "it says nothing", "others": []}
         ]

@@ -364,7 +364,7 @@ T0 = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def ended(**fields: Any) -> Job:
-    return Job(id="j", action="settle", created=T0, updated=T0, **{"status": "done", **fields})
+    return Job(id="j", action="flush", created=T0, updated=T0, **{"status": "done", **fields})
 
 
 def test_progress_is_told_when_it_changes():
@@ -384,5 +384,5 @@ def test_progress_is_told_when_it_changes():
 
 
 def test_a_failure_without_a_reason_is_one_all_the_same():
-    with pytest.raises(MemwellError, match="settle"):
+    with pytest.raises(MemwellError, match="flush"):
         finished(None, ended(status="failed", problem={"odd": 1}))  # pyright: ignore[reportArgumentType]

@@ -248,7 +248,7 @@ def test_an_audit_names_what_is_wrong_and_mends_it(visit: Begin, filled: Space) 
     here.page.click("text=Look the memory over")
     here.page.wait_for_selector("[data-kind=duplicate] a >> text=The weekly meeting")
     before = here.house.service.memory_of(filled).count()
-    here.page.click(".mend-bar button")
+    here.page.click(".repair-bar button")
     here.page.wait_for_selector(".toast")
     assert here.house.service.memory_of(filled).count() < before
 

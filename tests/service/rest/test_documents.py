@@ -118,7 +118,7 @@ def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vector
         last = seen[-1]
         assert last.result is not None
         pending = service.memory_of(ann.space).knowledge.pending().vectors
-        assert last.result["chunks"] == pending == ask(service, ann, "owed").vectors > 4
+        assert last.result["chunks"] == pending == ask(service, ann, "pending").vectors > 4
         assert f"{pending} vectors of this space are still pending" in last.note
         assert ask(service, ann, "look_up", query="rule 77 of the house").passages
         service.memory_of(ann.space).flush()
@@ -126,9 +126,9 @@ def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vector
         assert ended(service, ann, again).note == ""
 
 
-def test_owed_counts_where_no_documents_can_be(service: Service):
+def test_pending_counts_where_no_documents_can_be(service: Service):
     deep = key_of(service, *(f"level {number}" for number in range(MAX_SEGMENTS - 1)))
-    assert ask(service, deep, "owed").vectors == 0
+    assert ask(service, deep, "pending").vectors == 0
 
 
 REFUSED: list[tuple[bytes | None, dict[str, Any], str]] = [

@@ -225,7 +225,7 @@ def test_a_filter_that_is_none_is_refused(service: Service, ann: Key, where: str
         ("erase", {"ids": [], "where": {"a": 1}}),
         ("erase", {"where": {}}),
         ("erase", {"ids": ["x"] * 1001}),
-        ("mend", {"actions": [{"verb": "burn", "space": ["a"], "record": "r", "reason": ""}]}),
+        ("repair", {"actions": [{"verb": "burn", "space": ["a"], "record": "r", "reason": ""}]}),
         ("context", {"query": "x", "language": "fr"}),
         ("context", {"query": "x", "documents": [{"id": "p"}]}),
         ("context", {"query": "x", "documents": [{"id": "p", "text": "x"}] * 1001}),
@@ -362,9 +362,9 @@ def test_an_audit_tells_without_words_and_its_plan_can_be_carried_out(service: S
     plan = {action["record"]: action["verb"] for action in job.result["plan"]}
     assert plan.pop(stored) == "redact"
     assert plan.keys() < {one, other}
-    assert ask(service, ann, "mend", actions=job.result["plan"]).done == 1 + list(plan.values()).count("merge")
+    assert ask(service, ann, "repair", actions=job.result["plan"]).done == 1 + list(plan.values()).count("merge")
     assert memory.get(stored).text == "the password is [password]"
-    assert service.log.entries().items[0].action == "mend"
+    assert service.log.entries().items[0].action == "repair"
 
 
 def put_secret(memory: Engine, text: str) -> str:
@@ -394,8 +394,8 @@ def test_a_plan_for_another_space_is_refused(service: Service, ann: Key):
     [id_] = remembered(service, bob, NUTS)
     action = {"verb": "forget", "space": list(bob.space), "record": id_, "reason": "a test"}
     with pytest.raises(InvalidInput, match="space"):
-        ask(service, ann, "mend", actions=[action])
-    assert ask(service, ann, "mend", actions=[{**action, "space": list(ann.space)}]).done == 0
+        ask(service, ann, "repair", actions=[action])
+    assert ask(service, ann, "repair", actions=[{**action, "space": list(ann.space)}]).done == 0
     assert ask(service, bob, "memory", memory_path(id_)).text == NUTS
 
 

@@ -107,7 +107,7 @@ class RemoteKnowledge(Remote):
 
     def flush(self, progress: IngestProgress | None = None) -> None:
         """Wait until the service has made all pending vectors, those of memories too."""
-        finished(self._connection, self._connection.call("settle"), progress)
+        finished(self._connection, self._connection.call("flush"), progress)
 
     aingest = asyncify(ingest)
     aremove = asyncify(remove)

@@ -165,7 +165,7 @@ class RemoteMemory(Closing, Remote):
     evaluate, aevaluate = called("worth", Engine.evaluate)
     profile, aprofile = called("profile", Engine.profile)
     facts_about, afacts_about = called("facts_about", Engine.facts_about)
-    pending, apending = called("owed", Engine.pending)
+    pending, apending = called("pending", Engine.pending)
     owed, aowed = renamed("owed", pending), renamed("aowed", apending)
     failures, afailures = called("failures", Engine.failures)
     threads, athreads = called("threads", Engine.threads)
@@ -231,7 +231,7 @@ class RemoteMemory(Closing, Remote):
 
         ``progress`` is called with how many memories or chunks are done, and of how many.
         """
-        finished(self._connection, self._connection.call("settle"), progress)
+        finished(self._connection, self._connection.call("flush"), progress)
 
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
         """Audit the whole memory: junk, duplicates, contradictions, secrets and more, with a plan to repair it.
@@ -246,9 +246,9 @@ class RemoteMemory(Closing, Remote):
 
     def repair(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
-        steps, operation = list(actions), table.OPERATIONS["mend"]
+        steps, operation = list(actions), table.OPERATIONS["repair"]
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
-        return sum(self._connection.call("mend", operation.request({"actions": part})).done for part in parts)
+        return sum(self._connection.call("repair", operation.request({"actions": part})).done for part in parts)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations to a local file: ``.md`` or ``.jsonl``, by its ending.

@@ -171,7 +171,7 @@ def _erase(call: Call, asked: table.Erase) -> Erased:
 # Pending work, audits and repairs
 
 
-@handles("owed")
+@handles("pending")
 def _pending(call: Call) -> PendingWork:
     own, documents = call.run(), 0
     # A space may be too deep for documents.
@@ -180,15 +180,17 @@ def _pending(call: Call) -> PendingWork:
     return PendingWork(own.words, own.vectors + documents)
 
 
-@handles("settle", "audit")
+@handles("flush", "audit")
 def _start_job(call: Call) -> Job:
     return call.service.jobs.repeat(call.memory, call.route.name, {})
 
 
+# Its name before, which a job that waits since then has.
 @repeated("settle", dict)
+@repeated("flush", dict)
 def _flush(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
-        memory.flush(report.stage("settle"))
+        memory.flush(report.stage("flush"))
         return cast("dict[str, Any]", msgspec.to_builtins(memory.pending()))
 
     return work
@@ -222,7 +224,7 @@ def _without_texts(problem: AuditProblem) -> AuditProblem:
     return replace(problem, example="", details=details, action=action)
 
 
-@handles("mend")
+@handles("repair")
 def _repair(call: Call, asked: Any) -> Done:
     done = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
     if done:

@@ -25,12 +25,12 @@ export function show(root, app, where) {
 
 function audit(body, app) {
   const out = h('div', { class: 'stack' }, skeleton(3, 'block'));
-  // What was mended since the page was opened, newest first. What was merged is listed nowhere else.
-  const mended = h('div', {});
+  // What was repaired since the page was opened, newest first. What was merged is listed nowhere else.
+  const repaired = h('div', {});
   const steps = [];
   const run = button({ label: t('run'), icon: 'shield', kind: 'primary' });
   const status = h('div', { class: 'grow', 'aria-live': 'polite' });
-  replace(body, h('div', { class: 'card row' }, run, status), mended, out);
+  replace(body, h('div', { class: 'card row' }, run, status), repaired, out);
   run.addEventListener('click', () => look());
   latest();
 
@@ -63,7 +63,7 @@ function audit(body, app) {
     replace(status, h('span', { class: 'muted' }, t('looked', { count: format.number(result.records), ago: format.ago(updated) })));
     if (!result.problems.length) return void replace(out, empty({ icon: 'check', title: t('clean.title'), text: t('clean.text') }));
     const state = { chosen: new Set(result.problems.filter((one) => MENDS.includes(one.action.verb))), texts: new Map() };
-    const bar = mending(state, result);
+    const bar = repairing(state, result);
     replace(
       out,
       h('dl', { class: 'tiles' }, KINDS.filter((kind) => result.counts[kind]).map((kind) => h('div', { class: 'tile' }, h('dt', {}, t(`kind.${kind}`)), h('dd', {}, format.number(result.counts[kind])), h('dd', { class: 'note' }, t(`note.${kind}`))))),
@@ -105,11 +105,11 @@ function audit(body, app) {
     return state.texts.get(id);
   }
 
-  function mending(state, result) {
+  function repairing(state, result) {
     const go = h('button', { type: 'button', class: 'button primary' });
-    const node = h('div', { class: 'card row between mend-bar' }, h('p', { class: 'muted' }, icon('undo', 16), ' ', t('mend.hint')), go);
+    const node = h('div', { class: 'card row between repair-bar' }, h('p', { class: 'muted' }, icon('undo', 16), ' ', t('repair.hint')), go);
     const draw = () => {
-      go.textContent = t('mend', { count: state.chosen.size });
+      go.textContent = t('repair', { count: state.chosen.size });
       go.disabled = !state.chosen.size;
       app.gated(go, 'write');
     };
@@ -117,8 +117,8 @@ function audit(body, app) {
       try {
         const chosen = [...state.chosen];
         const actions = chosen.map((one) => one.action);
-        const { done } = await busy(go, () => app.api.post('/v1/mend', { actions }, app.signal));
-        app.toast(t('mended', { count: done }));
+        const { done } = await busy(go, () => app.api.post('/v1/repair', { actions }, app.signal));
+        app.toast(t('repaired', { count: done }));
         steps.unshift(...chosen.map((one) => stepOf(one, state)));
         tellMended();
         look();
@@ -141,7 +141,7 @@ function audit(body, app) {
     undo.addEventListener('click', async () => {
       try {
         await busy(undo, () => app.api.act(path`/v1/memories/${record}/undo`, app.signal));
-        const told = h('span', { class: 'muted small', tabindex: -1 }, t('mended.undone'));
+        const told = h('span', { class: 'muted small', tabindex: -1 }, t('repaired.undone'));
         undo.replaceWith(told);
         told.focus();
       } catch (error) {
@@ -152,8 +152,8 @@ function audit(body, app) {
   }
 
   function tellMended() {
-    const heading = h('h2', { tabindex: -1 }, t('mended.title', { count: steps.length }));
-    replace(mended, h('section', { class: 'card stack', id: 'mended' }, heading, h('p', { class: 'muted' }, t('mended.hint')), h('ul', { class: 'problems' }, steps)));
+    const heading = h('h2', { tabindex: -1 }, t('repaired.title', { count: steps.length }));
+    replace(repaired, h('section', { class: 'card stack', id: 'repaired' }, heading, h('p', { class: 'muted' }, t('repaired.hint')), h('ul', { class: 'problems' }, steps)));
     heading.focus();
   }
 }

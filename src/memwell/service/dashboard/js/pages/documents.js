@@ -31,7 +31,7 @@ function documents(body, app) {
   const list = h('section', { class: 'card', id: 'documents-list' }, skeleton(4));
   const uploads = h('ul', { class: 'uploads', 'aria-live': 'polite' });
   const question = asking(app);
-  const owed = h('div', { role: 'status' });
+  const pending = h('div', { role: 'status' });
 
   async function load() {
     try {
@@ -47,9 +47,9 @@ function documents(body, app) {
 
   // What still lacks its vectors is found by its words alone: that is told until it is over.
   async function embedding(any) {
-    const { vectors } = any ? await app.api.get('/v1/owed', {}, app.signal).catch(() => ({ vectors: 0 })) : { vectors: 0 };
+    const { vectors } = any ? await app.api.get('/v1/pending', {}, app.signal).catch(() => ({ vectors: 0 })) : { vectors: 0 };
     if (app.signal.aborted) return;
-    replace(owed, vectors > 0 && h('p', { class: 'muted small row' }, icon('refresh', 15), t('embedding', { count: format.number(vectors) })));
+    replace(pending, vectors > 0 && h('p', { class: 'muted small row' }, icon('refresh', 15), t('embedding', { count: format.number(vectors) })));
     clearTimeout(later);
     if (vectors > 0) later = setTimeout(() => embedding(true), EVERY_MS);
   }
@@ -67,7 +67,7 @@ function documents(body, app) {
     question,
     h('div', { class: 'boxes' }, dropZone(app, { title: t('drop.title'), hint: t('drop.hint'), label: t('drop.choose'), accept: ACCEPT, onfiles }), fetching(app, uploads)),
     uploads,
-    owed,
+    pending,
     list,
   );
   load();

@@ -23,11 +23,12 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
-from memwell.longterm.snapshot import Snapshot
+from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
-from memwell.models.ports import Reranker
+from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
 from memwell.values import as_utc, check_count, check_id, check_text, shown
@@ -61,14 +62,16 @@ class Recalled(msgspec.Struct, frozen=True):
     """The query that found it."""
     accessed: datetime | None = None
     """When it was last recalled before, as far as that is recorded."""
+    matches: tuple[WordMatch, ...] = ()
+    """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
-        """The reasons in one line, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+        """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
 
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
+        return why_found(self, most, query, language, speaker=self.speaker, session=self.session, matches=self.matches)
 
     def __str__(self) -> str:
         return self.text
@@ -176,6 +179,10 @@ class RecallingMemory(MemoryBase):
         diversity: float,
     ) -> list[Recalled]:
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
+        late = None
+        if asked.tokens is not None and asked.embedder is not None:
+            store = TokenStore(self.indexer.view.kv, self._inner)
+            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
         found = rank(
             held.snapshot,
             question,
@@ -183,6 +190,7 @@ class RecallingMemory(MemoryBase):
             limit=limit * _RERANKED if self.reranker else limit,
             weights=weights or self.weights,
             diversity=0.0 if self.reranker else diversity,
+            late=None if late is None else late.best,
         )
         hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
         if self.reranker is not None:
@@ -191,6 +199,9 @@ class RecallingMemory(MemoryBase):
                 hits = _diversified(held.snapshot, hits, diversity)
         hits = hits[:limit]
         ids = [hit.id for hit in hits]
+        if late is not None:
+            texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
+            hits = [replace(hit, matches=one) for hit, one in zip(hits, late.matches(ids, texts), strict=True)]
         self._echoes.heard({hit.id: hit.text for hit in hits})
         held.touch(ids, moment)
         self._used(self.space, ids, moment)

@@ -29,7 +29,7 @@ from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import Message, Role
-from memwell.models.ports import ChatModel, Embedder
+from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
@@ -84,10 +84,12 @@ class EngineParts:
         return engine
 
     def cached_embedder(self, space: Space) -> EmbeddingCache | None:
-        """The configured embedder with a cache; None for a local one, which costs neither money nor network time."""
+        """The configured embedder with a cache; None for a local one, which costs neither money nor network time, and for
+        one with token vectors, which are not cached.
+        """
         embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
-        if embedder is None or not self.caches or not most:
+        if embedder is None or isinstance(embedder, TokenEmbedder) or not self.caches or not most:
             return None
         # It imports numpy, which the local embedders import when they are first used.
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415

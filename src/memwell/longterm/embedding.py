@@ -137,6 +137,8 @@ class QueryVector(NamedTuple):
 
     model: str | None
     vector: NDArray[np.float32] | None
+    shared_from: int | None = None
+    """From which number on the vector is comparable across languages, as its embedder says."""
 
 
 class QueryVectors:
@@ -171,7 +173,7 @@ class QueryVectors:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
             self._vectors[embedder.name, query] = vector
-        return QueryVector(model, vector if vector.any() else None)
+        return QueryVector(model, vector if vector.any() else None, embedder.shared_from)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.

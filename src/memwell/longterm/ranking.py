@@ -34,7 +34,7 @@ _CLOSE = 0.5
 _OFTEN = 0.75
 """The value of the signal ``uses`` after three recalls."""
 _REASONS = {
-    "meaning": ("dense", "dense_best"),
+    "meaning": ("dense", "dense_best", "translated"),
     "words": ("words", "coverage", "rarest", "names"),
     "near_words": ("near", "window", "window_coverage", "dense_window"),
     "talk": ("session", "dense_session"),

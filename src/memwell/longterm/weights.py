@@ -24,7 +24,7 @@ from memwell.values import shown
 
 SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
-    "dense", "dense_best", "dense_window", "dense_session", "answers_dense",
+    "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "translated",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip

@@ -69,6 +69,10 @@ class LocalEmbedder(Embedder):
     def dimensions(self) -> int:
         return _SIZES[self._mode]
 
+    @property
+    def shared_from(self) -> int | None:
+        return minilm.DIMENSIONS if self._mode == "local" else None
+
     def embed(self, texts: Sequence[str]) -> Floats:
         given = [_well_formed(text) for text in given_texts(texts)]
         rows = zero_rows(given, self.dimensions)

@@ -35,6 +35,16 @@ _HOW_MANY = re.compile(
 )
 _I = re.compile(r"\b(?:i|my|me|mine|myself|we|our|us)\b|我", re.IGNORECASE)
 _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
+_IN_PASSING = re.compile(
+    r"\b(?:can|could|would|will)(?:n't)? you\b|\byou (?:can|could|would|may|might)\b|\b(?:thank|as) you\b"
+    r"|\bdo(?:n't)? you (?:happen to |still )?(?:know|think|have|remember|recall|mind)\b"
+    r"|\b(?:tell|told|asked?|show(?:ed)?|g[ai]ve|(?:sa(?:y|id)|mention(?:ed)?|talk(?:ed)?|sp[eo]a?ke?) (?:to|with)) you\b"
+    r"|\b(?:tell|remind|show|give|help|let) (?:me|us)\b"
+    r"|[你您]还?(?:能|可|会不会|是否|知道|知不知道|觉得|认为|有没有|有什么|有啥|记得|记不记得)|(?:请|麻烦|让)[你您]"
+    r"|(?:告诉过?|[跟和对向])[你您]|(?:告诉|提醒|帮)我",
+    re.IGNORECASE,
+)
+"""Where *I* and *you* do not say whose words are meant: in a request, and for the one who was told something."""
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
 _FUNCTION_WORDS = frozenset(
@@ -91,6 +101,7 @@ class ParsedQuery(NamedTuple):
         terms = weighted_terms(text)
         # A long text is no question, and the times and numbers in it say little about what it needs.
         asked = "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
+        meant = _IN_PASSING.sub(" ", text)
         return cls(
             text,
             now,
@@ -101,8 +112,8 @@ class ParsedQuery(NamedTuple):
             _times(asked, now),
             _WHEN.search(asked) is not None,
             _HOW_MANY.search(asked) is not None,
-            _I.search(text) is not None,
-            _YOU.search(text) is not None,
+            _I.search(meant) is not None,
+            _YOU.search(meant) is not None,
             shared_from,
         )
 

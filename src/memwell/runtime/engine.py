@@ -280,8 +280,9 @@ class Engine(Closing):
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
-        ``now`` is the day that the prompt tells, and the reference for words such as *yesterday*. ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
+        ``knowledge.recall`` finds. ``now`` is the day that the prompt tells, and the reference for words such as
+        *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
         read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"

@@ -88,6 +88,9 @@ def test_without_a_conversation_there_are_no_neighbours():
     signals = {"session": Signal(1.0, 0.1), "dense_session": Signal(1.0, 0.1), "dense": Signal(0.2, 0.05)}
     assert line(signals, session="") == "related meaning (60 %); same words: drinks, milk (40 %)"
     assert line(signals) == "from a conversation about it (80 %); related meaning (20 %)"
+    inferred = {**signals, "length": Signal(0.3, 0.0)}
+    assert line(inferred, session="") == line(signals)
+    assert line({**inferred, "opens": Signal(1.0, 0.0)}, session="") == line(signals, session="")
 
 
 @pytest.mark.parametrize(

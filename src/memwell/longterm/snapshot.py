@@ -11,7 +11,7 @@ it while its stored text stays as it is.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -293,6 +293,10 @@ _FIRST_ROWS = 64
 _MANY_HEADS = 4096
 _DAY = 86_400.0
 _MANY_COME = 8
+_GAP = 4 * 3_600.0
+"""Turns without a session that are further apart, in seconds, are of different conversations."""
+_LONGEST_RUN = 200
+"""More turns without such a gap are no conversation, but an import without times."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
@@ -358,6 +362,8 @@ def _vector_of(entry: SnapshotEntry) -> Floats | None:
 
 _Place: TypeAlias = tuple[int, str, int]
 """The position of a record in its session: its order, its id and its row."""
+_Turn: TypeAlias = tuple[float, int, str, int]
+"""The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
 class _Sessions:
@@ -401,6 +407,8 @@ class Snapshot:
         self._free: list[int] = []
         self._places: list[_Place] = []
         self._sessions = _Sessions()
+        self._turns: list[_Turn] = []
+        self._turn_of: dict[int, _Turn] = {}
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -595,6 +603,76 @@ class Snapshot:
             else:
                 members += places
                 self._link_all(members)
+        self._infer_sessions(
+            sorted(
+                (entry.time, entry.position, entry.id, row)
+                for row, entry in zip(rows, entries, strict=True)
+                if entry.speaker and entry.time and not entry.session
+            )
+        )
+
+    def _infer_sessions(self, turns: Sequence[_Turn]) -> None:
+        """Link turns without a session with those shortly before and after, and give them a session together.
+
+        A text without a speaker is no turn: facts that are stored one after the other need not have to do with each other.
+        """
+        if len(turns) * _MANY_COME < len(self._turns):
+            for turn in turns:
+                insort(self._turns, turn)
+        else:
+            self._turns = sorted([*self._turns, *turns])
+        done = 0
+        for turn in turns:
+            self._turn_of[turn[3]] = turn
+            at = bisect_left(self._turns, turn)
+            self._link_turns(at)
+            self._link_turns(at + 1)
+            if at >= done:
+                done = self._join_run(at)
+
+    def _link_turns(self, at: int) -> None:
+        """Link the turn at a place with the one before it, if they are of one conversation."""
+        if 0 < at < len(self._turns):
+            before, after = self._turns[at - 1][3], self._turns[at][3]
+            near = self._is_near(at)
+            self.following[before], self.previous[after] = (after, before) if near else (NOWHERE, NOWHERE)
+
+    def _is_near(self, at: int) -> bool:
+        """Whether the turn at a place is shortly after the one before it."""
+        return self._turns[at][0] - self._turns[at - 1][0] < _GAP
+
+    def _join_run(self, at: int) -> int:
+        """Put the run of turns around a place into one session, or each into its own if it is too long.
+
+        Returns the place after the turns that were looked at.
+        """
+        start, end = at, at + 1
+        while start > 0 and at - start <= _LONGEST_RUN and self._is_near(start):
+            start -= 1
+        while end < len(self._turns) and end - at <= _LONGEST_RUN and self._is_near(end):
+            end += 1
+        for turn in self._turns[start:end]:
+            first = turn if end - start > _LONGEST_RUN else self._turns[start]
+            self._move(turn[3], f"\0{first[2]}")
+        return end
+
+    def _move(self, row: int, session: str) -> None:
+        """Take a row out of its session and put it into another."""
+        number = self._sessions.number(session)
+        if number != self.session[row]:
+            self._leave(row)
+            insort(self._sessions.members[number], self._places[row])
+            self.session[row] = number
+            self.session_lengths[number] += self.lengths[row]
+
+    def _leave(self, row: int) -> None:
+        """Take a row out of its session."""
+        number = int(self.session[row])
+        members = self._sessions.members[number]
+        del members[bisect_left(members, self._places[row])]
+        self.session_lengths[number] -= self.lengths[row]
+        if not members:
+            self._sessions.forget(number)
 
     def _link_one(self, members: list[_Place], place: _Place) -> None:
         at = bisect_left(members, place)
@@ -627,12 +705,14 @@ class Snapshot:
         self._free.append(row)
 
     def _unlink(self, row: int) -> None:
-        number = int(self.session[row])
-        members = self._sessions.members[number]
         before, after = int(self.previous[row]), int(self.following[row])
-        del members[bisect_left(members, self._places[row])]
+        self._leave(row)
         self._join(before, after)
         self.previous[row] = self.following[row] = NOWHERE
-        self.session_lengths[number] -= self.lengths[row]
-        if not members:
-            self._sessions.forget(number)
+        turn = self._turn_of.pop(row, None)
+        if turn is not None:
+            at = bisect_left(self._turns, turn)
+            del self._turns[at]
+            self._link_turns(at)
+            for near in range(max(at - 1, 0), min(at + 1, len(self._turns))):
+                self._join_run(near)

@@ -340,6 +340,7 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
     assert (hits[0]["id"], hits[0]["session"]) == (ids[0], "talk")
     assert "nuts" in run("facts", "Ann").out
     assert "nuts" in run("profile", "Ann").out
+    assert "2026-01-05" in run("context", "what can Ann eat?", "--budget", 400, "--now", "2026-01-05T12:00").out
     made = run("context", "what can Ann eat?", "--budget", 400)
     assert "allergic to nuts" in made.out
     assert "of 400 tokens" in made.out

@@ -75,7 +75,8 @@ class EmbeddedSample:
     def observe(self, query: Query) -> SignalTable:
         """The signals of the candidates of a question."""
         vector, tokens = self._embedder.embed_query(query.text)
-        question = ParsedQuery.of(query.text, now=query.now, vector=vector)
+        shared = self._embedder.shared_from
+        question = ParsedQuery.of(query.text, now=query.now, vector=vector, shared_from=shared)
         late = None if tokens is None else partial(self._late, tokens)
         return observe(self.snapshot, question, _EVERYTHING, late=late)
 

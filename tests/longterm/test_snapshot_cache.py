@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
 from memwell.longterm.memory import Memory
-from memwell.longterm.snapshot import Snapshot, SnapshotEntry
+from memwell.longterm.snapshot import NOWHERE, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_cache import RowFilters, Snapshots
 from memwell.longterm.traits import Traits, with_traits
 from memwell.models.scripted import HashEmbedder
@@ -97,6 +98,24 @@ def test_a_space_embedded_anew_at_another_size_is_recalled_by_all_who_hold_it():
     for memory in (second, first, second):
         assert memory.recall("Oslo")[0].text == "I live in Oslo."
     assert "dense" in second.recall("Oslo")[0].signals
+
+
+def test_turns_of_one_moment_follow_each_other_in_the_order_they_were_stored_in():
+    memory = Memory(open_backend("memory:"), "a", embedder=None)
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+    written = memory.remember(["My son is ten.", "We leave on Friday."], speaker="Ann", time=moment).ids
+    for name in ("z", "y"):
+        memory.remember(f"It was {name}.", id=name, speaker="Ben", time=moment)
+        written.append(name)
+    memory.remember("The lamp is red.", time=moment)
+    memory.recall("son")
+    with memory._snapshots.of(memory.space) as held:
+        found, row = [], held.snapshot.row_of(written[0])
+        while row != NOWHERE:
+            found.append(held.snapshot.ids[row])
+            row = held.snapshot.following[row]
+    assert found == written
+    assert memory.recall("Ten?", session="a") == []
 
 
 @pytest.mark.parametrize("size", [4, 16], ids=["smaller", "larger"])

@@ -198,12 +198,13 @@ def context_command(
     budget: Annotated[int, typer.Option(help="The most tokens. 最多多少词元。")] = 2000,
     system: Annotated[str | None, typer.Option(help="The system text. 系统提示。")] = None,
     profile: Annotated[str | None, typer.Option(help="Whose profile goes in. 放入谁的画像。")] = None,
+    now: Annotated[str | None, typer.Option(help="When it is asked, if not just now. 提问时间，默认现在。")] = None,
     receipt: Annotated[bool, typer.Option(help="What went in, what did not, and why. 放入与未放入的清单。")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build the prompt for a question under a budget of tokens. 在词元预算内组装提示词。"""
     with opened(store, space) as engine:
-        made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile)
+        made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile, now=_moment(now))
     if as_json:
         print_json({"messages": made.openai(), "tokens": made.tokens, "budget": made.budget, "receipt": made.receipt})
         return

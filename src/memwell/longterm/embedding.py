@@ -157,6 +157,8 @@ class QueryVector(NamedTuple):
     vector: NDArray[np.float32] | None
     tokens: QueryTokens | None = None
     embedder: TokenEmbedder | None = None
+    shared_from: int | None = None
+    """From which number on the vector is comparable across languages, as its embedder says."""
 
 
 class QueryVectors:
@@ -193,7 +195,7 @@ class QueryVectors:
                 self._vectors.clear()
             self._vectors[embedder.name, query] = made
         vector, tokens = made
-        return QueryVector(model, vector if vector.any() else None, tokens, late)
+        return QueryVector(model, vector if vector.any() else None, tokens, late, embedder.shared_from)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.

@@ -35,7 +35,7 @@ _CLOSE = 0.5
 _OFTEN = 0.75
 """The value of the signal ``uses`` after three recalls."""
 _REASONS = {
-    "meaning": ("dense", "dense_best", "late", "late_best"),
+    "meaning": ("dense", "dense_best", "late", "late_best", "translated"),
     "words": ("words", "coverage", "rarest", "names"),
     "near_words": ("near", "window", "window_coverage", "dense_window", "late_window"),
     "talk": ("session", "dense_session"),
@@ -123,7 +123,7 @@ def in_words(
     """
     phrases = _PHRASES[language_code(language, "reasons")]
     named: list[str] = []
-    found = reasons(signals, neighbours=bool(session))
+    found = reasons(signals, neighbours=bool(session) or _follows_another(signals))
     if "words" in found and _only_named(query or asked, text, speaker):
         found["speaker"] = found.pop("words") + found.get("speaker", 0.0)
         found = dict(sorted(found.items(), key=lambda item: -item[1]))
@@ -136,6 +136,12 @@ def in_words(
             phrase = phrases["named"].format(reason=phrase, words=phrases["comma"].join(words))
         named.append(phrases["part"].format(reason=phrase, part=round(100 * part)))
     return phrases["and"].join(named) or phrases["nothing"]
+
+
+def _follows_another(signals: Mapping[str, Signal]) -> bool:
+    """Whether a memory without a session was taken for a turn of a conversation, and not for its first."""
+    # Where there are no neighbours, the length does not count.
+    return "length" in signals and "opens" not in signals
 
 
 class _Hit(Protocol):

@@ -144,7 +144,7 @@ class RecallingMemory(MemoryBase):
         snapshots = self._current_snapshots()
         if not snapshots.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
-            yield self._held_about(query, asked.vector, wanted, most), wanted
+            yield self._held_about(query, asked, wanted, most), wanted
             return
         with snapshots.of(self.space) as held:
             yield held, _spoken_by(speaker, held, wanted)
@@ -178,7 +178,7 @@ class RecallingMemory(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
+        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector, shared_from=asked.shared_from)
         late = None
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
@@ -223,7 +223,7 @@ class RecallingMemory(MemoryBase):
                 return {}
             records = self.indexer.view.index.get(self.space, list(ids))
             if self._query_vectors.still(query_vector):
-                return _cosines(query_vector.vector, records)
+                return _cosines(query_vector, records)
         return {}
 
     # Reading without a query
@@ -274,20 +274,18 @@ class RecallingMemory(MemoryBase):
         """How many memories can be recalled."""
         return sum(1 for _ in self._active())
 
-    def _held_about(
-        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
-    ) -> HeldSnapshot:
+    def _held_about(self, query: str, asked: QueryVector, wanted: Filter | None, most: int) -> HeldSnapshot:
         """The best matches of a space too large to hold, from the store's own indexes."""
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
             # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
-            records = likeliest(self.indexer.view.index, self.space, query, vector, None, most)
+            records = likeliest(self.indexer.view.index, self.space, query, asked, None, most)
             if all(holds(wanted, record) for record in records):
                 return HeldSnapshot.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, vector, wanted, most))
+        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, asked, wanted, most))
 
     def _held_at(self, moment: datetime) -> HeldSnapshot:
         """The memories as they were known at a time."""
@@ -355,24 +353,44 @@ def likeliest(
     index: RecordIndex,
     space: Space,
     query: str,
-    vector: NDArray[np.float32] | None,
+    asked: QueryVector,
     where: Filter | None,
     most: int,
 ) -> list[Record]:
     """The best matches of a space by the store's own indexes of words and vectors."""
     # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
     hits = index.match(space, query, limit=most, where=where)
-    if vector is not None:
+    for vector in _searched(asked):
         # A vector of another size means that the space was just re-embedded; the caller then asks again.
         with suppress(InvalidInput):
             hits += index.near(space, vector.tolist(), limit=most, where=where)
     return index.get(space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
 
-def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
-    asked = vector / np.linalg.norm(vector)
+def _searched(asked: QueryVector) -> list[NDArray[np.float32]]:
+    """The vectors to search for: the query's, and its shared part alone, which is nearest to other languages."""
+    vector, start = asked.vector, asked.shared_from
+    if vector is None or start is None or not vector[:start].any():
+        return [] if vector is None else [vector]
+    shared = vector.copy()
+    shared[:start] = 0.0
+    return [vector, shared] if shared.any() else [vector]
+
+
+def _cosines(asked: QueryVector, records: Sequence[Record]) -> dict[str, float]:
+    size = 0 if asked.vector is None else len(asked.vector)
     rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
-    return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}
+    return {id_: cosine(asked, row) for id_, row in rows.items() if len(row) == size}
+
+
+def cosine(asked: QueryVector, row: NDArray[np.float32]) -> float:
+    """The cosine of a query's vector with another; where their languages differ, that of the parts they share."""
+    vector, start = asked.vector, asked.shared_from
+    assert vector is not None, "the caller checked it"
+    if start is not None and vector[:start].any() != row[:start].any():
+        vector, row = vector[start:], row[start:]
+    lengths = float(np.linalg.norm(vector) * np.linalg.norm(row))
+    return float(product(row, vector)) / lengths if lengths else 0.0
 
 
 def _wanted(

@@ -2,7 +2,7 @@
 
 Words and vectors are compared over the whole snapshot, which gives the candidates; the other signals are computed for these
 only. Scores of words depend on how many and how rare the query's words are, so they are relative to the best candidate,
-which has 1.
+which has 1 unless it has only little of the query.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ A column of NaN is unknown; None when all are.
 """
 
 _DAY = 86_400.0
+_ENOUGH = 0.7
+"""The share of the query's few weightiest words that is a full match, if no candidate has more."""
+_NEAREST = 0.75
+"""How near, relative to the nearest candidate, a record in another language must be to count as one with the words."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
 
 
@@ -63,6 +67,7 @@ def observe(
     There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
     compares the pieces of the query with those of records.
     """
+    snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
     compared, rows = (compare_likely if snapshot.limit >= LARGE else compare)(
         snapshot, question, weights, usable, count
@@ -96,10 +101,14 @@ class Candidates:
         # Without neighbours the signals about them would only repeat those of the record.
         self._apart = int(self._before.max()) == NOWHERE == int(self._after.max())
         self._has_words = len(self._matches.rows) > 0
-        self._words = words * np.float32(1.0 / max(float(words[rows].max()), TINY))
+        # Where the best candidate shares one common word with the query, this is no full match.
+        best = max(float(words[rows].max()), _ENOUGH * self._matches.weightiest, TINY)
+        self._words = words * np.float32(1.0 / best)
         self._all_dense = dense
         self._has_dense = bool(dense.any())
         self._best_dense = max(float(dense[rows].max()), TINY)
+        vector = question.vector if self._has_dense else None
+        self._foreign = None if vector is None else snapshot.vectors.foreign(vector, rows)
 
     @property
     def words(self) -> Numbers | None:
@@ -143,7 +152,7 @@ class Candidates:
 
     @property
     def coverage(self) -> Numbers | None:
-        """The share of the query's weight in the words it has."""
+        """The share of the query's weight, of all its words, in the words it has."""
         return self._covered(0) if self._has_words else None
 
     @property
@@ -227,6 +236,15 @@ class Candidates:
     def late_window(self) -> Numbers | None:
         """The same for the record and the one before it as one text."""
         return None if self._late is None or self._apart else _relative(self._late[1])
+
+    @property
+    def translated(self) -> Numbers | None:
+        """How near a record in another language than the query's is: it stands in for words that it cannot share."""
+        if self._foreign is None:
+            return None
+        # Steep: what is only somewhat near must not win against a record that has the words.
+        near = np.clip((self._all_dense[self._rows] / self._best_dense - _NEAREST) / (1.0 - _NEAREST), 0.0, 1.0)
+        return np.where(self._foreign, near * near, 0.0)
 
     @property
     def speaker(self) -> Numbers | None:
@@ -331,7 +349,7 @@ class Candidates:
     def _covered(self, which: int) -> Numbers:
         telling = self._matches.telling
         held = self._held if which == 0 else self._counts[which] > 0
-        return product(held, telling) / telling.sum()
+        return product(held, telling) / self._matches.asked
 
     def _speaker_match(self, meant: list[int]) -> Numbers | None:
         if not meant:

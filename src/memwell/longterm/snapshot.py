@@ -11,7 +11,7 @@ it while its stored text stays as it is.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -32,6 +32,7 @@ from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings,
 Floats = NDArray[np.float32]
 
 _MOST = 127.0
+_LEAST = 1e-6
 _BLOCK = 4096
 _AT_ONCE = 256
 
@@ -46,16 +47,56 @@ class QuantizedVectors:
         self._scales = np.zeros(0, np.float32)
         self._lengths = np.zeros(0, np.float32)
         self._signs: dict[int, numkong.PackedMatrix] = {}
+        self._shared_from: int | None = None
+        self._shared = np.zeros(0, np.float32)
+        self._own_signs = np.zeros(0, np.int32)
+
+    def share_from(self, place: int | None) -> None:
+        """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
+        if place != self._shared_from:
+            self._shared_from = place
+            for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
+                self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
+
+    def _measure(self, rows: NDArray[np.intp]) -> None:
+        """Note the length of the shared part of rows that have numbers of their language only; 0 for the others."""
+        own, shared = np.split(self._codes[rows], [self._shared_from or 0], axis=1)
+        lengths = np.linalg.norm(shared.astype(np.float32), axis=1) * self._scales[rows]
+        self._shared[rows] = np.where(own.any(1), lengths, 0.0)
+        self._own_signs[rows] = np.count_nonzero(own > 0, axis=1)
+
+    def foreign(self, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Flags | None:
+        """Which rows are of a text in another language than a vector's; None where that is not known, or none is."""
+        if self._shared_from is None or not self.dimensions:
+            return None
+        found = (self._shared[rows] > 0.0) != bool(vector[: self._shared_from].any())
+        found &= self._lengths[rows] > 0.0
+        return found if found.any() else None
+
+    def _translated(self, products: Floats, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Floats:
+        """Dot products with those of rows in another language replaced by the cosine of the shared parts.
+
+        There the dot product is that of the shared parts only, and small because each is only a part of its vector.
+        """
+        foreign = self.foreign(vector, rows)
+        if foreign is not None:
+            lengths = np.where(self._shared[rows] > 0.0, self._shared[rows], self._lengths[rows])
+            asked = float(np.linalg.norm(vector[self._shared_from :]))
+            cosines = products[foreign] / np.maximum(lengths[foreign] * np.float32(asked), _LEAST)
+            products[foreign] = np.clip(cosines, -1.0, 1.0)
+        return products
 
     def grow(self, rows: int) -> None:
         """Make room for this many rows."""
         self._rows = rows
         if not self.dimensions or len(self._codes) >= rows:
             return
-        old = self._codes, self._scales, self._lengths
+        old = self._codes, self._scales, self._lengths, self._shared, self._own_signs
         self._codes = np.zeros((rows, self.dimensions), np.int8)
-        self._scales, self._lengths = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
-        for before, now in zip(old, (self._codes, self._scales, self._lengths), strict=True):
+        self._scales, self._lengths, self._shared = (np.zeros(rows, np.float32) for _ in range(3))
+        self._own_signs = np.zeros(rows, np.int32)
+        new = self._codes, self._scales, self._lengths, self._shared, self._own_signs
+        for before, now in zip(old, new, strict=True):
             if len(before):
                 now[: len(before)] = before
         # The last block of signs may have ended with the rows.
@@ -78,33 +119,34 @@ class QuantizedVectors:
             whole = np.array(vectors[start : start + _AT_ONCE], np.float32)
             self._codes[some], self._scales[some] = _coded(whole)
             self._lengths[some] = np.sqrt(np.einsum("ij,ij->i", whole, whole))
+            if self._shared_from is not None:
+                self._measure(np.array(some, np.intp))
         for block in {row // _BLOCK for row in rows} if self._signs else ():
             self._signs.pop(block, None)
 
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
-            self._codes[row], self._scales[row], self._lengths[row] = 0, 0.0, 0.0
+            self._codes[row], self._scales[row], self._lengths[row], self._shared[row] = 0, 0.0, 0.0, 0.0
 
     @property
     def nbytes(self) -> int:
         """The memory that the rows take."""
-        return self._codes.nbytes + 2 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
+        return self._codes.nbytes + 4 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
 
     def dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """The dot products of the first ``limit`` rows with a vector."""
-        return self._products(self._codes[:limit], self._scales[:limit], vector)
+        return self._products(slice(limit), vector)
 
     def dots_of(self, rows: NDArray[np.intp], vector: NDArray[Any]) -> Floats:
         """The dot products of some rows with a vector: the same numbers as from ``dots``."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        return self._products(self._codes[rows], self._scales[rows], vector)
+        return self._products(rows, vector)
 
-    @staticmethod
-    def _products(codes: NDArray[np.int8], scales: Floats, vector: NDArray[Any]) -> Floats:
+    def _products(self, rows: NDArray[np.intp] | slice, vector: NDArray[Any]) -> Floats:
         (asked,), (scale,) = _coded(np.asarray(vector, np.float32)[None, :])
-        products = np.asarray(numkong.cdist(codes, asked[None, :], metric="dot"))
-        return (products[:, 0] * (scales * scale)).astype(np.float32)
+        products = np.asarray(numkong.cdist(self._codes[rows], asked[None, :], metric="dot"))
+        return self._translated((products[:, 0] * (self._scales[rows] * scale)).astype(np.float32), vector, rows)
 
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two rows; 0 when one of them is zero."""
@@ -118,11 +160,24 @@ class QuantizedVectors:
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
         likely = np.zeros(limit, np.float32)
+        foreign = self.foreign(vector, slice(limit))
+        shared = np.zeros(limit if foreign is not None else 0, np.float32)
         for start in range(0, limit, _BLOCK):
             unlike = np.asarray(numkong.hammings_packed(asked, self._block(start // _BLOCK)))[0, : limit - start]
             cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
+            if foreign is not None:
+                shared[start : start + _BLOCK] = self._likely_shared(vector, start, unlike)
         likely *= self._lengths[:limit]
+        if foreign is not None:
+            likely[foreign] = shared[foreign]
         return likely
+
+    def _likely_shared(self, vector: NDArray[Any], start: int, unlike: NDArray[Any]) -> Floats:
+        """The estimated cosines of the shared parts of a vector and of rows in another language."""
+        # Only one of the two has numbers before the shared part, so each positive one of these is a differing sign.
+        codes = _coded(np.asarray(vector, np.float32)[None, :])[0][0, : self._shared_from]
+        unlike = unlike.astype(np.int32) - self._own_signs[start : start + len(unlike)] - np.count_nonzero(codes > 0)
+        return _cosines(self.dimensions - len(codes)).take(unlike, mode="clip")
 
     def _block(self, number: int) -> numkong.PackedMatrix:
         packed = self._signs.get(number)
@@ -238,6 +293,10 @@ _FIRST_ROWS = 64
 _MANY_HEADS = 4096
 _DAY = 86_400.0
 _MANY_COME = 8
+_GAP = 4 * 3_600.0
+"""Turns without a session that are further apart, in seconds, are of different conversations."""
+_LONGEST_RUN = 200
+"""More turns without such a gap are no conversation, but an import without times."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
@@ -303,6 +362,8 @@ def _vector_of(entry: SnapshotEntry) -> Floats | None:
 
 _Place: TypeAlias = tuple[int, str, int]
 """The position of a record in its session: its order, its id and its row."""
+_Turn: TypeAlias = tuple[float, int, str, int]
+"""The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
 class _Sessions:
@@ -346,6 +407,8 @@ class Snapshot:
         self._free: list[int] = []
         self._places: list[_Place] = []
         self._sessions = _Sessions()
+        self._turns: list[_Turn] = []
+        self._turn_of: dict[int, _Turn] = {}
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -540,6 +603,76 @@ class Snapshot:
             else:
                 members += places
                 self._link_all(members)
+        self._infer_sessions(
+            sorted(
+                (entry.time, entry.position, entry.id, row)
+                for row, entry in zip(rows, entries, strict=True)
+                if entry.speaker and entry.time and not entry.session
+            )
+        )
+
+    def _infer_sessions(self, turns: Sequence[_Turn]) -> None:
+        """Link turns without a session with those shortly before and after, and give them a session together.
+
+        A text without a speaker is no turn: facts that are stored one after the other need not have to do with each other.
+        """
+        if len(turns) * _MANY_COME < len(self._turns):
+            for turn in turns:
+                insort(self._turns, turn)
+        else:
+            self._turns = sorted([*self._turns, *turns])
+        done = 0
+        for turn in turns:
+            self._turn_of[turn[3]] = turn
+            at = bisect_left(self._turns, turn)
+            self._link_turns(at)
+            self._link_turns(at + 1)
+            if at >= done:
+                done = self._join_run(at)
+
+    def _link_turns(self, at: int) -> None:
+        """Link the turn at a place with the one before it, if they are of one conversation."""
+        if 0 < at < len(self._turns):
+            before, after = self._turns[at - 1][3], self._turns[at][3]
+            near = self._is_near(at)
+            self.following[before], self.previous[after] = (after, before) if near else (NOWHERE, NOWHERE)
+
+    def _is_near(self, at: int) -> bool:
+        """Whether the turn at a place is shortly after the one before it."""
+        return self._turns[at][0] - self._turns[at - 1][0] < _GAP
+
+    def _join_run(self, at: int) -> int:
+        """Put the run of turns around a place into one session, or each into its own if it is too long.
+
+        Returns the place after the turns that were looked at.
+        """
+        start, end = at, at + 1
+        while start > 0 and at - start <= _LONGEST_RUN and self._is_near(start):
+            start -= 1
+        while end < len(self._turns) and end - at <= _LONGEST_RUN and self._is_near(end):
+            end += 1
+        for turn in self._turns[start:end]:
+            first = turn if end - start > _LONGEST_RUN else self._turns[start]
+            self._move(turn[3], f"\0{first[2]}")
+        return end
+
+    def _move(self, row: int, session: str) -> None:
+        """Take a row out of its session and put it into another."""
+        number = self._sessions.number(session)
+        if number != self.session[row]:
+            self._leave(row)
+            insort(self._sessions.members[number], self._places[row])
+            self.session[row] = number
+            self.session_lengths[number] += self.lengths[row]
+
+    def _leave(self, row: int) -> None:
+        """Take a row out of its session."""
+        number = int(self.session[row])
+        members = self._sessions.members[number]
+        del members[bisect_left(members, self._places[row])]
+        self.session_lengths[number] -= self.lengths[row]
+        if not members:
+            self._sessions.forget(number)
 
     def _link_one(self, members: list[_Place], place: _Place) -> None:
         at = bisect_left(members, place)
@@ -572,12 +705,14 @@ class Snapshot:
         self._free.append(row)
 
     def _unlink(self, row: int) -> None:
-        number = int(self.session[row])
-        members = self._sessions.members[number]
         before, after = int(self.previous[row]), int(self.following[row])
-        del members[bisect_left(members, self._places[row])]
+        self._leave(row)
         self._join(before, after)
         self.previous[row] = self.following[row] = NOWHERE
-        self.session_lengths[number] -= self.lengths[row]
-        if not members:
-            self._sessions.forget(number)
+        turn = self._turn_of.pop(row, None)
+        if turn is not None:
+            at = bisect_left(self._turns, turn)
+            del self._turns[at]
+            self._link_turns(at)
+            for near in range(max(at - 1, 0), min(at + 1, len(self._turns))):
+                self._join_run(near)

@@ -171,7 +171,7 @@ def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
         record.text,
         traits.speaker,
         traits.session,
-        traits.position,
+        traits.position or _order(traits),
         record.time.timestamp(),
         record.kind,
         effective(_standing(traits), traits.uses),
@@ -180,6 +180,11 @@ def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
         0.0 if traits.accessed is None else traits.accessed.timestamp(),
         0.5 if traits.importance is None else traits.importance,
     )
+
+
+def _order(traits: Traits) -> int:
+    """The order of memories that were said at the same time without a session: that in which they were stored."""
+    return 0 if traits.session or traits.learned is None else int(traits.learned.timestamp() * 1e6)
 
 
 class HeldSnapshot:

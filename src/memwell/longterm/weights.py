@@ -25,6 +25,7 @@ from memwell.values import shown
 SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
     "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window",
+    "translated",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip

@@ -34,6 +34,15 @@ class Embedder(ABC):
     def dimensions(self) -> int:
         """The length of a vector."""
 
+    @property
+    def shared_from(self) -> int | None:
+        """From which number on vectors of texts in different languages are comparable; None: as a whole.
+
+        The numbers before it are of one language: a text in another has zeros there. Each part may be scaled, as long as
+        the whole has unit length; across languages the cosine of the shared parts counts.
+        """
+        return None
+
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A row of unit length for every text, in order.

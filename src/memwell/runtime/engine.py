@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
@@ -39,7 +40,7 @@ from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
 from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import check_id, shown
+from memwell.values import as_utc, check_id, shown
 
 if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
@@ -277,26 +278,29 @@ class Engine(Closing):
         limit: int = 20,
         language: str | None = None,
         shares: Shares | None = None,
+        now: datetime | None = None,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        ``knowledge.recall`` finds. ``now`` is the day that the prompt tells, and the reference for words such as
+        *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
         read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
+        moment = self.clock() if now is None else as_utc(now, "now")
         made = assemble(
             query,
             budget=budget,
             history=None if thread is None else self.thread(thread),
-            recaller=self.memory,
+            recaller=_RecallerAt(self.memory, moment),
             profile=None if profile is None else self._profile_in_words(profile, words),
             documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
             system=system,
             limit=limit,
             language=words,
             shares=shares,
-            now=self.clock(),
+            now=moment,
         )
         with suppress(ReadOnlyStore):
             stored = self.receipts.put(made.receipt)
@@ -480,6 +484,16 @@ def chunks_in(backend: Backend, space: Space) -> int:
         # Too many segments for a space of documents below it.
         return 0
     return backend.index.info(knowledge_space(space)).records
+
+
+class _RecallerAt(NamedTuple):
+    """A memory that is asked as at a moment."""
+
+    memory: Memory
+    now: datetime
+
+    def recall(self, query: str, *, limit: int) -> list[Recalled]:
+        return self.memory.recall(query, limit=limit, now=self.now)
 
 
 def _passage(found: Found) -> Passage:

@@ -50,6 +50,13 @@ def test_english_asks_chinese_and_chinese_english(embedder: LocalEmbedder):
         assert np.argmax(scores, axis=1).tolist() == [0, 1, 2, 3]
 
 
+def test_only_the_shared_numbers_are_in_every_language(embedder: LocalEmbedder):
+    rows = embedder.embed(["Anna likes trains.", "安娜喜欢火车。", "Anna mag Züge und fährt nicht gern mit dem Auto."])
+    assert rows[:, : embedder.shared_from].any(axis=1).tolist() == [True, False, False]
+    assert rows[:, embedder.shared_from :].any(axis=1).all()
+    assert [LocalEmbedder("use").shared_from, LocalEmbedder("minilm").shared_from] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("text", "least", "most"),
     [

@@ -73,6 +73,10 @@ class LocalEmbedder(TokenEmbedder):
     def dimensions(self) -> int:
         return _SIZES[self._mode]
 
+    @property
+    def shared_from(self) -> int | None:
+        return encoder.DIMENSIONS if self._mode == "local" else None
+
     def embed(self, texts: Sequence[str]) -> Floats:
         return self.embed_tokens(texts)[0]
 

@@ -133,7 +133,7 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         operation = OPERATIONS[self.operation]
         known = {*inspect.signature(operation.does).parameters, *operation.places}
         values = {name: value for name, value in msgspec.structs.asdict(given).items() if name in known}
-        times = {name: as_moment(values[name], name) for name in ("since", "until", "as_of") if name in values}
+        times = {name: as_moment(values[name], name) for name in ("since", "until", "as_of", "now") if name in values}
         return {**values, **times, **({"language": language} if "language" in known else {})}
 
 
@@ -321,6 +321,7 @@ MEMORY_TOOLS = (
             thread=optional("Id of a conversation whose messages go in too."),
             profile=optional('Whose profile goes in too, such as "user".'),
             budget=argument("How many tokens the prompt may take.", int, 2000, ge=50, le=100_000),
+            now=optional("When the message was written, if not just now.", Moment),
             language=_LANGUAGE,
         ),
         gives=answers.PromptWithReceipt,

@@ -27,6 +27,7 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder
@@ -275,11 +276,12 @@ class Engine(Closing):
         limit: int = 20,
         language: str | None = None,
         shares: Shares | None = None,
+        min_relevance: float = MIN_RELEVANCE,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
         read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
@@ -295,6 +297,7 @@ class Engine(Closing):
             language=words,
             shares=shares,
             now=self.clock(),
+            min_relevance=min_relevance,
         )
         with suppress(ReadOnlyStore):
             stored = self.receipts.put(made.receipt)

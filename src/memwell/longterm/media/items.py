@@ -258,6 +258,8 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
     signals: dict[str, Signal] = {}
     asked: str = ""
     """The query that found it."""
+    relevance: float = 0.0
+    """The probability that it helps to answer ``asked``; 0 when it was not found by a query."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, as in ``same meaning (41 %); same words (33 %)``, in ``en`` or ``zh``.

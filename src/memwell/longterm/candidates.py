@@ -118,11 +118,12 @@ def weighted_terms(text: str) -> dict[str, float]:
     if not text.isascii():
         for char in _HAN.findall(text):
             terms.setdefault(char, HAN_WEIGHT)
-    telling = {term: weight for term, weight in terms.items() if not _is_function(term)}
+    telling = {term: weight for term, weight in terms.items() if not is_function_word(term)}
     return dict(list((telling or terms).items())[:MAX_TERMS])
 
 
-def _is_function(term: str) -> bool:
+def is_function_word(term: str) -> bool:
+    """Whether a term says how something is asked, and not what."""
     return term in _FUNCTION_WORDS or _CHINESE_FUNCTION.issuperset(term)
 
 

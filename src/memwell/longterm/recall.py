@@ -24,11 +24,11 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
-from memwell.longterm.relevance import check_relevance, relevances
+from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
-from memwell.longterm.weights import Signal, Weights
+from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
@@ -46,7 +46,7 @@ _looking: ContextVar[bool] = ContextVar("memwell_looking", default=False)
 
 
 @contextmanager
-def looking(only: bool = True) -> Generator[None]:  # noqa: FBT001, FBT002 - reads as ``with looking(condition)``
+def looking(only: bool = True) -> Generator[None]:
     """Do not count recalls in this block as use, so that looking at memories does not change their ranking.
 
     With ``only`` False it changes nothing.
@@ -202,18 +202,21 @@ class RecallingMemory(MemoryBase):
         diversity: float,
     ) -> list[Recalled]:
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
+        weighed, count = weights or self.weights or default_weights(), limit * _RERANKED if self.reranker else limit
+        mixed = 0.0 if self.reranker else diversity
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
-            limit=limit * _RERANKED if self.reranker else limit,
-            weights=weights or self.weights,
-            diversity=0.0 if self.reranker else diversity,
+            # The relevance of one hit must not depend on how many were asked for.
+            limit=count if mixed or not count else max(count, BEST_OF),
+            weights=weighed,
+            diversity=mixed,
         )
-        relevant = relevances(held.snapshot, question, found, asked.model)
+        relevant = relevances(held.snapshot, question, found, weighed, asked.model)
         hits = [
             as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance)
-            for one, relevance in zip(found, relevant, strict=True)
+            for one, relevance in zip(found[:count], relevant, strict=False)
         ]
         if self.reranker is not None:
             hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])

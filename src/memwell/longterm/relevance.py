@@ -1,7 +1,8 @@
 """Relevance: the probability that a recalled memory helps to answer its query.
 
-A score only orders the candidates of one query. Relevance comes from what means the same in every store: how much of the query
-a memory covers and how near its vector is, neither relative to the other candidates.
+A score only orders the candidates of one query: the best of strangers has a high one, too. So relevance is the product of
+two probabilities: that the store holds an answer at all, by how much of the query the best hits cover and how near they
+are, which means the same in every store; and that this hit is part of the answer if there is one.
 """
 
 from __future__ import annotations
@@ -10,19 +11,30 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
-from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.candidates import ParsedQuery, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
-from memwell.longterm.snapshot import Snapshot
+from memwell.longterm.snapshot import Flags, Integers, Snapshot
+from memwell.longterm.weights import Weights
 from memwell.values import shown
 
-MIN_RELEVANCE: Final = 0.05
+Values: TypeAlias = dict[str, float]
+
+MIN_RELEVANCE: Final = 0.02
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
+
+BEST_OF = 10
+"""The values of so many hits show whether the store holds an answer."""
+_PERIOD = 1.0
+"""What it weighs that a memory is of the period that is asked for; a word weighs 1."""
+_MOST_ODDS = 30.0
+_UNKNOWN = 0.5
 
 
 def check_relevance(value: float) -> float:
@@ -33,30 +45,45 @@ def check_relevance(value: float) -> float:
 
 
 class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A logistic model of some values of a hit, by their names."""
+    """The probability of something, from values by their names."""
 
     base: float
     weights: dict[str, float]
 
     def probability(self, values: Mapping[str, float]) -> float:
-        """The probability for a hit that has all values of the model."""
+        """The probability, where all values of the model are known."""
         odds = self.base + math.fsum(weight * values[name] for name, weight in self.weights.items())
-        return 1.0 / (1.0 + math.exp(-min(max(odds, -50.0), 50.0)))
+        return 1.0 / (1.0 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
+
+
+class RelevanceModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``known``: the store holds an answer. ``helps``: this hit is part of it, if the store does."""
+
+    known: LogisticModel
+    helps: LogisticModel
+
+    def fits(self, values: Mapping[str, float]) -> bool:
+        """Whether a hit has all the values that are needed."""
+        return self.known.weights.keys() | self.helps.weights.keys() <= values.keys()
+
+    def relevance(self, values: Mapping[str, float]) -> float:
+        """The relevance of a hit."""
+        return self.known.probability(values) * self.helps.probability(values)
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The models of the package: the first whose values a hit has is used.
+    """The models of the package, the one that needs most values first; the last needs only those that every hit has.
 
-    The cosine of a vector means another thing with every embedder, so it is known for ``embedder`` only.
+    A cosine means another thing with every embedder, so it is a value only where ``embedder`` made the vectors.
     """
 
     note: str
     embedder: str
-    models: tuple[LogisticModel, ...]
+    models: tuple[RelevanceModel, ...]
 
-    def relevance(self, values: Mapping[str, float]) -> float:
-        """The probability that a hit with these values helps to answer."""
-        return next(model for model in self.models if model.weights.keys() <= values.keys()).probability(values)
+    def model_for(self, values: Mapping[str, float]) -> RelevanceModel:
+        """The first model whose values are all known."""
+        return next(model for model in self.models if model.fits(values))
 
 
 @cache
@@ -65,47 +92,94 @@ def default_calibration() -> Calibration:
     return msgspec.json.decode(files("memwell.longterm").joinpath("relevance.json").read_bytes(), type=Calibration)
 
 
-def relevances(snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], embedder: str | None) -> list[float]:
-    """The relevance of hits; ``embedder`` is the name of the one that made the vectors, if there are any."""
+def relevances(
+    snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], weights: Weights, embedder: str | None
+) -> list[float]:
+    """The relevance of hits, best first; ``embedder`` is the name of the one that made the vectors.
+
+    A query without a word of its own, such as *what do you know about me?*, asks for no particular thing: then all hits are
+    as relevant as not.
+    """
+    words = zip(question.terms, question.term_weights.tolist(), strict=True)
+    if not question.times and not any(weight >= 1.0 and not is_function_word(term) for term, weight in words):
+        return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
-    return [calibration.relevance(one) for one in values_of(snapshot, question, hits, embedder == calibration.embedder)]
+    values = values_of(snapshot, question, hits, weights, calibrated=embedder == calibration.embedder)
+    return [calibration.model_for(one).relevance(one) for one in values]
 
 
 def values_of(
-    snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], calibrated: bool
-) -> list[dict[str, float]]:
-    """EXPLORING"""
+    snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], weights: Weights, *, calibrated: bool
+) -> list[Values]:
+    """What relevance is judged by: the values of each hit, and the best of the first ones as ``best_…``.
+
+    ``held`` is the part of the query's words that a hit has, ``count`` how many (their logarithm), ``missing`` the part of
+    its names that it lacks. ``behind`` is how far its score is from the first, ``place`` the logarithm of its place.
+    ``dense`` is the cosine of its vector and ``late`` that signal, where they are known.
+    """
+    if not hits:
+        return []
     rows = np.array([hit.row for hit in hits], np.int32)
-    weights = question.term_weights.astype(np.float64)
-    around = (snapshot.previous[rows], rows, snapshot.following[rows])
-    held = np.zeros((len(question.terms), len(rows)), bool); near = held.copy()
-    idf = []
-    for at, term in enumerate(question.terms):
-        b, o, f = (snapshot.postings.has(term, some) for some in around)
-        held[at] = o; near[at] = b | o | f
-        size = len(snapshot.postings[term]) if term in snapshot.postings else 0
-        idf.append(np.log1p((len(snapshot) - size + 0.5) / (size + 0.5)) / np.log1p((len(snapshot) + 0.5) / 0.5))
-    telling = weights * np.array(idf)
-    total, total_t = max(weights.sum(), 1e-9), max(telling.sum(), 1e-9)
-    found = []
-    names = np.array([t in question.name_terms for t in question.terms], bool)
-    top = max(hit.score for hit in hits) if hits else 0
+    held, count, missing = _of_words(snapshot, question, rows)
+    dense = (
+        snapshot.vectors.dots_of(rows, question.vector) if calibrated and is_near_to_any(snapshot, question) else None
+    )
+    found: list[Values] = []
     for at, hit in enumerate(hits):
-        v = {name: s.value for name, s in hit.signals.items()}
-        d = v.get("dense")
-        one = {"held": float(weights @ held[:, at] / total), "near": float(weights @ near[:, at] / total),
-               "told": float(telling @ held[:, at] / total_t), "told_near": float(telling @ near[:, at] / total_t),
-               "rare": float((telling * held[:, at]).max(initial=0)), "names": float(held[names, at].mean()) if names.any() else 0.0,
-               "nonames": float(not names.any()),
-               "terms": float(np.log1p(weights.sum())), "behind": top - hit.score, "score": hit.score,
-               "size": float(np.log10(len(snapshot)+1)), "place": float(np.log1p(at))}
-        for name in ("speaker", "role", "time", "when", "how_many", "session", "words", "coverage", "window_coverage", "rarest", "length", "asks"):
-            one[name] = v.get(name, 0.0)
-        one["times_asked"] = float(bool(question.times))
-        if d:
-            one["dense"] = d; one["dense_best"] = v.get("dense_best", 0.0)
-            best = d / v["dense_best"] if v.get("dense_best") else 0.0
-            one["dense_top"] = best
-            one["dense_session"] = v.get("dense_session", v.get("dense_best", 0.0)) * best
-        found.append(one)
+        values = {"held": held[at], "count": count[at], "missing": missing[at]}
+        if dense is not None and snapshot.has_vector[hit.row]:
+            values["dense"] = float(dense[at])
+            late = hit.signals.get("late")
+            if late is not None and math.isfinite(late.value):
+                values["late"] = late.value
+        found.append(values)
+    best = _best(found[:BEST_OF])
+    for at, (hit, values) in enumerate(zip(hits, found, strict=True)):
+        behind = (hits[0].score - hit.score) / (weights.spread or 1.0)
+        values |= {"behind": behind, "place": math.log1p(at), **best}
     return found
+
+
+def _best(found: Sequence[Values]) -> Values:
+    names = dict.fromkeys(name for values in found for name in values)
+    best = {name: [values[name] for values in found if name in values] for name in names}
+    return {f"best_{name}": min(some) if name == "missing" else max(some) for name, some in best.items()}
+
+
+def _of_words(
+    snapshot: Snapshot, question: ParsedQuery, rows: Integers
+) -> tuple[list[float], list[float], list[float]]:
+    """The part of the query's words that each row has, the logarithm of their number, and the part of its names it lacks.
+
+    No word is rarer than another here: how rare a word is depends on the store, and on how much of it was read.
+    """
+    pairs = any(map(_is_pair, question.terms))
+    terms = [
+        (term, 0.0 if pairs and _is_han(term) else weight)
+        for term, weight in zip(question.terms, question.term_weights.tolist(), strict=True)
+    ]
+    held, total = np.zeros(len(rows)), sum(weight for _, weight in terms)
+    names: list[Flags] = []
+    for term, weight in terms:
+        has = snapshot.postings.has(term, rows)
+        held += weight * has
+        if term in question.name_terms:
+            names.append(has)
+    if question.times:
+        held += _PERIOD * _in_period(snapshot, question, rows)
+        total += _PERIOD
+    missing = 1.0 - np.mean(names, 0) if names else np.zeros(len(rows))
+    return (held / (total or 1.0)).tolist(), np.log1p(held).tolist(), missing.tolist()
+
+
+def _in_period(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> NDArray[Any]:
+    times = snapshot.times[rows]
+    return np.any([(since <= times) & (times < until) for since, until in question.times], 0)
+
+
+def _is_han(term: str) -> bool:
+    return len(term) == 1 and not term.isascii()
+
+
+def _is_pair(term: str) -> bool:
+    return len(term) > 1 and not term.isascii()

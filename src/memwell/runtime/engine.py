@@ -281,8 +281,9 @@ class Engine(Closing):
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
-        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The receipt says what went
+        in, what did not and why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query
+        and the system text alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
         made = assemble(

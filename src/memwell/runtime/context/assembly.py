@@ -241,7 +241,8 @@ def assemble(
 
     The query may be the latest message of the history, also with tool results after it: then it is not repeated, and
     the prompt ends with that round. At most ``limit`` memories are recalled; those with a ``relevance`` below
-    ``min_relevance`` do not enter. With ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput`` when the system text and the query alone are over the budget.
+    ``min_relevance`` do not enter. With ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput``
+    when the system text and the query alone are over the budget.
     """
     check_count(budget, "budget")
     check_count(limit, "limit")

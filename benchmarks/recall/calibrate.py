@@ -47,9 +47,11 @@ HITS = 20
 """So many hits of a question are judged: as many as are recalled for a prompt."""
 UNANSWERABLE = 1 / 3
 """What questions without an answer count together."""
+LESS = {"MADial": 0.3}
+"""What a source counts beside the others: the queries of MADial-Bench are pieces of talk, and not questions."""
 HELD_SMALL = 1e-3
 """How much large weights cost."""
-THRESHOLDS = (0.01, MIN_RELEVANCE, 0.05, 0.1, 0.2)
+THRESHOLDS = (0.02, MIN_RELEVANCE, 0.1, 0.2)
 _KNOWN = ("held", "count", "missing")
 _HELPS = ("held", "count", "missing", "behind", "place")
 _VECTORS = ("dense", "late")
@@ -228,7 +230,9 @@ def shares_of(asked: Sequence[Asked]) -> Floats:
     sizes = Counter(one.group for one in asked)
     sources = Counter(group[:2] for group in sizes)
     total = {True: 1.0 - UNANSWERABLE, False: UNANSWERABLE}
-    return np.array([total[one.answerable] / sources[one.group[:2]] / sizes[one.group] for one in asked])
+    return np.array(
+        [LESS.get(one.source, 1.0) * total[one.answerable] / sources[one.group[:2]] / sizes[one.group] for one in asked]
+    )
 
 
 def logistic(names: Sequence[str], values: Sequence[Values], targets: Sequence[bool], shares: Floats) -> LogisticModel:

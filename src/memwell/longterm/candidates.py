@@ -58,7 +58,7 @@ _FRAME_WORDS = frozenset(
 )
 """Words that mostly say which form the answer should have."""
 _FRAME_WEIGHT = 0.3
-_CHINESE_FUNCTION = frozenset(
+CHINESE_FUNCTION = frozenset(
     "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
 )
 
@@ -124,7 +124,7 @@ def weighted_terms(text: str) -> dict[str, float]:
 
 def is_function_word(term: str) -> bool:
     """Whether a term says how something is asked, and not what."""
-    return term in _FUNCTION_WORDS or _CHINESE_FUNCTION.issuperset(term)
+    return term in _FUNCTION_WORDS or CHINESE_FUNCTION.issuperset(term)
 
 
 # Comparing the query with every row of a snapshot.

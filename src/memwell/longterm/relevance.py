@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
-from memwell.longterm.candidates import ParsedQuery, is_function_word, is_near_to_any
+from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
 from memwell.longterm.snapshot import Flags, Integers, Snapshot
 from memwell.longterm.weights import Weights
@@ -26,13 +26,17 @@ from memwell.values import shown
 
 Values: TypeAlias = dict[str, float]
 
-MIN_RELEVANCE: Final = 0.02
+MIN_RELEVANCE: Final = 0.05
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
 
 BEST_OF = 10
-"""The values of so many hits show whether the store holds an answer."""
+"""The values of this many hits show whether the store holds an answer."""
 _PERIOD = 1.0
 """What it weighs that a memory is of the period that is asked for; a word weighs 1."""
+_NAME = 0.3
+"""What the name of a speaker weighs."""
+_ASKING = CHINESE_FUNCTION | frozenset("多少几谁何样叫名字号时候间")
+"""A pair of these characters only asks."""
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
 
@@ -153,14 +157,10 @@ def _of_words(
 
     No word is rarer than another here: how rare a word is depends on the store, and on how much of it was read.
     """
-    pairs = any(map(_is_pair, question.terms))
-    terms = [
-        (term, 0.0 if pairs and _is_han(term) else weight)
-        for term, weight in zip(question.terms, question.term_weights.tolist(), strict=True)
-    ]
-    held, total = np.zeros(len(rows)), sum(weight for _, weight in terms)
+    words = _weights(snapshot, question)
+    held, total = np.zeros(len(rows)), sum(words.values())
     names: list[Flags] = []
-    for term, weight in terms:
+    for term, weight in words.items():
         has = snapshot.postings.has(term, rows)
         held += weight * has
         if term in question.name_terms:
@@ -177,9 +177,15 @@ def _in_period(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> NDA
     return np.any([(since <= times) & (times < until) for since, until in question.times], 0)
 
 
-def _is_han(term: str) -> bool:
-    return len(term) == 1 and not term.isascii()
+def _weights(snapshot: Snapshot, question: ParsedQuery) -> dict[str, float]:
+    """The words of a query and their weights, without words of asking.
 
-
-def _is_pair(term: str) -> bool:
-    return len(term) > 1 and not term.isascii()
+    Everything that a speaker said has the speaker's name, so it says little. Single Chinese characters count only where the
+    query has no pairs of them.
+    """
+    pairs = any(len(term) > 1 and not term.isascii() for term in question.terms)
+    words: dict[str, float] = {}
+    for term, weight in zip(question.terms, question.term_weights.tolist(), strict=True):
+        if not (_ASKING.issuperset(term) or (pairs and len(term) == 1 and not term.isascii())):
+            words[term] = min(weight, _NAME) if snapshot.speakers.named([term]) else weight
+    return words

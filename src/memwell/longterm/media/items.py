@@ -313,6 +313,7 @@ def item_of(
     score: float = 0.0,
     signals: Mapping[str, Signal] | None = None,
     asked: str = "",
+    relevance: float = 0.0,
 ) -> MediaItem:
     """The medium of a memory, without its ``absent`` parts. Raises ``InvalidInput`` for fields that cannot be decoded."""
     traits, details = traits_of(record), details_of(record)
@@ -342,4 +343,5 @@ def item_of(
         score=score,
         signals=dict(signals or {}),
         asked=asked,
+        relevance=relevance,
     )

@@ -16,7 +16,7 @@ import argparse
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 import memwell
 from benchmarks.recall.dialogues import dialogues
-from benchmarks.recall.evaluate import FILES, Query, Sample, load
+from benchmarks.recall.evaluate import FILES, Query, Sample, Unit, load
 from benchmarks.recall.examples import flattened
 from memwell.longterm import recall
 from memwell.longterm.relevance import (
@@ -53,11 +53,14 @@ HELD_SMALL = 1e-3
 """How much large weights cost."""
 THRESHOLDS = (0.02, MIN_RELEVANCE, 0.1, 0.2)
 _KNOWN = ("held", "count", "missing")
-_HELPS = ("held", "count", "missing", "behind", "place")
+_PLACES = ("behind", "place")
+_HELPS = ("held", "count", "missing", *_PLACES)
 _VECTORS = ("dense", "late")
+_ACROSS = "another language"
 _NOTE = (
     "Fitted by benchmarks/recall/calibrate.py to LongMemEval (MIT), MADial-Bench zh (MIT), generated dialogues in English "
-    "and Chinese, and made-up questions that none of them answers; as if a third of all questions had no answer."
+    "and Chinese, made-up questions that none of them answers, and translations; as if a third of all questions had no "
+    "answer."
 )
 
 
@@ -125,9 +128,10 @@ def noted() -> Generator[list[Values]]:
     found: list[Values] = []
     usual = recall.relevances
 
-    def note(snapshot: Any, question: Any, hits: Any, weights: Any, embedder: str | None) -> list[float]:
-        found.extend(values_of(snapshot, question, hits, weights, calibrated=embedder is not None))
-        return usual(snapshot, question, hits, weights, embedder)
+    def note(*given: Any) -> list[float]:
+        *observed, embedder = given
+        found.extend(values_of(*observed, calibrated=embedder is not None))
+        return [0.0] * len(found)
 
     recall.relevances = note
     try:
@@ -170,6 +174,21 @@ def of_madial(make: Callable[[Sample, str], Store], folder: Path) -> Iterator[As
     yield from store.ask(strangers("zh"), "MADial, strangers", answerable=False)
     others = [query for talk in dialogues(english=0, chinese=2) for query in answered(talk)]
     yield from store.ask(others[::8], "MADial, dialogues", answerable=False)
+
+
+def of_translations(make: Callable[[Sample, str], Store]) -> Iterator[Asked]:
+    """Memories in one language, asked in the other, with vectors alone: no word is the same."""
+    lines: list[list[str]] = json.loads((Path(__file__).parent / "across.json").read_text("utf-8"))
+    for language, said, question in (("en", 0, 3), ("zh", 1, 2)):
+        units = [Unit(str(number), line[said], "", "", 0, 0.0) for number, line in enumerate(lines)]
+        asked = [
+            Query(unit.id, line[question], frozenset({unit.id}), _ACROSS, 0.0)
+            for unit, line in zip(units, lines, strict=True)
+        ]
+        store = make(Sample(f"across-{language}", units, asked), language)
+        other = "zh" if language == "en" else "en"
+        for queries, answerable in ((asked, True), (strangers(other), False)):
+            yield from (one for one in store.ask(queries, _ACROSS, answerable=answerable) if "dense" in one.values[0])
 
 
 def of_longmemeval(make: Callable[[Sample, str], Store], folder: Path, part: int) -> Iterator[Asked]:
@@ -259,7 +278,10 @@ def fit(asked: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
     """The two models over the values of words and of some vectors, of questions whose hits have all of them."""
     shares = shares_of(asked)
     first = [one.values[0] for one in asked]
-    known = logistic([f"best_{name}" for name in (*_KNOWN, *vectors)], first, [one.answerable for one in asked], shares)
+    words = [_KNOWN, _HELPS] if "held" in first[0] else [(), _PLACES]
+    known = logistic(
+        [f"best_{name}" for name in (*words[0], *vectors)], first, [one.answerable for one in asked], shares
+    )
     hits = [
         (values, gold, share)
         for one, share in zip(asked, shares, strict=True)
@@ -267,15 +289,16 @@ def fit(asked: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
         for values, gold in zip(one.values, one.gold, strict=True)
     ]
     values, gold, weight = zip(*hits, strict=True)
-    return RelevanceModel(known, logistic([*_HELPS, *vectors], values, gold, np.array(weight)))
+    return RelevanceModel(known, logistic([*words[1], *vectors], values, gold, np.array(weight)))
 
 
-def with_values(asked: Iterable[Asked], vectors: Sequence[str]) -> list[Asked]:
-    """The questions that have hits, all of them with these values of vectors; without any, those asked by words alone."""
+def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool = False) -> list[Asked]:
+    """The questions that are judged by these values of vectors, and by words unless they are in another language."""
     return [
         one
         for one in asked
-        if one.values and all(all(name in values for name in vectors) for values in one.values)
+        if one.values and (one.source == _ACROSS) is across
+        if all(("held" in values) is not across and values.keys() >= set(vectors) for values in one.values)
         if vectors or "dense" not in one.values[0]
     ]
 
@@ -335,23 +358,16 @@ def _mean(found: Iterable[Any]) -> float:
     return sum(some) / max(len(some), 1)
 
 
-def told_of(asked: Sequence[Asked], kinds: Sequence[Sequence[str]]) -> str:
-    """The page about all models."""
+def told_of(kinds: Mapping[str, tuple[list[Asked], Sequence[str]]]) -> str:
+    """The page about all models, by the names of their kinds."""
     lines = [
         "# Relevance\n\nMeasured by `python -m benchmarks.recall.calibrate`, by models that did not see the question (five "
         f"folds). Of each question the first {HITS} hits are judged. Questions with an answer count only where evidence is "
         f"among these. Shares are percents of the questions, by the least relevance; the default is {MIN_RELEVANCE:g}.",
     ]
-    for vectors in kinds:
-        some = with_values(asked, vectors)
-        fitted = cross_validated(some, vectors)
-        named = f"with {' and '.join(vectors)}" if vectors else "words alone"
-        lines += [
-            f"\n## {named.capitalize()}\n\n{len(some):,} questions.\n",
-            *reliability(fitted),
-            "",
-            *outcomes(fitted),
-        ]
+    for name, (asked, vectors) in kinds.items():
+        fitted = cross_validated(asked, vectors)
+        lines += [f"\n## {name}\n\n{len(asked):,} questions.\n", *reliability(fitted), "", *outcomes(fitted)]
     return "\n".join(lines) + "\n"
 
 
@@ -367,7 +383,12 @@ def gathered(folder: Path, stores: Path, *, talks: int, part: int) -> tuple[list
         return Store(sample, language, stores, embedder)
 
     asked: list[Asked] = []
-    for found in (of_madial(make, folder), of_dialogues(make, talks), of_longmemeval(make, folder, part)):
+    for found in (
+        of_translations(make),
+        of_madial(make, folder),
+        of_dialogues(make, talks),
+        of_longmemeval(make, folder, part),
+    ):
         asked += found
         print(f"{len(asked):,} questions asked", flush=True)
     return asked, embedder.name
@@ -384,11 +405,13 @@ def main() -> None:
     options = parser.parse_args()
     asked, embedder = gathered(options.folder, options.stores, talks=options.talks, part=options.part)
     known = {name for one in asked for values in one.values for name in values}
-    kinds = [_VECTORS[:count] for count in range(len(_VECTORS), -1, -1) if known.issuperset(_VECTORS[:count])]
-    page = told_of(asked, kinds)
+    ways = [_VECTORS[:count] for count in range(len(_VECTORS), -1, -1) if known.issuperset(_VECTORS[:count])]
+    kinds = {" and ".join(("Words", *vectors)): (with_values(asked, vectors), vectors) for vectors in ways}
+    kinds["In another language"] = with_values(asked, _VECTORS[:1], across=True), _VECTORS[:1]
+    page = told_of(kinds)
     print(page)
     if options.write:
-        models = tuple(fit(with_values(asked, vectors), vectors) for vectors in kinds)
+        models = tuple(fit(some, vectors) for some, vectors in kinds.values())
         calibration = Calibration(_NOTE, embedder, models)
         text = json.dumps(msgspec.to_builtins(calibration), indent=1, ensure_ascii=False)
         (ROOT / "src/memwell/longterm/relevance.json").write_text(text + "\n", "utf-8")

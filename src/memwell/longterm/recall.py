@@ -213,7 +213,8 @@ class RecallingMemory(MemoryBase):
             weights=weighed,
             diversity=mixed,
         )
-        relevant = relevances(held.snapshot, question, found, weighed, asked.model)
+        texts = [held.records[one.id].text for one in found]
+        relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         hits = [
             as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance)
             for one, relevance in zip(found[:count], relevant, strict=False)

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
+from memwell.language.words import language_of
 from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
-from memwell.longterm.snapshot import Flags, Integers, Snapshot
+from memwell.longterm.snapshot import Flags, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
 from memwell.values import shown
 
@@ -76,7 +77,7 @@ class RelevanceModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The models of the package, the one that needs most values first; the last needs only those that every hit has.
+    """The models of the package. The first that a hit has all values for is used.
 
     A cosine means another thing with every embedder, so it is a value only where ``embedder`` made the vectors.
     """
@@ -85,9 +86,9 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: str
     models: tuple[RelevanceModel, ...]
 
-    def model_for(self, values: Mapping[str, float]) -> RelevanceModel:
-        """The first model whose values are all known."""
-        return next(model for model in self.models if model.fits(values))
+    def relevance(self, values: Mapping[str, float]) -> float:
+        """The relevance of a hit, by the first model whose values are all known; a half where none is."""
+        return next((model.relevance(values) for model in self.models if model.fits(values)), _UNKNOWN)
 
 
 @cache
@@ -97,9 +98,14 @@ def default_calibration() -> Calibration:
 
 
 def relevances(
-    snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], weights: Weights, embedder: str | None
+    snapshot: Snapshot,
+    question: ParsedQuery,
+    hits: Sequence[Ranked],
+    texts: Sequence[str],
+    weights: Weights,
+    embedder: str | None,
 ) -> list[float]:
-    """The relevance of hits, best first; ``embedder`` is the name of the one that made the vectors.
+    """The relevance of hits, best first, with their texts; ``embedder`` is the name of the one that made the vectors.
 
     A query without a word of its own, such as *what do you know about me?*, asks for no particular thing: then all hits are
     as relevant as not.
@@ -108,18 +114,25 @@ def relevances(
     if not question.times and not any(weight >= 1.0 and not is_function_word(term) for term, weight in words):
         return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
-    values = values_of(snapshot, question, hits, weights, calibrated=embedder == calibration.embedder)
-    return [calibration.model_for(one).relevance(one) for one in values]
+    values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)
+    return [calibration.relevance(one) for one in values]
 
 
 def values_of(
-    snapshot: Snapshot, question: ParsedQuery, hits: Sequence[Ranked], weights: Weights, *, calibrated: bool
+    snapshot: Snapshot,
+    question: ParsedQuery,
+    hits: Sequence[Ranked],
+    texts: Sequence[str],
+    weights: Weights,
+    *,
+    calibrated: bool,
 ) -> list[Values]:
     """What relevance is judged by: the values of each hit, and the best of the first ones as ``best_…``.
 
     ``held`` is the part of the query's words that a hit has, ``count`` how many (their logarithm), ``missing`` the part of
     its names that it lacks. ``behind`` is how far its score is from the first, ``place`` the logarithm of its place.
-    ``dense`` is the cosine of its vector and ``late`` that signal, where they are known.
+    ``dense`` is the cosine of its vector and ``late`` that signal, where they are known; a hit that has them, and is in
+    another language than the query, has no values of words.
     """
     if not hits:
         return []
@@ -130,18 +143,29 @@ def values_of(
     )
     found: list[Values] = []
     for at, hit in enumerate(hits):
-        values = {"held": held[at], "count": count[at], "missing": missing[at]}
-        if dense is not None and snapshot.has_vector[hit.row]:
-            values["dense"] = float(dense[at])
-            late = hit.signals.get("late")
-            if late is not None and math.isfinite(late.value):
-                values["late"] = late.value
+        values = _of_vectors(hit, float(dense[at])) if dense is not None and snapshot.has_vector[hit.row] else {}
+        if not (values and _is_foreign(question.text, texts[at], held[at])):
+            values |= {"held": held[at], "count": count[at], "missing": missing[at]}
         found.append(values)
-    best = _best(found[:BEST_OF])
+    best = {
+        of_words: _best([one for one in found[:BEST_OF] if ("held" in one) is of_words]) for of_words in (True, False)
+    }
     for at, (hit, values) in enumerate(zip(hits, found, strict=True)):
         behind = (hits[0].score - hit.score) / (weights.spread or 1.0)
-        values |= {"behind": behind, "place": math.log1p(at), **best}
+        values |= {"behind": behind, "place": math.log1p(at), **best["held" in values]}
     return found
+
+
+def _of_vectors(hit: Ranked, cosine: float) -> Values:
+    late = hit.signals.get("late")
+    return {"dense": cosine} if late is None or not math.isfinite(late.value) else {"dense": cosine, "late": late.value}
+
+
+def _is_foreign(query: str, text: str, held: float) -> bool:
+    """Whether a text is in another language than the query: its words then say nothing about it."""
+    if is_chinese(query) is not is_chinese(text):
+        return True
+    return not held and language_of(query) == "other"
 
 
 def _best(found: Sequence[Values]) -> Values:

@@ -274,22 +274,24 @@ def logistic(names: Sequence[str], values: Sequence[Values], targets: Sequence[b
     )
 
 
-def fit(asked: Sequence[Asked], vectors: Sequence[str]) -> RelevanceModel:
-    """The two models over the values of words and of some vectors, of questions whose hits have all of them."""
+def fit(asked: Sequence[Asked], vectors: Sequence[str], like: Sequence[Asked] = ()) -> RelevanceModel:
+    """The two models over the values of words and of some vectors, of questions whose hits have all of them.
+
+    Where the hits have no values of words, the place alone says which of them help, as in questions ``like`` these.
+    """
     shares = shares_of(asked)
-    first = [one.values[0] for one in asked]
-    words = [_KNOWN, _HELPS] if "held" in first[0] else [(), _PLACES]
-    known = logistic(
-        [f"best_{name}" for name in (*words[0], *vectors)], first, [one.answerable for one in asked], shares
-    )
+    words, helps = (_KNOWN, [*_HELPS, *vectors]) if not like else ((), list(_PLACES))
+    names = [f"best_{name}" for name in (*words, *vectors)]
+    known = logistic(names, [one.values[0] for one in asked], [one.answerable for one in asked], shares)
+    some = like or asked
     hits = [
         (values, gold, share)
-        for one, share in zip(asked, shares, strict=True)
+        for one, share in zip(some, shares_of(some), strict=True)
         if one.answerable
         for values, gold in zip(one.values, one.gold, strict=True)
     ]
     values, gold, weight = zip(*hits, strict=True)
-    return RelevanceModel(known, logistic([*words[1], *vectors], values, gold, np.array(weight)))
+    return RelevanceModel(known, logistic(helps, values, gold, np.array(weight)))
 
 
 def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool = False) -> list[Asked]:
@@ -303,11 +305,11 @@ def with_values(asked: Iterable[Asked], vectors: Sequence[str], *, across: bool 
     ]
 
 
-def cross_validated(asked: list[Asked], vectors: Sequence[str]) -> Fitted:
+def cross_validated(asked: list[Asked], vectors: Sequence[str], like: Sequence[Asked] = ()) -> Fitted:
     """Every question judged by a model that was fitted to the other folds."""
     odds: list[Floats] = [np.zeros(0)] * len(asked)
     for fold in range(FOLDS):
-        model = fit([one for one in asked if one.fold != fold], vectors)
+        model = fit([one for one in asked if one.fold != fold], vectors, like)
         for at, one in enumerate(asked):
             if one.fold == fold:
                 odds[at] = np.array([model.relevance(values) for values in one.values])
@@ -358,15 +360,15 @@ def _mean(found: Iterable[Any]) -> float:
     return sum(some) / max(len(some), 1)
 
 
-def told_of(kinds: Mapping[str, tuple[list[Asked], Sequence[str]]]) -> str:
+def told_of(kinds: Mapping[str, Sequence[Any]]) -> str:
     """The page about all models, by the names of their kinds."""
     lines = [
         "# Relevance\n\nMeasured by `python -m benchmarks.recall.calibrate`, by models that did not see the question (five "
         f"folds). Of each question the first {HITS} hits are judged. Questions with an answer count only where evidence is "
         f"among these. Shares are percents of the questions, by the least relevance; the default is {MIN_RELEVANCE:g}.",
     ]
-    for name, (asked, vectors) in kinds.items():
-        fitted = cross_validated(asked, vectors)
+    for name, (asked, *more) in kinds.items():
+        fitted = cross_validated(asked, *more)
         lines += [f"\n## {name}\n\n{len(asked):,} questions.\n", *reliability(fitted), "", *outcomes(fitted)]
     return "\n".join(lines) + "\n"
 
@@ -406,12 +408,15 @@ def main() -> None:
     asked, embedder = gathered(options.folder, options.stores, talks=options.talks, part=options.part)
     known = {name for one in asked for values in one.values for name in values}
     ways = [_VECTORS[:count] for count in range(len(_VECTORS), -1, -1) if known.issuperset(_VECTORS[:count])]
-    kinds = {" and ".join(("Words", *vectors)): (with_values(asked, vectors), vectors) for vectors in ways}
-    kinds["In another language"] = with_values(asked, _VECTORS[:1], across=True), _VECTORS[:1]
+    kinds: dict[str, list[Any]] = {
+        " and ".join(("Words", *vectors)): [with_values(asked, vectors), vectors] for vectors in ways
+    }
+    dense = _VECTORS[:1]
+    kinds["In another language"] = [with_values(asked, dense, across=True), dense, with_values(asked, dense)]
     page = told_of(kinds)
     print(page)
     if options.write:
-        models = tuple(fit(some, vectors) for some, vectors in kinds.values())
+        models = tuple(fit(*kind) for kind in kinds.values())
         calibration = Calibration(_NOTE, embedder, models)
         text = json.dumps(msgspec.to_builtins(calibration), indent=1, ensure_ascii=False)
         (ROOT / "src/memwell/longterm/relevance.json").write_text(text + "\n", "utf-8")

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
@@ -23,11 +24,12 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
+from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
-from memwell.longterm.weights import Signal, Weights
+from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
@@ -39,6 +41,22 @@ _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
+
+
+_looking: ContextVar[bool] = ContextVar("memwell_looking", default=False)
+
+
+@contextmanager
+def looking(only: bool = True) -> Generator[None]:
+    """Do not count recalls in this block as use, so that looking at memories does not change their ranking.
+
+    With ``only`` False it changes nothing.
+    """
+    token = _looking.set(only or _looking.get())
+    try:
+        yield
+    finally:
+        _looking.reset(token)
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -64,6 +82,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """When it was last recalled before, as far as that is recorded."""
     matches: tuple[WordMatch, ...] = ()
     """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
+    relevance: float = 0.0
+    """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
@@ -102,15 +122,18 @@ class RecallingMemory(MemoryBase):
         now: datetime | None = None,
         weights: Weights | None = None,
         diversity: float = 0.0,
+        min_relevance: float = 0.0,
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
         ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive) and ``where`` (over the
         metadata) restrict it; ``as_of`` asks what was known at that time; ``now`` is the reference for words such as
-        *yesterday*. Raises ``InvalidInput`` for an invalid query or filter.
+        *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out. Raises ``InvalidInput`` for an
+        invalid query or filter.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
+        check_relevance(min_relevance)
         if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
         if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -123,7 +146,10 @@ class RecallingMemory(MemoryBase):
             asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
             with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
-                    return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+                    hits = [hit for hit in hits if hit.relevance >= min_relevance]
+                    self._count_use(held, hits, moment)
+                    return hits
             tries += 1
 
     @contextmanager
@@ -183,29 +209,42 @@ class RecallingMemory(MemoryBase):
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
             late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
+        weighed, count = weights or self.weights or default_weights(), limit * _RERANKED if self.reranker else limit
+        mixed = 0.0 if self.reranker else diversity
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
-            limit=limit * _RERANKED if self.reranker else limit,
-            weights=weights or self.weights,
-            diversity=0.0 if self.reranker else diversity,
+            # The relevance of one hit must not depend on how many were asked for.
+            limit=count if mixed or not count else max(count, BEST_OF),
+            weights=weighed,
+            diversity=mixed,
             late=None if late is None else late.best,
         )
-        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
+        texts = [held.records[one.id].text for one in found]
+        relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        hits = [
+            as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance)
+            for one, relevance in zip(found[:count], relevant, strict=False)
+        ]
         if self.reranker is not None:
             hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
             if diversity > 0.0:
                 hits = _diversified(held.snapshot, hits, diversity)
         hits = hits[:limit]
-        ids = [hit.id for hit in hits]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
-            hits = [replace(hit, matches=one) for hit, one in zip(hits, late.matches(ids, texts), strict=True)]
-        self._echoes.heard({hit.id: hit.text for hit in hits})
-        held.touch(ids, moment)
-        self._used(self.space, ids, moment)
+            matches = late.matches([hit.id for hit in hits], texts)
+            hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
         return hits
+
+    def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
+        """Note that hits were given to the caller, and count them as used unless the caller only looks."""
+        ids = [hit.id for hit in hits]
+        self._echoes.heard({hit.id: hit.text for hit in hits})
+        if not (_looking.get() or self.backend.read_only):
+            held.touch(ids, moment)
+            self._used(self.space, ids, moment)
 
     def forget_query_vectors(self) -> None:
         """Drop the cached vectors of queries."""
@@ -437,6 +476,7 @@ def as_recalled(
     signals: Mapping[str, Signal] | None = None,
     traits: Traits | None = None,
     asked: str = "",
+    relevance: float = 0.0,
 ) -> Recalled:
     """A memory as callers see it: its traits as fields, apart from the user's metadata."""
     traits = traits_of(record) if traits is None else traits
@@ -458,4 +498,5 @@ def as_recalled(
         traits.pinned,
         asked,
         traits.accessed,
+        relevance,
     )

@@ -93,6 +93,11 @@ class Weights:
         return piecewise_curves(self.curves)
 
     @cached_property
+    def spread(self) -> float:
+        """The largest difference that all signals can make together."""
+        return sum(curve.spread for curve in self.curves.values())
+
+    @cached_property
     def count_words(self) -> bool:
         """Whether any signal of words counts."""
         return not _OF_WORDS.isdisjoint(self.curves)

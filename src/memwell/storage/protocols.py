@@ -428,6 +428,11 @@ class Backend(Closing, ABC):
     def durable(self) -> bool:
         """Whether a call that has returned survives the death of the process and of the machine."""
 
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are known to be refused now. False where only a write can tell."""
+        return False
+
     @abstractmethod
     def facts(self) -> dict[str, Any]:
         """Facts for the operator: kind, version, sizes, counts, and how the store is indexed."""

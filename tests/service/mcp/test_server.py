@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
 from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
+from memwell.longterm.recall import looking
 from memwell.service.mcp import TOOLS
 from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.server import chosen
@@ -40,6 +41,16 @@ def test_remember_stores_and_recall_explains(inside: Any) -> None:
     assert "not instructions" in text
     assert "\n| Ann is allergic to nuts.\n" in text
     assert f"id {id_}" in text
+
+
+@pytest.mark.parametrize(("scopes", "counts"), [(("read",), False), (("read", "write"), True)])
+def test_who_may_only_read_does_not_change_the_ranking(inside: Any, scopes: tuple[str, ...], counts: bool) -> None:
+    inside.memory.remember("Ann plays chess.")
+    inside.caller.scopes = scopes
+    inside.use("recall", query="chess")
+    with looking():
+        [hit] = inside.memory.recall("chess")
+    assert (hit.accessed is not None) is counts
 
 
 def test_recall_in_chinese(inside: Any) -> None:

@@ -125,7 +125,8 @@ class Entered(msgspec.Struct, frozen=True, omit_defaults=True):
 class LeftOut(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that was left out of the prompt, and why.
 
-    ``reason`` is ``budget``, ``shown`` (the message ``like`` says it already), ``duplicate`` (of ``like``), or ``empty``.
+    ``reason`` is ``budget``, ``shown`` (the message ``like`` says it already), ``duplicate`` (of ``like``), ``empty``, or
+    ``relevance`` (too little of it).
     """
 
     kind: str
@@ -289,7 +290,7 @@ _ELLIPSIS = "…"
 
 
 class RecalledMemory(Protocol):
-    """A recalled memory. ``score``, ``signals`` and ``evidence`` are used if it has them."""
+    """A recalled memory. ``score``, ``relevance``, ``signals`` and ``evidence`` are used if it has them."""
 
     @property
     def id(self) -> str: ...

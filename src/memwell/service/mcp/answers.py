@@ -94,6 +94,7 @@ class RecalledItem(MemoryItem, frozen=True, kw_only=True):
     """A recalled memory. The shares of its signals add up to its score."""
 
     score: float
+    relevance: float
     why: str
     signals: dict[str, float]
 
@@ -176,7 +177,8 @@ def recalled_item(memory: Recalled, query: str, language: str) -> RecalledItem:
     """A recalled memory as data, with its reasons."""
     shares = {name: round(signal.share, 4) for name, signal in memory.signals.items() if round(signal.share, 4)}
     why = one_line(memory.why(query=query, language=language))
-    return RecalledItem(**_item_fields(memory), score=round(memory.score, 4), why=why, signals=shares)
+    score, relevance = round(memory.score, 4), round(memory.relevance, 4)
+    return RecalledItem(**_item_fields(memory), score=score, relevance=relevance, why=why, signals=shares)
 
 
 def statement(fact: Fact) -> Statement:

@@ -19,12 +19,14 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
 from memwell.longterm.snapshot import Snapshot
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.superseding import COMPARED, SUPERSEDED, current_first, superseded
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.models.ports import Reranker
@@ -34,6 +36,8 @@ from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
+_DIVERSIFIED = 4
+"""With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
@@ -61,6 +65,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """The query that found it."""
     accessed: datetime | None = None
     """When it was last recalled before, as far as that is recorded."""
+    superseded_by: str = ""
+    """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
@@ -68,7 +74,9 @@ class Recalled(msgspec.Struct, frozen=True):
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
+        return why_found(
+            self, most, query, language, speaker=self.speaker, session=self.session, superseded_by=self.superseded_by
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -176,20 +184,27 @@ class RecallingMemory(MemoryBase):
         diversity: float,
     ) -> list[Recalled]:
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
+        pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
-            limit=limit * _RERANKED if self.reranker else limit,
+            limit=max(pool, COMPARED) if limit else 0,
             weights=weights or self.weights,
-            diversity=0.0 if self.reranker else diversity,
         )
-        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
+        replaced = superseded([one.id for one in found[:COMPARED]], held.records, held.traits, pool)
+        # Own weights decide the order alone, and a question about the past may mean the outdated memory.
+        order = {} if weights or self.weights or asks_about_past(query) else replaced
+        hits = [
+            _raised(as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query), share)
+            for one, share in current_first(found, order)[:pool]
+        ]
         if self.reranker is not None:
-            hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
-            if diversity > 0.0:
-                hits = _diversified(held.snapshot, hits, diversity)
-        hits = hits[:limit]
+            judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
+            hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
+        if diversity > 0.0:
+            hits = _diversified(held.snapshot, hits, diversity)
+        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
         ids = [hit.id for hit in hits]
         self._echoes.heard({hit.id: hit.text for hit in hits})
         held.touch(ids, moment)
@@ -332,6 +347,19 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[
         signals = {**hit.signals, "reranker": Signal(score, total - hit.score)}
         judged.append(cast(H, replace(cast(Any, hit), score=total, signals=signals)))
     return judged[::-1]
+
+
+def _raised(hit: Recalled, share: float) -> Recalled:
+    """A hit that stands for an outdated one, with what that adds to its score."""
+    if not share:
+        return hit
+    before = hit.signals.get("current", Signal(1.0, 0.0))
+    signals = {**hit.signals, "current": Signal(1.0, before.share + share)}
+    return replace(hit, score=hit.score + share, signals=signals)
+
+
+def _flagged(hit: Recalled, superseded_by: str) -> Recalled:
+    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by) if superseded_by else hit
 
 
 def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
-LONGEST = 240
+LONGEST, LONGEST_CHINESE = 240, 80
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**14
 _ALIKE = 0.5
@@ -73,7 +73,9 @@ def statement(text: str) -> Statement:
     """A text as a statement. A question or a long text holds nothing and supersedes nothing."""
     if len(text) > LONGEST or _ASKED(text):
         return Statement()
-    return _chinese(text) if _HAN.search(text) else _english(text.replace("’", "'"))
+    if not _HAN.search(text):
+        return _english(text.replace("’", "'"))
+    return _chinese(text) if len(text) <= LONGEST_CHINESE else Statement()
 
 
 _ASKS_PAST = re.compile(
@@ -97,8 +99,10 @@ def supersedes(newer: Statement, older: Statement) -> bool:
         return False
     if any(one.head == other.head and not one.fits(other) for one in older.slots for other in newer.mentioned):
         return False
-    shared = older.words & newer.words
-    if older.words & (newer.denied | newer.ended) or (shared and older.troubled and newer.resolves):
+    # What both are about is no sign that they are about the same of it.
+    words = older.words - (older.holders & newer.holders)
+    shared = words & newer.words
+    if words & (newer.denied | newer.ended) or (shared and older.troubled and newer.resolves):
         return True
     repeated = older.words <= newer.words and older.numbers <= newer.numbers
     if not newer.changes and (repeated or (older.numbers and older.numbers == newer.numbers)):
@@ -208,6 +212,7 @@ _EN_AFTER_NOUN = frozenset(
 _EN_GIVES = frozenset(
     "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs".split()
 )
+_EN_IS = frozenset("is are isn't aren't".split())
 _EN_NARROWING = frozenset("with to from back for at of in".split())
 _EN_ASIDE = frozenset("now these days currently with of".split())
 _EN_TIMELY = frozenset("new current latest updated only own other old actual".split())
@@ -434,7 +439,7 @@ def _english_slots(text: str) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
         if terms:
             gives, narrowed = _narrowing(tokens, at)
             mentioned.append(Slot(terms[-1], frozenset(terms[:-1]) | narrowed))
-            if gives or tokens[at - 1].endswith("'s"):
+            if gives or tokens[at - 1].endswith("'s") or (start > 1 and tokens[start - 2].lower() in _EN_IS):
                 slots.append(mentioned[-1])
     return tuple(slots), tuple(mentioned)
 
@@ -487,7 +492,7 @@ _ZH_OWNED = re.compile(
 ).finditer
 _ZH_ME = re.compile("我(?!们?家?的?(?:哥|姐|弟|妹|爸|妈|老婆|老公|儿子|女儿|丈夫|妻子)|的)|咱").search
 _ZH_NAMED = re.compile(
-    "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff])"
+    "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 _ZH_VERB = re.compile(
@@ -536,12 +541,13 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|请[订帮]|应该|说[他她]",
 )
 _ZH_EVENT = re.compile(
-    "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了|见了|跑了\\d"
+    "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
+    "|(?<![养读租订住开有])了(?![，。；！\\s]|\\Z)|感到|感觉|觉得|发现|看到|收到|得到|参[加与]|期待|庆祝|一起(?!住)"
 ).search
 _ZH_DENIED = re.compile("(?:不是|不叫|不在|并非)([\u4e00-\u9fff\\w]{2,8})").findall
 _ZH_SMALL = re.compile(
     "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|开始|喜欢|讨厌|其实|更正|不对|最爱|"
-    "最好|特别|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
+    "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
     "看想当为着过只改换新搬住爱叫]|[周星期月日年点分号岁]|\\d+"
 )
 _ZH_GENERIC = frozenset("工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split())
@@ -628,7 +634,7 @@ def _chinese_holders(text: str) -> frozenset[str]:
         if match[2]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)
-    found.update(_ZH_NAMED(text))
+    found.update(name.lower() for name in _ZH_NAMED(text))
     if not found or _ZH_ME(text):
         found.add("")
     return frozenset(found)

@@ -15,14 +15,18 @@ from typing import NamedTuple
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
-LONGEST, LONGEST_CHINESE = 240, 80
+LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**14
 _ALIKE = 0.5
 """The share of its topical words that a changed statement has in common with the earlier one."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
 _ASKED = re.compile(r"[?？]\W*\Z|[吗呢][。！!]?\s*\Z").search
+_WANTS = re.compile(
+    r"\blooking for (?:some|any|a few|tips|advice|ideas|inspiration|information|suggestions|recommendations)\b", re.I
+).search
 
 
 class Slot(NamedTuple):
@@ -70,12 +74,21 @@ class Statement(NamedTuple):
 
 @lru_cache(_MANY)
 def statement(text: str) -> Statement:
-    """A text as a statement. A question or a long text holds nothing and supersedes nothing."""
-    if len(text) > LONGEST or _ASKED(text):
+    """A text as a statement. A long text holds nothing and supersedes nothing, nor does a question in it."""
+    if len(text) > LONGEST:
         return Statement()
-    if not _HAN.search(text):
-        return _english(text.replace("’", "'"))
-    return _chinese(text) if len(text) <= LONGEST_CHINESE else Statement()
+    told = text
+    if "?" in text or "？" in text or _ASKED(text):
+        told = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
+    if _HAN.search(told):
+        read = _chinese(told) if len(told) <= LONGEST_CHINESE else Statement()
+    else:
+        read = _english(told.replace("’", "'")) if told.strip() else Statement()
+    if told != text:
+        # What is told with a question mostly explains it: only a move, a new job and the like count.
+        keys = _keys(read.topics, (), read.ended, ())
+        return Statement(keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes)
+    return read._replace(holds=False) if len(text) > _LONGEST_HELD or _WANTS(text) else read
 
 
 _ASKS_PAST = re.compile(
@@ -93,7 +106,7 @@ def asks_about_past(query: str) -> bool:
 
 def supersedes(newer: Statement, older: Statement) -> bool:
     """Whether a later statement of the same speaker makes an earlier one outdated."""
-    if older.keys.isdisjoint(newer.keys) or not newer.counts or not older.holds:
+    if older.keys.isdisjoint(newer.keys) or not newer.counts or not older.holds or older == newer:
         return False
     if older.holders.isdisjoint(newer.holders):
         return False

@@ -1,8 +1,8 @@
 """``python -m benchmarks.recall.updates``: whether recall tells what is true now from what was superseded.
 
-Each update of ``updates.json`` is two statements with 24 other memories between them, and a question about the present; some
-have one about the past. The near misses are two statements of which neither supersedes the other. The updates and near misses
-at even places were looked at while the rules were written, those at odd places only measured. The figures go to
+Each update of ``updates.json`` is two statements with 24 other memories between them, and a question about the present;
+some have one about the past. The near misses are two statements of which neither supersedes the other. Those at even places
+were looked at while the rules were written, those at odd places only measured. The figures go to
 ``benchmarks/results/updates.json`` and ``updates.md``.
 """
 
@@ -122,7 +122,9 @@ def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "near misses": len(found) - len(updates),
         "near misses flagged": _percent([bool(one["false flags"]) for one in found if not one["case"].is_update]),
         "memories not superseded": sum(one["memories"] for one in found),
-        "of these flagged": round(100 * sum(one["false flags"] for one in found) / sum(one["memories"] for one in found), 2),
+        "of these flagged": round(
+            100 * sum(one["false flags"] for one in found) / sum(one["memories"] for one in found), 2
+        ),
         "questions about the past": len(past),
         f"past answered within {_ANSWERED_WITHIN}": _percent([one["past answered"] for one in past]),
     }
@@ -138,10 +140,11 @@ def page(known: dict[str, Any]) -> str:
     names = list(known["figures"])
     lines = [f"| {row} | {' | '.join(str(known['figures'][name][row]) for name in names)} |" for row in rows]
     return (
-        "# What is true now\n\nMeasured by `python -m benchmarks.recall.updates` through the public interface, with the shipped "
-        "defaults: two statements with 24 other memories between them and some after, each pair in a space of its own. Figures "
-        f"in percent unless they are counts. {known['date']}.\n\nThe pairs were written for this measurement by those who wrote "
-        "the rules. Those at even places were looked at while the rules were written, those at odd places only measured.\n\n"
+        "# What is true now\n\nMeasured by `python -m benchmarks.recall.updates` through the public interface, with the "
+        "shipped defaults: two statements with 24 other memories between them and some after, each pair in a space of its "
+        f"own. Figures in percent unless they are counts. {known['date']}.\n\nThe pairs were written for this measurement by "
+        "those who wrote the rules. Those at even places were looked at while the rules were written, those at odd places "
+        "only measured.\n\n"
         f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
     )
 

@@ -92,9 +92,11 @@ def statement(text: str) -> Statement:
 
 
 _ASKS_PAST = re.compile(
-    r"\b(?:used to|use to|before|previous(?:ly)?|former(?:ly)?|earlier|(?<!how )old(?!er)|in the past|original(?:ly)?|back then"
+    r"\b(?:used to|use to|before|previous(?:ly)?|former(?:ly)?|earlier|(?<!how )old(?!er)|in the past|"
+    r"original(?:ly)?|back then"
     r"|at first|initial(?:ly)?|prior|last (?:year|month|week)|ago|did|was|were|had|ever|once|until|histor(?:y|ically))\b"
-    r"|以前|之前|原来|原先|过去|从前|曾经?|当时|那时|当初|最初|一开始|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|去年|上个?月|[换搬改]了?[^，。？]{0,4}前",
+    r"|以前|之前|原来|原先|过去|从前|曾经?|当时|那时|当初|最初|一开始|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|"
+    r"去年|上个?月|[换搬改]了?[^，。？]{0,4}前",
     re.IGNORECASE,
 ).search
 
@@ -193,19 +195,19 @@ _EN_KIN = {
         **{
             word: word
             for word in "son daughter brother sister cousin aunt uncle niece nephew grandmother grandfather grandma "
-            "grandpa friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher".split()
+            "grandpa friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
+            "teacher".split()
         },
     }.items()
     for word in words.split()
 }
-_EN_OWNED = re.compile(
-    rf"\b(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))({'|'.join(_EN_KIN)})('s)?\b"
-).finditer
+_EN_OWNED = re.compile(rf"\b(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))({'|'.join(_EN_KIN)})('s)?\b").finditer
 _EN_OWNERS = frozenset(_EN_KIN) | {f"{word}'s" for word in _EN_KIN}
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
 _EN_NAMED = re.compile(
-    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|was|has|had"
+    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
+    r"was|has|had"
     r"|isn't|doesn't|left|quit|got|went|[a-z]+(?:s|ed))\b)"
 ).findall
 _EN_NO_NAMES = frozenset(
@@ -232,26 +234,28 @@ _EN_TIMELY = frozenset("new current latest updated only own other old actual".sp
 _MOST_NOUNS, _MOST_NARROWING = 4, 6
 
 _EN_COUNTS = (
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen "
     "twenty thirty forty fifty sixty seventy eighty ninety hundred thousand"
 )
 _EN_NUMBERS = frozenset(
-    f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday wednesday thursday "
+    f"zero one {_EN_COUNTS} first second third fourth fifth sixth seventh eighth ninth tenth monday tuesday "
+    f"wednesday thursday "
     "friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february march april "
     "june july august september october november december noon midnight".split()
 )
 _EN_DIGITS = re.compile(r"\d[\d:.,/-]*\d|\d").findall
-_EN_COUNTED = re.compile(
-    rf"\b(\d[\d.,]*|{'|'.join(_EN_COUNTS.split())})\s+(?:more\s+|new\s+)?([a-z]+)\b"
-).findall
+_EN_COUNTED = re.compile(rf"\b(\d[\d.,]*|{'|'.join(_EN_COUNTS.split())})\s+(?:more\s+|new\s+)?([a-z]+)\b").findall
 _EN_UNITS = frozenset(
     query_terms(
-        "euro dollar pound km kilometre mile kilo kg minute hour day week month year am pm percent time floor o'clock people "
+        "euro dollar pound km kilometre mile kilo kg minute hour day week month year am pm percent time floor "
+        "o'clock people "
         "may june july of in at and to"
     )
 )
 _EN_CHANGES = _en(
-    "now nowadays these from new switch switched switching change changed changing upgrade upgraded relocated replaced replace "
+    "now nowadays these from new switch switched switching change changed changing upgrade upgraded relocated "
+    "replaced replace "
     "transferred converted promoted rescheduled postponed updated renamed moved moving become became instead again down up "
     "back grown grew growing went gone pushed rather come came been turned beat started joined hired got get bought "
     "actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only finally late "
@@ -267,25 +271,33 @@ _EN_CHANGES = _en(
     r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b", r"found\b",
 )  # fmt: skip
 _EN_ENDS = _en(
-    "longer anymore more stopped cancelled canceled closed retired divorced resigned abandoned terminated unsubscribed dumped "
+    "longer anymore more stopped cancelled canceled closed retired divorced resigned abandoned terminated "
+    "unsubscribed dumped "
     "ditched dropped quit gave given sold broke broken split fell died passed off left fired laid rid moved threw ended "
     "never stand grown cut pulled",
-    r"no longer\b", r"any ?more\b", r"(?:stopp|cancell?|clos|retir|divorc|resign|abandon|terminat|unsubscrib|dump|ditch|dropp)ed\b",
-    r"quit\b", r"g(?:ave|iven) (?:up|away|\w+ (?:\w+ )?away)\b", r"sold\b", r"brok(?:e|en) up\b", r"split up\b", r"fell out\b",
-    r"died\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"left\b", r"fired\b", r"laid off\b", r"got rid of\b",
+    r"no longer\b", r"any ?more\b",
+    r"(?:stopp|cancell?|clos|retir|divorc|resign|abandon|terminat|unsubscrib|dump|ditch|dropp)ed\b",
+    r"quit\b", r"g(?:ave|iven) (?:up|away|\w+ (?:\w+ )?away)\b", r"sold\b", r"brok(?:e|en) up\b", r"split up\b",
+    r"fell out\b",
+    r"died\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"left\b", r"fired\b", r"laid off\b",
+    r"got rid of\b",
     r"moved out\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"ended\b", r"never again\b", r"can't stand\b", r"grown out of\b",
     r"cut out\b", r"pulled out\b",
 )  # fmt: skip
 _EN_TROUBLED = _en(
-    "missing lost broken down order waiting pregnant expecting ill sick unemployed stuck injured pending delayed closed unpaid "
+    "missing lost broken down order waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
+    "closed unpaid "
     "overdue blocked looking sold working work hospital unfinished",
-    r"(?:missing|lost|broken|down|out of order|waiting|pregnant|expecting|ill|sick|unemployed|stuck|injured|pending|delayed|"
+    r"(?:missing|lost|broken|down|out of order|waiting|pregnant|expecting|ill|sick|unemployed|stuck|injured|pending|"
+    r"delayed|"
     r"closed|unpaid|overdue|blocked|looking for|sold out|not working|doesn't work|in hospital|unfinished)\b",
 )
 _EN_RESOLVES = _en(
-    "found repaired fixed solved resolved recovered healed healthy finished arrived returned back works working got paid open "
+    "found repaired fixed solved resolved recovered healed healthy finished arrived returned back works working got "
+    "paid open "
     "reopened replaced delivered done born baby came received better",
-    r"(?:found|repaired|fixed|solved|resolved|recovered|healed|healthy|finished|arrived|returned|back|works|working|got|paid|open"
+    r"(?:found|repaired|fixed|solved|resolved|recovered|healed|healthy|finished|arrived|returned|back|works|working|"
+    r"got|paid|open"
     r"|reopened|replaced|delivered|done|born|had (?:her|a|the) baby|came|received|better)\b",
 )
 _EN_ADDS = _en(
@@ -301,26 +313,31 @@ _EN_PAST = _en(
 )  # fmt: skip
 _EN_WAS = frozenset("was were had did didn't wasn't lived worked played went".split())
 _EN_PLANS = _en(
-    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping if going "
-    "will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll it'll remind "
+    "might may would want wants wish thinking plan plans planning consider considering considered hope hopes hoping "
+    "if going "
+    "will maybe perhaps should could dream dreams imagine wonder wondering unless i'll we'll he'll she'll they'll "
+    "it'll remind "
     "book says said",
-    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|hop(?:e|es|ing)|if"
-    r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said that)\b",
+    r"(?:might|may(?! \d)|would (?:like|love)|wants? to|wish|thinking (?:about|of)|plan(?:s|ning)?|consider\w*|"
+    r"hop(?:e|es|ing)|if"
+    r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
+    r"that)\b",
 )
 _EN_EVENT = re.compile(
-    r"\b(?:I|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were|did|had|went|bought"
-    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|told|spent|flew|drove|slept|dreamt|forgot"
+    r"\b(?:I|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were|did|"
+    r"had|went|bought"
+    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|told|spent|flew|drove|slept|"
+    r"dreamt|forgot"
     r"|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
 ).search
-_EN_DENIED = re.compile(
-    r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)"
-).findall
+_EN_DENIED = re.compile(r"\b(?:not|isn't|wasn't)\s+(?:an?\s+|the\s+|in\s+|at\s+|on\s+|called\s+)?([\w@.-]+)").findall
 _EN_DENIALS = frozenset("not isn't wasn't".split())
 _EN_GENERIC = frozenset(
     {
         *(term for word in STOP_WORDS["en"] for term in query_terms(word)),
         *query_terms(
-            "live lives living moved moving now new change changed switch switched longer anymore actually correction sorry "
+            "live lives living moved moving now new change changed switch switched longer anymore actually "
+            "correction sorry "
             "wrong currently moment morning evening night week month year minute hour euro dollar pound km kilo am pm "
             "like love enjoy prefer hate favourite favorite really own have has speak play watch read buy bought visit "
             "subscribe called name names person people start started stop stopped found got left quit sold died gave "
@@ -334,18 +351,24 @@ _EN_GENERIC = frozenset(
 
 _EN_TOPICS = {
     "home": _en(
-        "live lives living reside resides based stay stays staying moved moving relocated settled renting rent place bought home",
+        "live lives living reside resides based stay stays staying moved moving relocated settled renting rent place "
+        "bought home",
         r"(?:live|lives|living|reside|resides|based|stay|stays|staying) (?:in|at|on|with|near|outside|by)\b",
         r"mov(?:ed|ing) (?:to|into|in with|house|back)\b", r"(?:relocated|settled|renting)\b", r"(?:own|new) place\b",
         r"rent an? (?:flat|studio|room|house|apartment)\b", r"bought an? (?:house|flat|apartment|condo)\b", r"my home is\b",
     ),
     "job": _en(
-        "work works working started joined hired unemployed jobs job promoted laid i'm am is as became become teaching lead he's she's",
-        r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)", r"joined \w", r"hired\b",
-        r"unemployed\b", r"looking for work\b", r"between jobs\b", r"out of work\b", r"new job\b", r"promoted\b", r"laid off\b",
+        "work works working started joined hired unemployed jobs job promoted laid i'm am is as became become "
+        "teaching lead he's she's",
+        r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)",
+        r"joined \w", r"hired\b",
+        r"unemployed\b", r"looking for work\b", r"between jobs\b", r"out of work\b", r"new job\b", r"promoted\b",
+        r"laid off\b",
         r"teaching\b", r"team lead\b", r"job is\b",
-        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|judge|coach|ceo"
-        r"|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer|tender|gardener"
+        r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|"
+        r"judge|coach|ceo"
+        r"|[a-z]*(?:keeper|eer|yer|(?<!vegetar)ian|ist|maker|driver|worker|designer|developer|manager|engineer|"
+        r"tender|gardener"
         r"|writer|tor|ssor|nter|teacher|assistant|consultant|accountant))\b",
     ),
     "love": _en(
@@ -366,10 +389,12 @@ _EN_TOPICS = {
     "children": _en(
         "kid kids child children", r"ha(?:ve|s) (?:\w+ )?(?:kids?|child|children)\b", r"child (?:was|is) born\b"
     ),
-    "baby": _en("pregnant expecting baby birth", r"pregnant\b", r"expecting an?\b", r"had (?:her|a|the) baby\b", r"gave birth\b"),
+    "baby": _en("pregnant expecting baby birth", r"pregnant\b", r"expecting an?\b", r"had (?:her|a|the) baby\b",
+    r"gave birth\b"),
     "email": _en("com example org net", r"[\w.+-]+@[\w-]+\.\w+"),
     "called": _en("called baby's daughter's son's", r"be called\b", r"(?:baby|daughter|son)'s name is\b"),
-    "daytime": _en("late night morning early", r"late at night\b", r"night owl\b", r"morning person\b", r"early (?:riser|bird)\b"),
+    "daytime": _en("late night morning early", r"late at night\b", r"night owl\b", r"morning person\b",
+    r"early (?:riser|bird)\b"),
     "language": _en(
         "answer reply respond write speak talk switch",
         r"(?:answer|reply|respond|write|speak|talk)(?: to)? me in [a-z]", r"switch to (?:english|german|french|chinese)\b",
@@ -503,7 +528,7 @@ _ZH_KIN = {
 _ZH_OWNED = re.compile(
     rf"(?:我家?的?|咱家?的?|我们家?的?|\A|[，。；：,;])(?:最好的|现在的)?({'|'.join(_ZH_KIN)})(的(?!名字))?"
 ).finditer
-_ZH_ME = re.compile("我(?!们?家?的?(?:哥|姐|弟|妹|爸|妈|老婆|老公|儿子|女儿|丈夫|妻子)|的)|咱").search
+_ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
 _ZH_NAMED = re.compile(
     "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
@@ -513,7 +538,8 @@ _ZH_VERB = re.compile(
 )
 _ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|升|在|搬|扩").match
 _ZH_ASIDE = re.compile(
-    "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|早上|晚上|中午|新的?|旧的?|打算|"
+    "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|"
+    "早上|晚上|中午|新的?|旧的?|打算|"
     "[一两]?[台部辆只条张个]|暂时|终于|刚刚?|都|也|就|了|其实|更正一?下?|不对|我说错了|另外|我们?|咱们?|用的|们"
 )
 _ZH_ALIAS = {"机号": "号码", "电话": "号码", "工资": "月薪"}
@@ -524,34 +550,43 @@ _ZH_UNTOLD = frozenset("的家我手最好里")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = re.compile(
-    rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼号月日年块元公人次天家分])"
+    rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
+    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼号月日年块元公人次天家分])"
     rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
 _ZH_COUNTED = re.compile(rf"(\d+|[{_ZH_DIGITS}]+)([只个本条根包台辆名位口部支])([\u4e00-\u9fff])?").findall
 _ZH_NO_NOUN = frozenset("小月星礼钟了人多半")
 _ZH_CHANGES = _zh(
     "现如目改换搬新升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生",
-    "现在|如今|目前|改|换|搬|新|升|涨|降|跳槽|变成|转[到去]|推迟|提前|延后|从[今明]天起|以后|今后|又|开始|其实|更正|不对|[说写记弄打]错|不是|[瘦胖减扩]到|"
-    "刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|当上?了?主管|录用|入职|已经|定了|生了",
+    "现在|如今|目前|改|换|搬|新|升|涨|降|跳槽|变成|转[到去]|推迟|提前|延后|从[今明]天起|以后|今后|又|开始|其实|更正|"
+    "不对|[说写记弄打]错|不是|[瘦胖减扩]到|"
+    "刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|当上?了?主管|"
+    "录用|入职|已经|定了|生了",
 )
 _ZH_ENDS = _zh(
     "不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉",
-    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|分手|离[婚开职]|关门|倒闭|去世|走了|"
+    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
+    "分手|离[婚开职]|关门|倒闭|去世|走了|"
     "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉",
 )
 _ZH_TROUBLED = _zh(
     "丢坏排等怀病感失伤院卡没缺欠堵停暂延找",
     "丢|坏|排队|等[着待]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂住|延误|找不到",
 )
-_ZH_RESOLVES = _zh("到回好复院决成清通愈生", "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到")
-_ZH_ADDS = _zh("也还另此同除依仍一说怕再", "也|还(?!在|没|清)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]")
+_ZH_RESOLVES = _zh(
+    "到回好复院决成清通愈生", "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到"
+)
+_ZH_ADDS = _zh(
+    "也还另此同除依仍一说怕再", "也|还(?!在|没|清)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
+)
 _ZH_PAST = _zh(
     "前曾候年来先去从时一轻过",
     "以前|之前|曾经?|小时候|当年|原来|原先|过去|从前|的时候|第一[辆个份台次]|年轻|那时|当时|过婚|[住干做待]过",
 )
 _ZH_PLANS = _zh(
     "能虑想果要许划备望明下将定算醒请该说",
-    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|请[订帮]|应该|说[他她]",
+    "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
+    "请[订帮]|应该|说[他她]",
 )
 _ZH_EVENT = re.compile(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
@@ -559,8 +594,10 @@ _ZH_EVENT = re.compile(
 ).search
 _ZH_DENIED = re.compile("(?:不是|不叫|不在|并非)([\u4e00-\u9fff\\w]{2,8})").findall
 _ZH_SMALL = re.compile(
-    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|开始|喜欢|讨厌|其实|更正|不对|最爱|"
-    "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
+    "现在|目前|如今|以前|之前|已经|每天|每周|从今天起|以后|今年|今天|昨天|上周|上个?月|去年|早上|晚上|上午|下午|中午|"
+    "开始|喜欢|讨厌|其实|更正|不对|最爱|"
+    "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|"
+    "[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
     "看想当为着过只改换新搬住爱叫]|[周星期月日年点分号岁]|\\d+"
 )
 _ZH_GENERIC = frozenset("工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split())
@@ -571,8 +608,10 @@ _ZH_TOPICS = {
     ),
     "job": _zh(
         "班槽业职辞工做当教开是干",
-        "上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|销售|设计|开发|会计|老师|运营)|"
-        "当(?:店员|老师|主管|经理|司机|医生|护士|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|护士|医生|司机|程序员|会计)",
+        "上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|销售|设计|"
+        "开发|会计|老师|运营)|"
+        "当(?:店员|老师|主管|经理|司机|医生|护士|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|"
+        "护士|医生|司机|程序员|会计)",
     ),
     "shift": _zh("班", "[夜白早晚中]班"),
     "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),

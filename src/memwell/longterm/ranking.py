@@ -158,7 +158,10 @@ def why_found(
     session: str = "",
     superseded_by: str = "",
 ) -> str:
-    """``in_words`` of a hit, after what superseded it. Raises ``InvalidInput`` for a query that is no text, and for another language."""
+    """``in_words`` of a hit, after what superseded it.
+
+    Raises ``InvalidInput`` for a query that is no text, and for another language.
+    """
     check_text(query, "a query")
     reasoned = in_words(
         hit.signals,

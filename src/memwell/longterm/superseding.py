@@ -47,7 +47,9 @@ def superseded(
     Those that supersede one are looked at too. The ids are in the order of their ranks.
     """
     said = {id_: _Said((records[id_].time, id_), traits[id_], statement(records[id_].text)) for id_ in ids}
-    newest_first = sorted((id_ for id_ in ids if said[id_].stated.counts), key=lambda id_: said[id_].order, reverse=True)
+    newest_first = sorted(
+        (id_ for id_ in ids if said[id_].stated.counts), key=lambda id_: said[id_].order, reverse=True
+    )
     found: dict[str, str] = {}
     waiting = [id_ for id_ in ids[:limit] if said[id_].stated.holds]
     while waiting:
@@ -61,7 +63,11 @@ def superseded(
 
 
 def _replaces(newer: _Said, older: _Said) -> bool:
-    return newer.order > older.order and supersedes(newer.stated, older.stated) and _may_replace(newer.traits, older.traits)
+    return (
+        newer.order > older.order
+        and supersedes(newer.stated, older.stated)
+        and _may_replace(newer.traits, older.traits)
+    )
 
 
 def _may_replace(newer: Traits, older: Traits) -> bool:

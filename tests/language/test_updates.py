@@ -71,12 +71,20 @@ def test_nothing_supersedes_itself(text: str):
 
 @pytest.mark.parametrize(
     "query",
-    ["Where did I live before Bruges?", "What was my old number?", "我以前住在哪里？", "我原来的号码是什么？", "搬家之前我住哪儿？"],
+    [
+        "Where did I live before Bruges?",
+        "What was my old number?",
+        "我以前住在哪里？",
+        "我原来的号码是什么？",
+        "搬家之前我住哪儿？",
+    ],
 )
 def test_questions_about_the_past(query: str):
     assert asks_about_past(query)
 
 
-@pytest.mark.parametrize("query", ["Where do I live?", "How old am I?", "Who is my boss?", "我住在哪里？", "我现在的号码是什么？"])
+@pytest.mark.parametrize(
+    "query", ["Where do I live?", "How old am I?", "Who is my boss?", "我住在哪里？", "我现在的号码是什么？"]
+)
 def test_questions_about_the_present(query: str):
     assert not asks_about_past(query)

@@ -1,8 +1,8 @@
 """``supersedes``: whether a later statement makes an earlier one outdated, read from the words of both without a model.
 
 "I moved to Berlin" supersedes "I live in Paris"; "I also like coffee" supersedes nothing. A text is read on its own into a
-``Statement``, so that many can be compared cheaply: whom it is about, what it gives a value to, and which of its words tell
-of a change or an end. What is asked, planned, added, repeated or told as past supersedes nothing.
+``StatedText``, so that many can be compared cheaply: whom it is about, what it gives a value to, and which of its words tell
+of a change or an end. What is asked, planned, added, repeated or said of the past supersedes nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from memwell.language.words import STOP_WORDS
 LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**14
-_ALIKE = 0.5
-"""The share of its topical words that a changed statement has in common with the earlier one."""
+_ALIKE, _ALIKE_CHINESE = 0.5, 0.3
+"""The share of its topical words that a changed statement has in common with the earlier one. Of Chinese, where the words
+are pairs of characters, less: half of the pairs lie between two words."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
@@ -40,7 +41,7 @@ class Slot(NamedTuple):
         return self.head == other.head and (self.narrowed <= other.narrowed or other.narrowed <= self.narrowed)
 
 
-class Statement(NamedTuple):
+class StatedText(NamedTuple):
     """What is read from one text."""
 
     keys: frozenset[str] = frozenset()
@@ -70,24 +71,26 @@ class Statement(NamedTuple):
     troubled: bool = False
     """Whether it tells of something lost, broken or awaited."""
     resolves: bool = False
+    mine: bool = False
+    """Whether it speaks of the speaker as *I* or *we*."""
 
 
 @lru_cache(_MANY)
-def statement(text: str) -> Statement:
+def statement(text: str) -> StatedText:
     """A text as a statement. A long text holds nothing and supersedes nothing, nor does a question in it."""
     if len(text) > LONGEST:
-        return Statement()
-    told = text
+        return StatedText()
+    stated = text
     if "?" in text or "？" in text or _ASKED(text):
-        told = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
-    if _HAN.search(told):
-        read = _chinese(told) if len(told) <= LONGEST_CHINESE else Statement()
+        stated = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
+    if _HAN.search(stated):
+        read = _chinese(stated) if len(stated) <= LONGEST_CHINESE else StatedText()
     else:
-        read = _english(told.replace("’", "'")) if told.strip() else Statement()
-    if told != text:
-        # What is told with a question mostly explains it: only a move, a new job and the like count.
+        read = _english(stated.replace("’", "'")) if stated.strip() else StatedText()
+    if stated != text:
+        # What stands with a question mostly explains it: only a move, a new job and the like count.
         keys = _keys(read.topics, (), read.ended, ())
-        return Statement(keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes)
+        return StatedText(keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes)
     return read._replace(holds=False) if len(text) > _LONGEST_HELD or _WANTS(text) else read
 
 
@@ -106,40 +109,67 @@ def asks_about_past(query: str) -> bool:
     return _ASKS_PAST(query) is not None
 
 
-def supersedes(newer: Statement, older: Statement) -> bool:
+def supersedes(newer: StatedText, older: StatedText) -> bool:
     """Whether a later statement of the same speaker makes an earlier one outdated."""
     if older.keys.isdisjoint(newer.keys) or not newer.counts or not older.holds or older == newer:
         return False
-    if older.holders.isdisjoint(newer.holders):
-        return False
-    if any(one.head == other.head and not one.fits(other) for one in older.slots for other in newer.mentioned):
+    if not _same_holder(newer.holders, older.holders) or _about_another(newer, older):
         return False
     # What both are about is no sign that they are about the same of it.
     words = older.words - (older.holders & newer.holders)
     shared = words & newer.words
-    if words & (newer.denied | newer.ended) or (shared and older.troubled and newer.resolves):
+    if words & (newer.denied | newer.ended):
+        return True
+    topics = older.topics & newer.topics
+    if older.slots and newer.slots and not topics and not _share_a_thing(older.slots, newer.slots):
+        return False
+    if shared and older.troubled and newer.resolves:
         return True
     repeated = older.words <= newer.words and older.numbers <= newer.numbers
     if not newer.changes and (repeated or (older.numbers and older.numbers == newer.numbers)):
         return False
-    return _revalued(newer, older, shared)
+    return _revalued(newer, older, shared, topics)
 
 
-def _revalued(newer: Statement, older: Statement, shared: frozenset[str]) -> bool:
+def _same_holder(newer: frozenset[str], older: frozenset[str]) -> bool:
+    """Whether both are about the same person, and not about two that the speaker has to do with."""
+    roles = _EN_ROLES | _ZH_ROLES
+    common = older & newer
+    return bool(common) and (common != {""} or not (older & roles and newer & roles))
+
+
+def _about_another(newer: StatedText, older: StatedText) -> bool:
+    """Whether both name a thing of one kind, but not the same: the meeting with Ann, the meeting with Ben."""
+    pairs = [(one, other) for one in older.mentioned for other in newer.mentioned if one.head == other.head]
+    return any(
+        not one.fits(other) and (one in older.slots or not (_DIRECTIONS.isdisjoint(one.narrowed & other.narrowed)))
+        for one, other in pairs
+    )
+
+
+_DIRECTIONS = frozenset("with to from 从 去 来".split())
+
+
+def _share_a_thing(some: Iterable[Slot], others: Collection[Slot]) -> bool:
+    return any(one.fits(other) for one in some for other in others)
+
+
+def _revalued(newer: StatedText, older: StatedText, shared: frozenset[str], topics: frozenset[str]) -> bool:
     """Whether both give a value to the same thing, and not the same value."""
     changed = newer.changes or newer.resolves
-    things = newer.mentioned if changed else newer.slots
-    if any(one.fits(other) for one in older.slots for other in things):
+    if _share_a_thing(older.slots, newer.mentioned if changed else newer.slots):
         return True
-    topics = older.topics & newer.topics
+    if changed and older.numbers and newer.numbers and _share_a_thing(older.mentioned, newer.slots):
+        return True
     if topics and (changed or not topics.isdisjoint(_SINGLE)):
         return True
     before = dict(older.counted)
-    if newer.holds and any(before.get(noun, number) != number for noun, number in newer.counted):
+    if (newer.holds or newer.changes) and any(before.get(noun, number) != number for noun, number in newer.counted):
         return True
-    if not shared or (older.slots and newer.slots):
+    if not shared or older.mine != newer.mine:
         return False
-    if changed and len(shared) >= _ALIKE * min(len(older.words), len(newer.words)):
+    alike = _ALIKE if all(map(str.isascii, shared)) else _ALIKE_CHINESE
+    if changed and len(shared) >= alike * min(len(older.words), len(newer.words)):
         return True
     return newer.holds and bool(older.numbers and newer.numbers) and older.words == newer.words
 
@@ -149,13 +179,16 @@ _SINGLE = frozenset("home job age weight love baby children called language emai
 
 
 class _Pattern(NamedTuple):
-    """A pattern, and the words or characters of which a text has at least one where it matches."""
+    """Words of which one suffices, and a pattern with the words or characters of which one is wherever it matches."""
 
     hints: frozenset[str]
     search: Callable[[str], re.Match[str] | None]
+    words: frozenset[str] = frozenset()
 
     def found(self, text: str, parts: Collection[str]) -> bool:
         """Whether a text with these words or characters matches. Most texts have no hint and are not searched."""
+        if not self.words.isdisjoint(parts):
+            return True
         return not self.hints.isdisjoint(parts) and self.search(text) is not None
 
 
@@ -180,8 +213,10 @@ def _in_clauses(
 # English. Patterns are searched in lower case.
 
 
-def _en(hints: str, *alternatives: str) -> _Pattern:
-    return _Pattern(frozenset(hints.split()), re.compile(rf"\b(?:{'|'.join(alternatives)})").search)
+def _en(hints: str, *alternatives: str, words: str = "") -> _Pattern:
+    return _Pattern(
+        frozenset(hints.split()), re.compile(rf"\b(?:{'|'.join(alternatives)})").search, frozenset(words.split())
+    )
 
 
 _EN_KIN = {
@@ -196,19 +231,27 @@ _EN_KIN = {
             word: word
             for word in "son daughter brother sister cousin aunt uncle niece nephew grandmother grandfather grandma "
             "grandpa friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
-            "teacher".split()
+            "teacher advisor".split()
         },
     }.items()
     for word in words.split()
 }
-_EN_OWNED = re.compile(rf"\b(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))({'|'.join(_EN_KIN)})('s)?\b").finditer
-_EN_OWNERS = frozenset(_EN_KIN) | {f"{word}'s" for word in _EN_KIN}
+_EN_ROLES = frozenset(
+    "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher advisor".split()
+)
+"""Whoever has such a role is not the same person for ever, so a statement about the role is one of the speaker, too."""
+_EN_OWNED = re.compile(
+    rf"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))"
+    rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"
+).finditer
+_EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
 _EN_NAMED = re.compile(
     r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
     r"was|has|had"
-    r"|isn't|doesn't|left|quit|got|went|[a-z]+(?:s|ed))\b)"
+    r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|broke|bought|sold"
+    r"|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
 ).findall
 _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
@@ -222,14 +265,16 @@ _EN_AFTER_NOUN = frozenset(
     "is are was were has have had will should would can went goes opens opened leaves closes starts costs called spelled "
     "now these from to at in on of for with by and or but so that who which because since until again i we it he she they "
     "you isn't aren't hasn't under over near there used moved changed broke died closed retired left gave grew got lives "
-    "works switched".split()
+    "works switched hurts hurt weighs plays takes took came comes runs stands sits needs lasts begins ends ached aches "
+    "turned away as instead".split()
 )
 _EN_GIVES = frozenset(
-    "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs".split()
+    "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs hurts hurt weighs "
+    "takes lasts runs turned".split()
 )
 _EN_IS = frozenset("is are isn't aren't".split())
 _EN_NARROWING = frozenset("with to from back for at of in".split())
-_EN_ASIDE = frozenset("now these days currently with of".split())
+_EN_ASIDE = frozenset("now these days currently of".split())
 _EN_TIMELY = frozenset("new current latest updated only own other old actual".split())
 _MOST_NOUNS, _MOST_NARROWING = 4, 6
 
@@ -254,52 +299,42 @@ _EN_UNITS = frozenset(
     )
 )
 _EN_CHANGES = _en(
-    "now nowadays these from new switch switched switching change changed changing upgrade upgraded relocated "
-    "replaced replace "
-    "transferred converted promoted rescheduled postponed updated renamed moved moving become became instead again down up "
-    "back grown grew growing went gone pushed rather come came been turned beat started joined hired got get bought "
-    "actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only finally late "
-    "lately as since adopted settled raise born baby seeing found",
-    r"now(?:adays)?\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b", r"new\b", r"switch\w*",
-    r"chang(?:ed|e|ing)\b", r"(?:upgrad|relocat|replac|transferr|convert|promot|reschedul|postpon|updat|renam)(?:ed|e)\b",
-    r"mov(?:ed|ing) (?:to|into|in|out|house|back|up|on)\b", r"bec(?:ome|ame)\b", r"instead\b", r"again\b",
-    r"(?:down|up|back) to\b", r"gr(?:own|ew)\b", r"(?:went|gone) (?:up|down|over|back)\b", r"pushed\b", r"rather\b",
-    r"(?:come|came) a?round\b", r"ha(?:s|ve) been\b", r"turned\b", r"beat\b", r"started\b", r"joined\b", r"hired\b",
-    r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced)\b", r"bought\b", r"actually\b", r"correction\b",
-    r"(?:was|were) wrong\b", r"mis(?:typed|spoke|took|taken|remembered|spelled)\b", r"meant\b", r"typo\b", r"only\b",
-    r"finally\b", r"of late\b", r"lately\b", r"as of\b", r"since (?:last|the|my)\b", r"adopted\b", r"settled\b", r"raise\b",
-    r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b", r"found\b",
+    "now these from moved moving down up back went gone come came been got get was were late as since had seeing took fine over "
+    "passed reached",
+    r"now\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b",
+    r"mov(?:ed|ing) (?:to|into|in|out|away|house|back|up|on|my|our|the)\b", r"(?:down|up|back) to\b",
+    r"(?:went|gone) (?:up|down|over|back)\b", r"(?:come|came) (?:a?round|back|home)\b", r"ha(?:s|ve) been\b",
+    r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced|over)\b", r"(?:was|were) wrong\b", r"of late\b", r"as of\b",
+    r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
+    r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b", r"(?:passed|reached) \d",
+    words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace transferred "
+    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead again grown grew pushed rather "
+    "turned beat started began joined hired bought actually correction wrong mistyped misspoke mistook mistaken misremembered "
+    "misspelled meant typo only finally lately adopted settled raise found dyed cut painted swapped traded exchanged shortened "
+    "extended raised lowered increased reduced doubled halved dropped rose graduated converted moved-on recovered repaired fixed "
+    "reopened restarted",
 )  # fmt: skip
 _EN_ENDS = _en(
-    "longer anymore more stopped cancelled canceled closed retired divorced resigned abandoned terminated "
-    "unsubscribed dumped "
-    "ditched dropped quit gave given sold broke broken split fell died passed off left fired laid rid moved threw ended "
-    "never stand grown cut pulled",
-    r"no longer\b", r"any ?more\b",
-    r"(?:stopp|cancell?|clos|retir|divorc|resign|abandon|terminat|unsubscrib|dump|ditch|dropp)ed\b",
-    r"quit\b", r"g(?:ave|iven) (?:up|away|\w+ (?:\w+ )?away)\b", r"sold\b", r"brok(?:e|en) up\b", r"split up\b",
-    r"fell out\b",
-    r"died\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"left\b", r"fired\b", r"laid off\b",
-    r"got rid of\b",
-    r"moved out\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"ended\b", r"never again\b", r"can't stand\b", r"grown out of\b",
-    r"cut out\b", r"pulled out\b",
+    "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled handed took got",
+    r"no longer\b", r"any ?more\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b", r"brok(?:e|en) up\b",
+    r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"laid off\b",
+    r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
+    r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
+    r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b",
+    words="anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated unsubscribed dumped ditched "
+    "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced",
 )  # fmt: skip
 _EN_TROUBLED = _en(
-    "missing lost broken down order waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
-    "closed unpaid "
-    "overdue blocked looking sold working work hospital unfinished",
-    r"(?:missing|lost|broken|down|out of order|waiting|pregnant|expecting|ill|sick|unemployed|stuck|injured|pending|"
-    r"delayed|"
-    r"closed|unpaid|overdue|blocked|looking for|sold out|not working|doesn't work|in hospital|unfinished)\b",
+    "out looking sold not doesn't in on",
+    r"(?:out of order|looking for|sold out|not working|doesn't work|in hospital|in the hospital|on hold|on (?:\w+ )?leave)\b",
+    words="missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed closed unpaid "
+    "overdue blocked unfinished hurts hurt aches sore owe owes cold flu fever paused",
 )
 _EN_RESOLVES = _en(
-    "found repaired fixed solved resolved recovered healed healthy finished arrived returned back works working got "
-    "paid open "
-    "reopened replaced delivered done born baby came received better",
-    r"(?:found|repaired|fixed|solved|resolved|recovered|healed|healthy|finished|arrived|returned|back|works|working|"
-    r"got|paid|open"
-    r"|reopened|replaced|delivered|done|born|had (?:her|a|the) baby|came|received|better)\b",
-)
+    "had", r"had (?:her|a|the) baby\b",
+    words="found repaired fixed solved resolved recovered healed healthy finished arrived returned back works working got paid "
+    "open reopened replaced delivered done born came received better gone fine again over running",
+)  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
     r"(?:also|too|as well|in addition|besides|additionally|another|a second|both|still|(?:as|like) i said|in case|"
@@ -326,7 +361,7 @@ _EN_PLANS = _en(
 _EN_EVENT = re.compile(
     r"\b(?:I|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were|did|"
     r"had|went|bought"
-    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|told|spent|flew|drove|slept|"
+    r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove|slept|"
     r"dreamt|forgot"
     r"|(?!need|mov|relocat|switch|chang|start|join|retir|divorc)[a-z]{2,}ed)\b"
 ).search
@@ -377,7 +412,11 @@ _EN_TOPICS = {
         r"(?:dating|seeing someone|engaged|married|divorced|broke up|split up|separated|widowed|in a relationship)\b",
         r"(?:i'm|am|is|are) single\b", r"(?:girl|boy)friend(?:'s name)? is\b", r"have a (?:girl|boy)friend\b",
     ),
-    "age": _en("years turned i'm am", r"\d+ years old\b", r"turned \d+\b", r"(?:i'm|i am) \d\d(?: now)?[.!]?\Z"),
+    "age": _en("years turned i'm am is", r"\d+ years old\b", r"turned \d+\b", r"(?:i'm|i am|is) \d\d(?: now)?[.!]?\Z"),
+    "studies": _en(
+        "study studies studying major student graduated degree",
+        r"stud(?:y|ies|ying) [a-z]+\b", r"my (?:major|degree)\b", r"an? student\b", r"graduated\b",
+    ),
     "weight": _en(
         "weigh weighs weighed weighing weight kilos kilo kg lbs pounds", r"weigh\w*", r"\d+ ?(?:kilos?|kg|lbs)\b"
     ),
@@ -403,18 +442,22 @@ _EN_TOPICS = {
 }  # fmt: skip
 
 
-def _english(text: str) -> Statement:
+def _english(text: str) -> StatedText:
     lower = text.lower()
     parts = frozenset(ascii_words(lower))
     past, changes, ends = (one.found(lower, parts) for one in (_EN_PAST, _EN_CHANGES, _EN_ENDS))
     numbers = (parts & _EN_NUMBERS).union(_EN_DIGITS(lower))
+    holds = not past and not _EN_EVENT(text)
+    silent = past or _EN_PLANS.found(lower, parts) or (not _EN_WAS.isdisjoint(parts) and not (changes or ends))
+    counts = not silent and (not _EN_ADDS.found(lower, parts) or bool(changes and numbers))
+    if not holds and not counts:
+        return StatedText()
     slots, mentioned = ((), ()) if _EN_DETERMINERS.isdisjoint(parts) else _english_slots(text)
     words = _english_words(lower)
     topics = _found(_EN_TOPICS, lower, parts)
     counted = frozenset(_english_counted(lower)) if numbers else frozenset[tuple[str, str]]()
-    silent = past or _EN_PLANS.found(lower, parts) or (not _EN_WAS.isdisjoint(parts) and not (changes or ends))
     denied = () if _EN_DENIALS.isdisjoint(parts) else map(_english_words, _EN_DENIED(lower))
-    return Statement(
+    return StatedText(
         keys=_keys(topics, mentioned, words, counted),
         holders=_english_holders(text, lower, parts),
         topics=topics,
@@ -424,13 +467,18 @@ def _english(text: str) -> Statement:
         numbers=numbers,
         counted=counted,
         denied=frozenset().union(*denied),
-        ended=_in_clauses(lower, _EN_CLAUSE, _EN_ENDS.search, _english_words) if ends else frozenset(),
-        holds=not past and not _EN_EVENT(text),
-        counts=not silent and (not _EN_ADDS.found(lower, parts) or bool(changes and numbers)),
+        ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if ends else frozenset(),
+        holds=holds,
+        counts=counts,
         changes=changes or ends,
         troubled=_EN_TROUBLED.found(lower, parts),
         resolves=_EN_RESOLVES.found(lower, parts),
+        mine=not (_EN_ME | {"my", "our"}).isdisjoint(parts),
     )
+
+
+def _english_ends(clause: str) -> bool:
+    return _EN_ENDS.found(clause, frozenset(ascii_words(clause)))
 
 
 def _english_words(text: str) -> frozenset[str]:
@@ -440,7 +488,7 @@ def _english_words(text: str) -> frozenset[str]:
 def _english_counted(text: str) -> Iterable[tuple[str, str]]:
     for number, noun in _EN_COUNTED(text):
         terms = query_terms(noun)
-        if terms and terms[0] not in _EN_UNITS:
+        if terms and terms[0] not in _EN_UNITS and noun not in STOP_WORDS["en"]:
             yield terms[0], number
 
 
@@ -453,7 +501,7 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
             # "my mother's doctor" is about my mother.
             return frozenset(found)
     found.update([name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES])
-    if not found or not _EN_ME.isdisjoint(parts) or _EN_IS_MY(lower):
+    if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
     if "child" in found:
         found.update(("daughter", "son"))
@@ -477,7 +525,9 @@ def _english_slots(text: str) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
         if terms:
             gives, narrowed = _narrowing(tokens, at)
             mentioned.append(Slot(terms[-1], frozenset(terms[:-1]) | narrowed))
-            if gives or tokens[at - 1].endswith("'s") or (start > 1 and tokens[start - 2].lower() in _EN_IS):
+            named = start > 1 and tokens[start - 2].lower() in _EN_IS and tokens[start - 1].lower() in ("my", "our")
+            fresh = "new" in (tokens[start - 1].lower(), tokens[start].lower())
+            if gives or named or fresh or tokens[at - 1].endswith("'s"):
                 slots.append(mentioned[-1])
     return tuple(slots), tuple(mentioned)
 
@@ -493,9 +543,12 @@ def _narrowing(tokens: list[str], at: int) -> tuple[bool, frozenset[str]]:
         at += 1
         while at < len(tokens) and (tokens[at][0].isupper() or tokens[at][0].isdigit() or tokens[at] in ("km", "home")):
             at += 1
-    if at >= len(tokens) or tokens[at].lower() not in _EN_GIVES:
-        return False, frozenset()
-    return True, frozenset(word.lower() for word in tokens[start:at]) - _EN_ASIDE
+    narrowed = frozenset(word.lower() for word in tokens[start:at]) - _EN_ASIDE
+    gives = at < len(tokens) and tokens[at].lower() in _EN_GIVES
+    if gives and tokens[at].lower() in ("has", "have") and tokens[at + 1 : at + 2] in (["a"], ["an"], ["no"]):
+        gives = False
+    # "to" alone begins what the noun is changed to.
+    return gives, narrowed if gives or any(word[0].isupper() for word in tokens[start:at]) else frozenset()
 
 
 # Chinese.
@@ -520,13 +573,14 @@ _ZH_KIN = {
         "伴侣": "老婆 妻子 媳妇 太太 老公 丈夫 爱人",
         **{
             word: word
-            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 医生 老师 房东".split()
+            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split()
         },
     }.items()
     for word in words.split()
 }
+_ZH_ROLES = frozenset("同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split())
 _ZH_OWNED = re.compile(
-    rf"(?:我家?的?|咱家?的?|我们家?的?|\A|[，。；：,;])(?:最好的|现在的)?({'|'.join(_ZH_KIN)})(的(?!名字))?"
+    rf"(?:\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?({'|'.join(_ZH_KIN)})(的(?!名字))?"
 ).finditer
 _ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
 _ZH_NAMED = re.compile(
@@ -534,11 +588,12 @@ _ZH_NAMED = re.compile(
 ).findall
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 _ZH_VERB = re.compile(
-    "是|叫|换|改|变|涨|降|推迟|提前|定在|(?<!现)在|升|搬|扩|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|减|增|取消|退|卖"
+    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|减|增|取消|退|卖|疼|痛|好了|能用"
+    "|剪|染|姓"
 )
-_ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|升|在|搬|扩").match
+_ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|停在|升|在|搬|扩|疼|痛|姓").match
 _ZH_ASIDE = re.compile(
-    "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|"
+    "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|把|"
     "早上|晚上|中午|新的?|旧的?|打算|"
     "[一两]?[台部辆只条张个]|暂时|终于|刚刚?|都|也|就|了|其实|更正一?下?|不对|我说错了|另外|我们?|咱们?|用的|们"
 )
@@ -546,35 +601,35 @@ _ZH_ALIAS = {"机号": "号码", "电话": "号码", "工资": "月薪"}
 _ZH_OBJECT = re.compile(
     "(?:换|改|涨|升|退|停|辞|丢|找到|刷新|取消|卖|打破|更新)(?:掉|成)?了?([^，。；]{1,12}?)了?(?:[，。；！]|\\Z)"
 ).findall
+_ZH_NARROWED = re.compile("([从去寄][^，。；的我]{1,6}|[^，。；的我从去]{1,5}寄?来)的([\u4e00-\u9fff]{2})").findall
 _ZH_UNTOLD = frozenset("的家我手最好里")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = re.compile(
     rf"\d[\d.:]*|周[一二三四五六日天]|星期[一二三四五六日天]|"
-    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼号月日年块元公人次天家分])"
+    rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])"
     rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
 _ZH_COUNTED = re.compile(rf"(\d+|[{_ZH_DIGITS}]+)([只个本条根包台辆名位口部支])([\u4e00-\u9fff])?").findall
 _ZH_NO_NOUN = frozenset("小月星礼钟了人多半")
 _ZH_CHANGES = _zh(
-    "现如目改换搬新升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生",
-    "现在|如今|目前|改|换|搬|新|升|涨|降|跳槽|变成|转[到去]|推迟|提前|延后|从[今明]天起|以后|今后|又|开始|其实|更正|"
-    "不对|[说写记弄打]错|不是|[瘦胖减扩]到|"
-    "刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|当上?了?主管|"
-    "录用|入职|已经|定了|生了",
+    "现如目改换搬升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生剪染烫挪移放重回毕调缩加",
+    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|又|开始|其实|更正|不对|"
+    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|"
+    "当上?了?主管|录用|入职|已经|定了|生了|剪[短了]|[染烫]|重新|回[来家]了?|毕业|挪|移",
 )
 _ZH_ENDS = _zh(
-    "不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉",
-    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
-    "分手|离[婚开职]|关门|倒闭|去世|走了|"
-    "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉",
+    "不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢",
+    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|分手|离[婚开职]|关门|倒闭|去世|走了|"
+    "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢掉",
 )
 _ZH_TROUBLED = _zh(
-    "丢坏排等怀病感失伤院卡没缺欠堵停暂延找",
-    "丢|坏|排队|等[着待]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂住|延误|找不到",
+    "丢坏排等怀病感失伤院卡没缺欠堵停暂延找疼痛休",
+    "丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|休[^，。]{0,2}假",
 )
 _ZH_RESOLVES = _zh(
-    "到回好复院决成清通愈生", "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到"
+    "到回好复院决成清通愈生用动完",
+    "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到|能用|启动|回来|休完|不疼|不痛",
 )
 _ZH_ADDS = _zh(
     "也还另此同除依仍一说怕再", "也|还(?!在|没|清)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
@@ -616,7 +671,10 @@ _ZH_TOPICS = {
     "shift": _zh("班", "[夜白早晚中]班"),
     "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),
     "age": _zh("岁", "\\d+岁|[十一二三四五六七八九]+岁"),
-    "weight": _zh("重斤", "体重|公斤|\\d斤"),
+    "weight": _zh("重斤", "体重|公斤|[\\d十一二三四五六七八九]斤"),
+    "studies": _zh("专学读毕考", "专业|学的是|在读[大研博高初]|读大学|毕业|考上"),
+    "hospital": _zh("院病", "住院|出院|生病|病好"),
+    "hair": _zh("发", "头发"),
     "pay": _zh("薪资收", "月薪|工资(?!卡)|年薪|薪水|收入"),
     "diet": _zh("素肉酮肥", "吃素|吃肉|素食|生酮|减肥"),
     "spicy": _zh("辣", "吃辣"),
@@ -636,15 +694,19 @@ _ZH_TOPICS = {
 }
 
 
-def _chinese(text: str) -> Statement:
+def _chinese(text: str) -> StatedText:
     parts = frozenset(text)
     past, changes, ends = (one.found(text, parts) for one in (_ZH_PAST, _ZH_CHANGES, _ZH_ENDS))
     numbers = frozenset(_ZH_NUMBER(text))
+    adds = _ZH_ADDS.found(text, parts) and not (numbers and "现在" in text and "还" not in parts)
+    holds = not past and not _ZH_EVENT(text)
+    counts = not past and not adds and not _ZH_PLANS.found(text, parts)
+    if not holds and not counts:
+        return StatedText()
     slots, mentioned = _chinese_slots(text)
     words, topics = _chinese_words(text), _found(_ZH_TOPICS, text, parts)
     counted = frozenset(_chinese_counted(text)) if numbers else frozenset[tuple[str, str]]()
-    adds = _ZH_ADDS.found(text, parts) and not (numbers and "现在" in text and "还" not in parts)
-    return Statement(
+    return StatedText(
         keys=_keys(topics, mentioned, words, counted),
         holders=_chinese_holders(text),
         topics=topics,
@@ -655,11 +717,12 @@ def _chinese(text: str) -> Statement:
         counted=counted,
         denied=frozenset().union(*map(_chinese_words, _ZH_DENIED(text))),
         ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if ends else frozenset(),
-        holds=not past and not _ZH_EVENT(text),
-        counts=not past and not adds and not _ZH_PLANS.found(text, parts),
+        holds=holds,
+        counts=counts,
         changes=changes or ends,
         troubled=_ZH_TROUBLED.found(text, parts),
         resolves=_ZH_RESOLVES.found(text, parts),
+        mine="我" in parts or "咱" in parts,
     )
 
 
@@ -687,7 +750,7 @@ def _chinese_holders(text: str) -> frozenset[str]:
             # 我妈妈的医生 is about my mother.
             return frozenset(found)
     found.update(name.lower() for name in _ZH_NAMED(text))
-    if not found or _ZH_ME(text):
+    if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(text):
         found.add("")
     return frozenset(found)
 
@@ -704,6 +767,7 @@ def _chinese_slots(text: str) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
             if _ZH_GIVES(clause, verb.start()):
                 slots.append(slot)
     mentioned += filter(None, map(_chinese_slot, _ZH_OBJECT(text)))
+    mentioned += [Slot(head, frozenset(before)) for before, head in _ZH_NARROWED(text)]
     return tuple(slots), tuple(mentioned)
 
 

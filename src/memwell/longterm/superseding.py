@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeVar
 
-from memwell.language.updates import Statement, statement, supersedes
+from memwell.language.updates import StatedText, statement, supersedes
 from memwell.longterm.traits import Traits
 from memwell.records import Record
 
-COMPARED = 48
+COMPARED = 40
 """Among this many of the best ranked memories a later one is looked for."""
 SUPERSEDED = "superseded"
 """The flag of an outdated memory."""
@@ -26,7 +26,7 @@ class _Said(NamedTuple):
     order: tuple[datetime, str]
     """Ids sort by when they were made."""
     traits: Traits
-    stated: Statement
+    stated: StatedText
 
 
 class _Scored(Protocol):

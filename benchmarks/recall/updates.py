@@ -1,9 +1,9 @@
 """``python -m benchmarks.recall.updates``: whether recall tells what is true now from what was superseded.
 
 Each update of ``updates.json`` is two statements with 24 other memories between them, and a question about the present;
-some have one about the past. The near misses are two statements of which neither supersedes the other. Of the first ones those
-at even places were looked at while the rules were written, those at odd places only measured. The second ones were written when
-the rules failed more often than wanted, and looked at; the last ones after that, and only measured. The figures go to
+some have one about the past. The near misses are two statements of which neither supersedes the other. Of the first ones
+those at even places were looked at while the rules were written, those at odd places only measured. The second ones were
+written when the rules failed too often, and looked at; the last ones after that, and only measured. The figures go to
 ``benchmarks/results/updates.json`` and ``updates.md``.
 """
 
@@ -145,10 +145,10 @@ def page(known: dict[str, Any]) -> str:
     return (
         "# What is true now\n\nMeasured by `python -m benchmarks.recall.updates` through the public interface, with the "
         "shipped defaults: two statements with 24 other memories between them and some after, each pair in a space of its "
-        f"own. Figures in percent unless they are counts. {known['date']}.\n\nThe pairs were written for this measurement by "
-        "those who wrote the rules. Of the first ones, every other was looked at while the rules were written, the rest only "
-        "measured. When they first met the second ones, the rules found 23 and 22 of 40; these were then looked at. The last "
-        "ones were written after that and only measured: theirs is the figure to expect of sentences nobody looked at.\n\n"
+        f"own. Figures in percent unless they are counts. {known['date']}.\n\nThe pairs were written for this measurement "
+        "by those who wrote the rules. Of the first ones, every other was looked at while the rules were written, the rest "
+        "only measured. When they first met the second ones, the rules found 23 and 22 of 40; these were then looked at. "
+        "The last ones were written after that and only measured: expect theirs of sentences that were never looked at.\n\n"
         f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -146,6 +147,6 @@ def test_the_current_one_takes_the_place_of_the_outdated_one(scores: list[float]
     assert sorted(places) == sorted(hit.id for hit in hits)
     assert all(places[new] < places[old] for old, new in replaced.items())
     totals = [hit.score + share for hit, share in ordered]
-    assert all(one >= other - 1e-9 for one, other in zip(totals, totals[1:], strict=False))
+    assert all(one >= other - 1e-9 for one, other in pairwise(totals))
     if not replaced:
         assert [hit for hit, _ in ordered] == hits

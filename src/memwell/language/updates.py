@@ -1,8 +1,8 @@
 """``supersedes``: whether a later statement makes an earlier one outdated, read from the words of both without a model.
 
-"I moved to Berlin" supersedes "I live in Paris"; "I also like coffee" supersedes nothing. A text is read on its own into a
-``StatedText``, so that many can be compared cheaply: whom it is about, what it gives a value to, and which of its words tell
-of a change or an end. What is asked, planned, added, repeated or said of the past supersedes nothing.
+"I moved to Berlin" supersedes "I live in Paris"; "I also like coffee" supersedes nothing. A text is read on its own into
+a ``StatedText``, so that many can be compared cheaply: whom it is about, what it gives a value to, and which of its words
+say that something changed or ended. What is asked, planned, added, repeated or said of the past supersedes nothing.
 """
 
 from __future__ import annotations
@@ -250,7 +250,8 @@ _EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
 _EN_NAMED = re.compile(
     r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
     r"was|has|had"
-    r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|broke|bought|sold"
+    r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|"
+    r"broke|bought|sold"
     r"|lost|found|won|chose|grew|[a-z]+(?:s|ed))\b)"
 ).findall
 _EN_NO_NAMES = frozenset(
@@ -269,7 +270,8 @@ _EN_AFTER_NOUN = frozenset(
     "turned away as instead".split()
 )
 _EN_GIVES = frozenset(
-    "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs hurts hurt weighs "
+    "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs hurts "
+    "hurt weighs "
     "takes lasts runs turned".split()
 )
 _EN_IS = frozenset("is are isn't aren't".split())
@@ -299,7 +301,8 @@ _EN_UNITS = frozenset(
     )
 )
 _EN_CHANGES = _en(
-    "now these from moved moving down up back went gone come came been got get was were late as since had seeing took fine over "
+    "now these from moved moving down up back went gone come came been got get was were late as since had seeing "
+    "took fine over "
     "passed reached",
     r"now\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b",
     r"mov(?:ed|ing) (?:to|into|in|out|away|house|back|up|on|my|our|the)\b", r"(?:down|up|back) to\b",
@@ -307,32 +310,42 @@ _EN_CHANGES = _en(
     r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced|over)\b", r"(?:was|were) wrong\b", r"of late\b", r"as of\b",
     r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
     r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b", r"(?:passed|reached) \d",
-    words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace transferred "
-    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead again grown grew pushed rather "
-    "turned beat started began joined hired bought actually correction wrong mistyped misspoke mistook mistaken misremembered "
-    "misspelled meant typo only finally lately adopted settled raise found dyed cut painted swapped traded exchanged shortened "
-    "extended raised lowered increased reduced doubled halved dropped rose graduated converted moved-on recovered repaired fixed "
+    words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace "
+    "transferred "
+    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead again grown grew "
+    "pushed rather "
+    "turned beat started began joined hired bought actually correction wrong mistyped misspoke mistook mistaken "
+    "misremembered "
+    "misspelled meant typo only finally lately adopted settled raise found dyed cut painted swapped traded exchanged "
+    "shortened "
+    "extended raised lowered increased reduced doubled halved dropped rose graduated converted moved-on recovered "
+    "repaired fixed "
     "reopened restarted",
 )  # fmt: skip
 _EN_ENDS = _en(
-    "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled handed took got",
+    "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
+    "handed took got",
     r"no longer\b", r"any ?more\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b", r"brok(?:e|en) up\b",
     r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
     r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
     r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b",
-    words="anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated unsubscribed dumped ditched "
+    words="anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated unsubscribed "
+    "dumped ditched "
     "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced",
 )  # fmt: skip
 _EN_TROUBLED = _en(
     "out looking sold not doesn't in on",
-    r"(?:out of order|looking for|sold out|not working|doesn't work|in hospital|in the hospital|on hold|on (?:\w+ )?leave)\b",
-    words="missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed closed unpaid "
+    r"(?:out of order|looking for|sold out|not working|doesn't work|in hospital|in the hospital|on hold|on (?:\w+ "
+    r")?leave)\b",
+    words="missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
+    "closed unpaid "
     "overdue blocked unfinished hurts hurt aches sore owe owes cold flu fever paused",
 )
 _EN_RESOLVES = _en(
     "had", r"had (?:her|a|the) baby\b",
-    words="found repaired fixed solved resolved recovered healed healthy finished arrived returned back works working got paid "
+    words="found repaired fixed solved resolved recovered healed healthy finished arrived returned back works "
+    "working got paid "
     "open reopened replaced delivered done born came received better gone fine again over running",
 )  # fmt: skip
 _EN_ADDS = _en(
@@ -573,14 +586,16 @@ _ZH_KIN = {
         "伴侣": "老婆 妻子 媳妇 太太 老公 丈夫 爱人",
         **{
             word: word
-            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split()
+            for word in "儿子 爷爷 奶奶 外公 外婆 舅舅 叔叔 阿姨 姑姑 同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 "
+            "房东".split()
         },
     }.items()
     for word in words.split()
 }
 _ZH_ROLES = frozenset("同事 邻居 室友 朋友 领导 老板 经理 导师 医生 老师 房东".split())
 _ZH_OWNED = re.compile(
-    rf"(?:\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?({'|'.join(_ZH_KIN)})(的(?!名字))?"
+    "(?:\\A|[，。；：,;]|现在|已经|以后)(?:我们?家?的?|咱们?家?的?|带我的)?(?:最好的|现在的|新)?"
+    rf"({'|'.join(_ZH_KIN)})(的(?!名字))?"
 ).finditer
 _ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").search
 _ZH_NAMED = re.compile(
@@ -588,7 +603,8 @@ _ZH_NAMED = re.compile(
 ).findall
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 _ZH_VERB = re.compile(
-    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|减|增|取消|退|卖|疼|痛|好了|能用"
+    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|"
+    "减|增|取消|退|卖|疼|痛|好了|能用"
     "|剪|染|姓"
 )
 _ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|停在|升|在|搬|扩|疼|痛|姓").match
@@ -613,19 +629,24 @@ _ZH_NUMBER = re.compile(
 _ZH_COUNTED = re.compile(rf"(\d+|[{_ZH_DIGITS}]+)([只个本条根包台辆名位口部支])([\u4e00-\u9fff])?").findall
 _ZH_NO_NOUN = frozenset("小月星礼钟了人多半")
 _ZH_CHANGES = _zh(
-    "现如目改换搬升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生剪染烫挪移放重回毕调缩加",
-    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|又|开始|其实|更正|不对|"
-    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|"
+    "现如目改换搬升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生剪染烫挪移放重回毕调缩加"
+    "",
+    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|又|开始|"
+    "其实|更正|不对|"
+    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|"
+    "只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|"
     "当上?了?主管|录用|入职|已经|定了|生了|剪[短了]|[染烫]|重新|回[来家]了?|毕业|挪|移",
 )
 _ZH_ENDS = _zh(
     "不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢",
-    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|分手|离[婚开职]|关门|倒闭|去世|走了|"
+    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
+    "分手|离[婚开职]|关门|倒闭|去世|走了|"
     "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢掉",
 )
 _ZH_TROUBLED = _zh(
     "丢坏排等怀病感失伤院卡没缺欠堵停暂延找疼痛休",
-    "丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|休[^，。]{0,2}假",
+    "丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|"
+    "休[^，。]{0,2}假",
 )
 _ZH_RESOLVES = _zh(
     "到回好复院决成清通愈生用动完",

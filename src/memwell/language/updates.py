@@ -239,7 +239,7 @@ _EN_KIN = {
 _EN_ROLES = frozenset(
     "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist teacher advisor".split()
 )
-"""Whoever has such a role is not the same person for ever, so a statement about the role is one of the speaker, too."""
+"""Roles that pass from one person to another, so that a statement about one is also about the speaker."""
 _EN_OWNED = re.compile(
     rf"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))"
     rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"

@@ -22,6 +22,9 @@ _ALIKE, _ALIKE_CHINESE = 0.5, 0.3
 """The share of its topical words that a changed statement has in common with the earlier one. Of Chinese, where the words
 are pairs of characters, less: half of the pairs lie between two words."""
 
+_ENDED = 0.34
+"""The share of the words of what ended that the earlier statement has, at least."""
+
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
 _ASKED = re.compile(r"[?？]\W*\Z|[吗呢][。！!]?\s*\Z").search
@@ -67,7 +70,11 @@ class StatedText(NamedTuple):
     counts: bool = False
     """Whether it can make another statement outdated."""
     changes: bool = False
-    """Whether it tells of a change, an end or a correction."""
+    """Whether it may speak of a change, also of what only began or happened."""
+    turns: bool = False
+    """Whether it speaks of a change, an end or a correction in so many words."""
+    opinion: int = 0
+    """1 when it likes something, -1 when it does not."""
     troubled: bool = False
     """Whether it tells of something lost, broken or awaited."""
     resolves: bool = False
@@ -118,12 +125,12 @@ def supersedes(newer: StatedText, older: StatedText) -> bool:
     # What both are about is no sign that they are about the same of it.
     words = older.words - (older.holders & newer.holders)
     shared = words & newer.words
-    if words & (newer.denied | newer.ended):
+    if words & newer.denied or len(words & newer.ended) > _ENDED * len(newer.ended - newer.holders):
         return True
     topics = older.topics & newer.topics
     if older.slots and newer.slots and not topics and not _share_a_thing(older.slots, newer.slots):
         return False
-    if shared and older.troubled and newer.resolves:
+    if shared and ((older.troubled and newer.resolves) or older.opinion * newer.opinion < 0):
         return True
     repeated = older.words <= newer.words and older.numbers <= newer.numbers
     if not newer.changes and (repeated or (older.numbers and older.numbers == newer.numbers)):
@@ -169,7 +176,7 @@ def _revalued(newer: StatedText, older: StatedText, shared: frozenset[str], topi
     if not shared or older.mine != newer.mine:
         return False
     alike = _ALIKE if all(map(str.isascii, shared)) else _ALIKE_CHINESE
-    if changed and len(shared) >= alike * min(len(older.words), len(newer.words)):
+    if newer.turns and len(shared) >= alike * min(len(older.words), len(newer.words)):
         return True
     return newer.holds and bool(older.numbers and newer.numbers) and older.words == newer.words
 
@@ -241,14 +248,17 @@ _EN_ROLES = frozenset(
 )
 """Roles that pass from one person to another, so that a statement about one is also about the speaker."""
 _EN_OWNED = re.compile(
-    rf"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:\w+\s+){{0,2}}?|the\s+(?=baby))"
+    r"(?:\A|[.,;:!]\s+|\b(?:and|but|so|that|because|now|when)\s+)(?:(?:my|our)\s+(?:(?:new|old|older|younger|little|"
+    r"big|best|dear"
+    r"|current|thesis)\s+)*|the\s+(?=baby))"
     rf"({'|'.join(_EN_KIN)})(?:s\b|('s)?\b)"
 ).finditer
 _EN_OWNERS = frozenset(form for word in _EN_KIN for form in (word, f"{word}s", f"{word}'s"))
 _EN_ME = frozenset("i we me us i'm i've i'd we've we're i'll".split())
 _EN_IS_MY = re.compile(r"\bis (?:my|our)\b").search
 _EN_NAMED = re.compile(
-    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
+    r"(?:\A|[.;:,!]\s+|\band\s+|\b[Mm]y \w+ |\b[Oo]ur \w+ )(?:(?:Aunt|Uncle|Mrs?|Ms|Professor)\.? "
+    r")?([A-Z][\w&.-]*)(?='s\b|\s+(?:and\s+(?:I|my|[A-Z]\w*)|is|"
     r"was|has|had"
     r"|isn't|doesn't|didn't|can|will|now|just|never|finally|left|quit|got|went|came|took|gave|made|began|became|"
     r"broke|bought|sold"
@@ -300,37 +310,44 @@ _EN_UNITS = frozenset(
         "may june july of in at and to"
     )
 )
+_EN_BEGINS = _en(
+    "got get been as since was were had seeing passed reached",
+    r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced)\b", r"ha(?:s|ve) been\b", r"as of\b",
+    r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
+    r"(?:passed|reached) \d",
+    words="started began joined hired bought found finally again adopted raise beat graduated recovered repaired "
+    "fixed reopened "
+    "restarted opened",
+)  # fmt: skip
 _EN_CHANGES = _en(
-    "now these from moved moving down up back went gone come came been got get was were late as since had seeing "
-    "took fine over "
-    "passed reached",
+    "now these from moved moving down up back went gone come came got was were late took is are feels not fallen",
     r"now\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b",
     r"mov(?:ed|ing) (?:to|into|in|out|away|house|back|up|on|my|our|the)\b", r"(?:down|up|back) to\b",
-    r"(?:went|gone) (?:up|down|over|back)\b", r"(?:come|came) (?:a?round|back|home)\b", r"ha(?:s|ve) been\b",
-    r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced|over)\b", r"(?:was|were) wrong\b", r"of late\b", r"as of\b",
-    r"since (?:last|the|my)\b", r"(?:was|were) born\b", r"had (?:her|his|our|my|a) baby\b", r"seeing someone\b",
-    r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b", r"(?:passed|reached) \d",
+    r"(?:went|gone) (?:up|down|over|back)\b", r"(?:come|came) (?:a?round|back|home)\b", r"got over\b",
+    r"(?:was|were) wrong\b",
+    r"of late\b", r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b",
+    r"not \d", r"fallen (?:in|out of) love\b",
     words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace "
     "transferred "
-    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead again grown grew "
+    "converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
     "pushed rather "
-    "turned beat started began joined hired bought actually correction wrong mistyped misspoke mistook mistaken "
-    "misremembered "
-    "misspelled meant typo only finally lately adopted settled raise found dyed cut painted swapped traded exchanged "
-    "shortened "
-    "extended raised lowered increased reduced doubled halved dropped rose graduated converted moved-on recovered "
-    "repaired fixed "
-    "reopened restarted",
+    "turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only "
+    "lately settled "
+    "dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced doubled halved "
+    "dropped rose",
 )  # fmt: skip
 _EN_ENDS = _en(
+    "stepped called dropped backed "
     "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
     "handed took got",
     r"no longer\b", r"any ?more\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b", r"brok(?:e|en) up\b",
-    r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|came|went|been) off\b", r"laid off\b",
+    r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
     r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
-    r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b",
-    words="anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated unsubscribed "
+    r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b", r"stepped down\b", r"called off\b",
+    r"(?:dropped|backed) out\b",
+    words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
+    "unsubscribed "
     "dumped ditched "
     "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced",
 )  # fmt: skip
@@ -338,14 +355,14 @@ _EN_TROUBLED = _en(
     "out looking sold not doesn't in on",
     r"(?:out of order|looking for|sold out|not working|doesn't work|in hospital|in the hospital|on hold|on (?:\w+ "
     r")?leave)\b",
-    words="missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
+    words="allergic missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
     "closed unpaid "
     "overdue blocked unfinished hurts hurt aches sore owe owes cold flu fever paused",
 )
 _EN_RESOLVES = _en(
-    "had", r"had (?:her|a|the) baby\b",
+    "had got", r"had (?:her|a|the) baby\b", r"got (?:the|my|our|it|back)\b",
     words="found repaired fixed solved resolved recovered healed healthy finished arrived returned back works "
-    "working got paid "
+    "working paid "
     "open reopened replaced delivered done born came received better gone fine again over running",
 )  # fmt: skip
 _EN_ADDS = _en(
@@ -358,6 +375,12 @@ _EN_PAST = _en(
     r"used to\b", r"as an? (?:student|child|kid|teenager|boy|girl)\b", r"when i was\b", r"back (?:in|then|when)\b",
     r"in my (?:youth|childhood|\w+ies)\b", r"years ago\b", r"my first\b", r"before that\b", r"once\b", r"formerly\b",
     r"previously\b", r"grew up\b", r"at the time\b", r"in those days\b",
+)  # fmt: skip
+_EN_LIKES = frozenset("like likes love loves enjoy enjoys adore fan fond prefer prefers".split())
+_EN_DISLIKES = _en(
+    "can't don't doesn't not of", r"can't stand\b", r"(?:don't|doesn't|not) (?:\w+ )?(?:like|love|enjoy)\b",
+    r"(?:afraid|scared) of\b",
+    words="hate hates dislike dislikes detest fear",
 )  # fmt: skip
 _EN_WAS = frozenset("was were had did didn't wasn't lived worked played went".split())
 _EN_PLANS = _en(
@@ -372,7 +395,8 @@ _EN_PLANS = _en(
     r"that)\b",
 )
 _EN_EVENT = re.compile(
-    r"\b(?:I|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|were|did|"
+    r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
+    r"were|did|"
     r"had|went|bought"
     r"|met|saw|ran|ate|took|made|came|found|lost|gave|got|drank|wrote|heard|felt|said|spent|flew|drove|slept|"
     r"dreamt|forgot"
@@ -393,24 +417,31 @@ _EN_GENERIC = frozenset(
             "finally only instead again rather become sometimes usually always never lately please answer need big small"
         ),
         *(term for word in (*_EN_KIN, *_EN_NUMBERS) for term in query_terms(word)),
+        *(term for one in (_EN_BEGINS, _EN_CHANGES, _EN_ENDS) for word in one.words for term in query_terms(word)),
     }
 )
 """Words that two statements may share without being about the same."""
 
 _EN_TOPICS = {
     "home": _en(
-        "live lives living reside resides based stay stays staying moved moving relocated settled renting rent place "
+        "live lives living reside resides based stay stays staying have has share moved moving relocated settled "
+        "renting rent place "
         "bought home",
         r"(?:live|lives|living|reside|resides|based|stay|stays|staying) (?:in|at|on|with|near|outside|by)\b",
-        r"mov(?:ed|ing) (?:to|into|in with|house|back)\b", r"(?:relocated|settled|renting)\b", r"(?:own|new) place\b",
+        r"ha(?:ve|s) an? (?:flat|house|apartment|place) (?:in|near|outside)\b",
+        r"share (?:the|a|my) (?:flat|house|apartment)\b",
+        r"live alone\b", r"mov(?:ed|ing) (?:to|into|in with|house|back)\b", r"(?:relocated|settled|renting)\b",
+        r"(?:own|new) place\b",
         r"rent an? (?:flat|studio|room|house|apartment)\b", r"bought an? (?:house|flat|apartment|condo)\b", r"my home is\b",
     ),
     "job": _en(
-        "work works working started joined hired unemployed jobs job promoted laid i'm am is as became become "
+        "freelance position work works working started joined hired unemployed jobs job promoted laid i'm am is as "
+        "became become "
         "teaching lead he's she's",
         r"work(?:s|ing)? (?:at|for|as)\b", r"started (?:at [^\d\s]\w*(?! ?o'clock)|as|working)\b(?<! at the)",
         r"joined \w", r"hired\b",
-        r"unemployed\b", r"looking for work\b", r"between jobs\b", r"out of work\b", r"new job\b", r"promoted\b",
+        r"freelance\b", r"position at\b", r"unemployed\b", r"looking for work\b", r"between jobs\b",
+        r"out of work\b", r"new job\b", r"promoted\b",
         r"laid off\b",
         r"teaching\b", r"team lead\b", r"job is\b",
         r"(?:i'm|i am|is|'s|as|bec[ao]me) an? (?:[a-z]+ ){0,2}(?:nurse|chef|cook|clerk|pilot|vet|guard|model|intern|"
@@ -458,7 +489,8 @@ _EN_TOPICS = {
 def _english(text: str) -> StatedText:
     lower = text.lower()
     parts = frozenset(ascii_words(lower))
-    past, changes, ends = (one.found(lower, parts) for one in (_EN_PAST, _EN_CHANGES, _EN_ENDS))
+    past, turns, ends = (one.found(lower, parts) for one in (_EN_PAST, _EN_CHANGES, _EN_ENDS))
+    changes = turns or _EN_BEGINS.found(lower, parts)
     numbers = (parts & _EN_NUMBERS).union(_EN_DIGITS(lower))
     holds = not past and not _EN_EVENT(text)
     silent = past or _EN_PLANS.found(lower, parts) or (not _EN_WAS.isdisjoint(parts) and not (changes or ends))
@@ -484,6 +516,8 @@ def _english(text: str) -> StatedText:
         holds=holds,
         counts=counts,
         changes=changes or ends,
+        turns=turns or ends,
+        opinion=-_EN_DISLIKES.found(lower, parts) or int(not _EN_LIKES.isdisjoint(parts)),
         troubled=_EN_TROUBLED.found(lower, parts),
         resolves=_EN_RESOLVES.found(lower, parts),
         mine=not (_EN_ME | {"my", "our"}).isdisjoint(parts),
@@ -603,15 +637,15 @@ _ZH_NAMED = re.compile(
 ).findall
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 _ZH_VERB = re.compile(
-    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|"
+    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|还?剩|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|"
     "减|增|取消|退|卖|疼|痛|好了|能用"
     "|剪|染|姓"
 )
-_ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|停在|升|在|搬|扩|疼|痛|姓").match
+_ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|停在|升|在|搬|扩|疼|痛|姓|增|还?剩|有(?=\\d)").match
 _ZH_ASIDE = re.compile(
     "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|把|"
     "早上|晚上|中午|新的?|旧的?|打算|"
-    "[一两]?[台部辆只条张个]|暂时|终于|刚刚?|都|也|就|了|其实|更正一?下?|不对|我说错了|另外|我们?|咱们?|用的|们"
+    "[一两]?[台部辆只条张个]|暂时|终于|刚刚?|都|也|就|了|其实|更正一?下?|不对|我说错了|另外|我们?|咱们?|用的|[那这]家|们"
 )
 _ZH_ALIAS = {"机号": "号码", "电话": "号码", "工资": "月薪"}
 _ZH_OBJECT = re.compile(
@@ -628,24 +662,26 @@ _ZH_NUMBER = re.compile(
 ).findall
 _ZH_COUNTED = re.compile(rf"(\d+|[{_ZH_DIGITS}]+)([只个本条根包台辆名位口部支])([\u4e00-\u9fff])?").findall
 _ZH_NO_NOUN = frozenset("小月星礼钟了人多半")
+_ZH_BEGINS = _zh(
+    "又开满到结交出领买找拿录入已生回毕",
+    "又|开始|满\\d|到了|结婚|交[男女]朋友|出生|领养|买了|找到|拿到|录用|入职|已经|生了|回[来家]|毕业",
+)
 _ZH_CHANGES = _zh(
-    "现如目改换搬升涨降跳变转推提延从以今又开其更不说写记弄打瘦胖减扩刷满到结交迷爱只出领买住找拿当录入已定生剪染烫挪移放重回毕调缩加"
-    "",
-    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|又|开始|"
-    "其实|更正|不对|"
-    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|满\\d|到了|结婚|交[男女]朋友|迷上|爱上|"
-    "只[看用吃喝抽去]|出生|领养|买了|住进|找到|拿到|"
-    "当上?了?主管|录用|入职|已经|定了|生了|剪[短了]|[染烫]|重新|回[来家]了?|毕业|挪|移",
+    "现如目改换搬升涨降跳变转推提延从以今其更不说写记弄打瘦胖减扩刷迷爱只住当定剪染烫挪移放重调缩加增剩",
+    "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|"
+    "更正|不对|"
+    "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|"
+    "剪[短了]|[染烫]|重新|挪|移",
 )
 _ZH_ENDS = _zh(
-    "不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢",
-    "不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
+    "卸不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢",
+    "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
     "分手|离[婚开职]|关门|倒闭|去世|走了|"
     "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢掉",
 )
 _ZH_TROUBLED = _zh(
-    "丢坏排等怀病感失伤院卡没缺欠堵停暂延找疼痛休",
-    "丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|"
+    "敏丢坏排等怀病感失伤院卡没缺欠堵停暂延找疼痛休",
+    "过敏|丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|"
     "休[^，。]{0,2}假",
 )
 _ZH_RESOLVES = _zh(
@@ -653,7 +689,7 @@ _ZH_RESOLVES = _zh(
     "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到|能用|启动|回来|休完|不疼|不痛",
 )
 _ZH_ADDS = _zh(
-    "也还另此同除依仍一说怕再", "也|还(?!在|没|清)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
+    "也还另此同除依仍一说怕再", "也|还(?!在|没|清|剩)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
 )
 _ZH_PAST = _zh(
     "前曾候年来先去从时一轻过",
@@ -664,6 +700,9 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
     "请[订帮]|应该|说[他她]",
 )
+_ZH_LIKES = _zh("欢爱迷", "喜欢|爱[吃喝看听上]|最爱|迷上")
+_ZH_DISLIKES = _zh("厌不怕", "讨厌|不喜欢|受不了|不爱|不吃|害怕|不能吃")
+_ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
     "|(?<![养读租订住开有])了(?![，。；！\\s]|\\Z)|感到|感觉|觉得|发现|看到|收到|得到|参[加与]|期待|庆祝|一起(?!住)"
@@ -674,23 +713,26 @@ _ZH_SMALL = re.compile(
     "开始|喜欢|讨厌|其实|更正|不对|最爱|"
     "最好|特别|小时|分钟|我们?|咱们?|你们?|他们?|她们?|家里|家|自己|一个|一[只台本条辆家]|"
     "[的了是在有和跟与就都也还很又再不没把被给让从到对请要会能可以去来用说做上下里这那个吃喝"
-    "看想当为着过只改换新搬住爱叫]|[周星期月日年点分号岁]|\\d+"
+    "看想当为着只改换新搬住爱叫]|过(?!敏)|[周星期月日年点分号岁]|\\d+"
 )
-_ZH_GENERIC = frozenset("工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split())
+_ZH_GENERIC = frozenset(_ZH_KIN) | frozenset(
+    "工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split()
+)
 _ZH_TOPICS = {
     "home": _zh(
-        "住搬居租活房",
-        "住在|住进|搬[到去家]|定居|租房|在[^，。]{1,6}生活|暂住|住[^，。]{0,4}家|买了房|一起住|找到房",
+        "住搬居租活房独",
+        "住在|住进|搬[到去家]|定居|租房|在[^，。]{1,6}生活|暂住|住[^，。]{0,4}家|买了房|一起住|找到房|合租|一个人住|独居",
     ),
     "job": _zh(
         "班槽业职辞工做当教开是干",
-        "上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|销售|设计|"
+        "兼职|全职|上班(?!的?路)|跳槽|职业|辞[职掉]|失业|找到工作|升职|入职|工程师|店干|在[^，。]{1,8}工作|做(?:产品|"
+        "销售|设计|"
         "开发|会计|老师|运营)|"
         "当(?:店员|老师|主管|经理|司机|医生|护士|程序员)|教(?:生物|数学|英语|语文)|开(?:网约车|出租车)|是(?:老师|"
         "护士|医生|司机|程序员|会计)",
     ),
     "shift": _zh("班", "[夜白早晚中]班"),
-    "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),
+    "love": _zh("恋单友婚手夫妻公婆", "恋爱|单身|[男女]朋友|订婚|婚约|结婚|离婚|分手|(?:丈夫|妻子|老公|老婆)是"),
     "age": _zh("岁", "\\d+岁|[十一二三四五六七八九]+岁"),
     "weight": _zh("重斤", "体重|公斤|[\\d十一二三四五六七八九]斤"),
     "studies": _zh("专学读毕考", "专业|学的是|在读[大研博高初]|读大学|毕业|考上"),
@@ -717,7 +759,8 @@ _ZH_TOPICS = {
 
 def _chinese(text: str) -> StatedText:
     parts = frozenset(text)
-    past, changes, ends = (one.found(text, parts) for one in (_ZH_PAST, _ZH_CHANGES, _ZH_ENDS))
+    past, turns, ends = (one.found(text, parts) for one in (_ZH_PAST, _ZH_CHANGES, _ZH_ENDS))
+    changes = turns or _ZH_BEGINS.found(text, parts)
     numbers = frozenset(_ZH_NUMBER(text))
     adds = _ZH_ADDS.found(text, parts) and not (numbers and "现在" in text and "还" not in parts)
     holds = not past and not _ZH_EVENT(text)
@@ -741,6 +784,8 @@ def _chinese(text: str) -> StatedText:
         holds=holds,
         counts=counts,
         changes=changes or ends,
+        turns=turns or ends,
+        opinion=-_ZH_DISLIKES.found(text, parts) or int(_ZH_LIKES.found(text, parts)),
         troubled=_ZH_TROUBLED.found(text, parts),
         resolves=_ZH_RESOLVES.found(text, parts),
         mine="我" in parts or "咱" in parts,
@@ -749,7 +794,8 @@ def _chinese(text: str) -> StatedText:
 
 def _chinese_words(text: str) -> frozenset[str]:
     """The pairs of characters and the Latin words that say what a text is about."""
-    return frozenset([term for term in query_terms(_ZH_SMALL.sub(" ", text)) if len(term) > 1]) - _ZH_GENERIC
+    pairs = frozenset([term for term in query_terms(_ZH_SMALL.sub(" ", text)) if len(term) > 1]) - _ZH_GENERIC
+    return pairs.union(_ZH_LIKED(text))
 
 
 def _chinese_counted(text: str) -> Iterable[tuple[str, str]]:

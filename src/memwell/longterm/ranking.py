@@ -48,6 +48,7 @@ _REASONS = {
     "recency": ("recency", "access"),
     "uses": ("uses",),
     "reranker": ("reranker",),
+    "current": ("current",),
 }
 _REASON_OF = {signal: reason for reason, signals in _REASONS.items() for signal in signals}
 _ALONE = {
@@ -76,6 +77,8 @@ _PHRASES = by_language(
         "uses": ("often recalled", "常被回忆"),
         "used": ("recalled before", "曾被回忆"),
         "reranker": ("preferred by the reranker", "重排模型选中"),
+        "current": ("supersedes another hit", "取代了另一条结果"),
+        "superseded": ("superseded by {id}", "已被 {id} 取代"),
         "nothing": ("nothing better was found", "没有更合适的"),
         "named": ("{reason}: {words}", "{reason}：{words}"),
         "part": ("{reason} ({part} %)", "{reason}（{part}%）"),
@@ -164,10 +167,14 @@ def why_found(
     speaker: str = "",
     session: str = "",
     matches: Sequence[WordMatch] = (),
+    superseded_by: str = "",
 ) -> str:
-    """``in_words`` of a hit. Raises ``InvalidInput`` for a query that is no text, and for another language."""
+    """``in_words`` of a hit, after what superseded it.
+
+    Raises ``InvalidInput`` for a query that is no text, and for another language.
+    """
     check_text(query, "a query")
-    return in_words(
+    reasoned = in_words(
         hit.signals,
         text=hit.text,
         speaker=speaker,
@@ -178,6 +185,10 @@ def why_found(
         asked=hit.asked,
         matches=matches,
     )
+    if not superseded_by:
+        return reasoned
+    phrases = _PHRASES[language_code(language, "reasons")]
+    return phrases["and"].join((phrases["superseded"].format(id=superseded_by), reasoned))
 
 
 def _only_named(query: str, text: str, speaker: str) -> bool:

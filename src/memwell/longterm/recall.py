@@ -20,6 +20,7 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
@@ -27,6 +28,7 @@ from memwell.longterm.ranking import diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.superseding import COMPARED, SUPERSEDED, current_first, superseded
 from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights, default_weights
@@ -37,6 +39,8 @@ from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
+_DIVERSIFIED = 4
+"""With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
@@ -84,6 +88,8 @@ class Recalled(msgspec.Struct, frozen=True):
     """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
     relevance: float = 0.0
     """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
+    superseded_by: str = ""
+    """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
@@ -91,7 +97,16 @@ class Recalled(msgspec.Struct, frozen=True):
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        return why_found(self, most, query, language, speaker=self.speaker, session=self.session, matches=self.matches)
+        return why_found(
+            self,
+            most,
+            query,
+            language,
+            speaker=self.speaker,
+            session=self.session,
+            matches=self.matches,
+            superseded_by=self.superseded_by,
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -209,29 +224,38 @@ class RecallingMemory(MemoryBase):
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)
             late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
-        weighed, count = weights or self.weights or default_weights(), limit * _RERANKED if self.reranker else limit
-        mixed = 0.0 if self.reranker else diversity
+        weighed = weights or self.weights or default_weights()
+        pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
             # The relevance of one hit must not depend on how many were asked for.
-            limit=count if mixed or not count else max(count, BEST_OF),
+            limit=max(pool, COMPARED, BEST_OF) if limit else 0,
             weights=weighed,
-            diversity=mixed,
             late=None if late is None else late.best,
         )
         texts = [held.records[one.id].text for one in found]
         relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        relevance_of = {one.id: relevance for one, relevance in zip(found, relevant, strict=True)}
+        replaced = superseded([one.id for one in found[:COMPARED]], held.records, held.traits, pool)
+        # Own weights decide the order alone, and a question about the past may mean the outdated memory.
+        order = {} if weights or self.weights or asks_about_past(query) else replaced
         hits = [
-            as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance)
-            for one, relevance in zip(found[:count], relevant, strict=False)
+            _raised(
+                as_recalled(
+                    held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance_of[one.id]
+                ),
+                share,
+            )
+            for one, share in current_first(found, order)[:pool]
         ]
         if self.reranker is not None:
-            hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
-            if diversity > 0.0:
-                hits = _diversified(held.snapshot, hits, diversity)
-        hits = hits[:limit]
+            judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
+            hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
+        if diversity > 0.0:
+            hits = _diversified(held.snapshot, hits, diversity)
+        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
             matches = late.matches([hit.id for hit in hits], texts)
@@ -380,6 +404,19 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[
         signals = {**hit.signals, "reranker": Signal(score, total - hit.score)}
         judged.append(cast(H, replace(cast(Any, hit), score=total, signals=signals)))
     return judged[::-1]
+
+
+def _raised(hit: Recalled, share: float) -> Recalled:
+    """A hit that stands for an outdated one, with what that adds to its score."""
+    if not share:
+        return hit
+    before = hit.signals.get("current", Signal(1.0, 0.0))
+    signals = {**hit.signals, "current": Signal(1.0, before.share + share)}
+    return replace(hit, score=hit.score + share, signals=signals)
+
+
+def _flagged(hit: Recalled, superseded_by: str) -> Recalled:
+    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by) if superseded_by else hit
 
 
 def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:

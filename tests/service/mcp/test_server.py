@@ -76,6 +76,14 @@ def test_recalled_text_cannot_leave_its_fence(inside: Any) -> None:
     assert "\u200b" not in json.dumps(found.structured_content, ensure_ascii=False)
 
 
+def test_recall_marks_what_is_outdated(inside: Any) -> None:
+    inside.memory.remember("I live in Ghent.")
+    newer = inside.memory.remember("I moved to Bruges.").id
+    found = inside.use("recall", query="Where do I live?")
+    assert [one["superseded_by"] for one in found.structured_content["hits"]] == ["", newer]
+    assert found.content[0].text.count("OUTDATED") == 1
+
+
 def test_context_makes_a_prompt_with_a_receipt(inside: Any) -> None:
     inside.memory.remember("Ann is allergic to nuts.")
     inside.memory.thread("t").add_human("Hello there")

@@ -184,6 +184,13 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
         ask(service, ann, "recall", query="nobody knows", language="fr", session="none")
 
 
+def test_a_recall_names_what_superseded_a_hit(service: Service, ann: Key):
+    older, newer = remembered(service, ann, "I live in Ghent.", "I moved to Bruges.")
+    found = ask(service, ann, "recall", query="Where do I live?")
+    assert [(one.id, one.superseded_by) for one in found.hits] == [(newer, ""), (older, newer)]
+    assert found.why[1].startswith(f"superseded by {newer}")
+
+
 def test_dates_stand_for_their_midnight(service: Service, ann: Key):
     made = ask(service, ann, "remember", content="Ann came to Graz.", time="2026-03-01").ids[0]
     assert ask(service, ann, "memory", {"id": made}).time == datetime(2026, 3, 1, tzinfo=UTC)

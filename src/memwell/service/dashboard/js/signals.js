@@ -28,6 +28,7 @@ const REASONS = {
   recency: ['recency', 'access'],
   uses: ['uses'],
   reranker: ['reranker'],
+  current: ['current'],
 };
 const REASON_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([reason, signals]) => signals.map((signal) => [signal, reason])));
 // Without neighbours, in a conversation, a memory was compared with itself.

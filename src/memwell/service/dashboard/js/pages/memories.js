@@ -260,7 +260,8 @@ export function meta(memory, scored = false) {
     memory.kind !== 'memory' && badge(kindName(memory.kind)),
     importance(memory.importance),
     memory.pinned && h('span', { class: 'badge accent' }, icon('pin', 13), t('pinned')),
-    (memory.flags ?? []).map((flag) => badge(flag, 'warn')),
+    (memory.flags ?? []).filter((flag) => flag !== 'superseded').map((flag) => badge(flag, 'warn')),
+    memory.superseded_by && h('a', { class: 'badge warn', href: `#/memories/${encodeURIComponent(memory.superseded_by)}`, title: t('superseded.hint') }, t('superseded')),
     memory.evidence?.length > 0 && h('span', { class: 'row', title: t('evidence') }, icon('link', 14), String(memory.evidence.length)),
   );
 }

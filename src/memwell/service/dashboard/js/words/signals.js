@@ -36,6 +36,7 @@ export default {
     'access': 'recalled lately',
     'worth': 'proved useful',
     'reranker': 'reranker',
+    'current': 'supersedes another hit',
     'label.single': 'Each signal by itself',
     'all': 'All {count} signals',
     'reason.meaning': 'same meaning',
@@ -54,6 +55,7 @@ export default {
     'reason.uses': 'often recalled',
     'reason.used': 'recalled before',
     'reason.reranker': 'preferred by the reranker',
+    'reason.current': 'supersedes another hit',
     'reason.other': 'everything else',
   },
   zh: {
@@ -92,6 +94,7 @@ export default {
     'access': '近来被回忆',
     'worth': '证明有用',
     'reranker': '重排模型',
+    'current': '取代了另一条结果',
     'label.single': '逐个信号',
     'all': '全部 {count} 个信号',
     'reason.meaning': '意思相同',
@@ -110,6 +113,7 @@ export default {
     'reason.uses': '常被回忆',
     'reason.used': '曾被回忆',
     'reason.reranker': '重排模型选中',
+    'reason.current': '取代了另一条结果',
     'reason.other': '其他',
   },
 };

@@ -535,5 +535,5 @@ def as_recalled(
         traits.pinned,
         asked,
         traits.accessed,
-        relevance,
+        relevance=relevance,
     )

@@ -52,6 +52,10 @@ POINTS: dict[str, tuple[float, ...]] = {
 }
 FALLING = frozenset({"asks", "follows_question", "opens", "length", "peak"})
 """These curves may fall as well; the others only rise."""
+LEAST_RISE = {"speaker": 0.15}
+"""How much a piece of a curve rises at least. In FriendsQA and meetings people are asked about what others say of them, so
+that a speaker would count for nothing; in a person's own memory it does.
+"""
 UNUSED = frozenset({"near", "window", "names", "answers", "dense_window", "access", "worth"})
 """Signals that were given next to nothing beside the others; leaving them out saves their cost."""
 LEARNT = tuple(name for name in SIGNALS if name not in UNLEARNT and name not in UNUSED)
@@ -112,7 +116,7 @@ def fit(
         value = -(importance * targets * likelihood).sum() + small * rises @ rises + straight * bent @ bent
         return float(value), slope + 2.0 * (small * rises + straight * bends.T @ bent)
 
-    bounds = [(None, None) if name in FALLING else (0.0, None) for name, *_ in steps.pieces]
+    bounds = [(None, None) if name in FALLING else (LEAST_RISE.get(name, 0.0), None) for name, *_ in steps.pieces]
     start = np.full(len(steps.pieces), 0.1)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200})
     return Weights(steps.curves(found.x))

@@ -310,7 +310,7 @@ def diverse(
     chosen: list[int] = []
     repeated = dict.fromkeys(order, 0.0)
     while repeated:
-        best = max(repeated, key=lambda at: worth[at] * (1.0 - diversity * repeated[at]))
+        best = max(repeated, key=lambda at: (worth[at] * (1.0 - diversity * repeated[at]), -repeated[at]))
         chosen.append(best)
         del repeated[best]
         for at in repeated:

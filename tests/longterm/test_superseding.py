@@ -32,11 +32,11 @@ def day(number: int) -> datetime:
     return NOON + timedelta(days=number)
 
 
-def told(memory: Memory, older: str, newer: str, **options: str) -> tuple[str, str]:
+def told(memory: Memory, older: str, newer: str, speaker: str = "user") -> tuple[str, str]:
     """The ids of two statements with others between them."""
     first = memory.remember(older, time=day(0), speaker="user").id
     memory.remember(BETWEEN, time=day(1), speaker="user")
-    return first, memory.remember(newer, time=day(2), **{"speaker": "user", **options}).id
+    return first, memory.remember(newer, time=day(2), speaker=speaker).id
 
 
 @pytest.mark.parametrize(("older", "newer", "now", "past"), UPDATES)

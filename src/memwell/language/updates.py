@@ -72,7 +72,7 @@ class StatedText(NamedTuple):
     changes: bool = False
     """Whether it may speak of a change, also of what only began or happened."""
     turns: bool = False
-    """Whether it speaks of a change, an end or a correction in so many words."""
+    """Whether it names a change, an end or a correction as such."""
     opinion: int = 0
     """1 when it likes something, -1 when it does not."""
     troubled: bool = False
@@ -142,7 +142,10 @@ def _same_holder(newer: frozenset[str], older: frozenset[str]) -> bool:
     """Whether both are about the same person, and not about two that the speaker has to do with."""
     roles = _EN_ROLES | _ZH_ROLES
     common = older & newer
-    return bool(common) and (common != {""} or not (older & roles and newer & roles))
+    return bool(common) and (common != _SPEAKER or not (older & roles and newer & roles))
+
+
+_SPEAKER = frozenset({""})
 
 
 def _about_another(newer: StatedText, older: StatedText) -> bool:
@@ -214,7 +217,7 @@ def _in_clauses(
     text: str, clause: re.Pattern[str], ends: Callable[[str], object], words: Callable[[str], frozenset[str]]
 ) -> frozenset[str]:
     """The words of the clauses that match."""
-    return frozenset().union(*(words(one) for one in clause.split(text) if ends(one)))
+    return frozenset[str]().union(*(words(one) for one in clause.split(text) if ends(one)))
 
 
 # English. Patterns are searched in lower case.

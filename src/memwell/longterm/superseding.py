@@ -46,12 +46,15 @@ def superseded(
 
     Those that supersede one are looked at too. The ids are in the order of their ranks.
     """
+    found: dict[str, str] = {}
+    waiting = [id_ for id_ in ids[:limit] if statement(records[id_].text).holds]
+    if not waiting:
+        # As in most conversations, so that the other texts need not be read.
+        return found
     said = {id_: _Said((records[id_].time, id_), traits[id_], statement(records[id_].text)) for id_ in ids}
     newest_first = sorted(
         (id_ for id_ in ids if said[id_].stated.counts), key=lambda id_: said[id_].order, reverse=True
     )
-    found: dict[str, str] = {}
-    waiting = [id_ for id_ in ids[:limit] if said[id_].stated.holds]
     while waiting:
         older = waiting.pop()
         newer = next((id_ for id_ in newest_first if _replaces(said[id_], said[older])), None)

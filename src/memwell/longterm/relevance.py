@@ -138,9 +138,8 @@ def values_of(
         return []
     rows = np.array([hit.row for hit in hits], np.int32)
     held, count, missing = _of_words(snapshot, question, rows)
-    dense = (
-        snapshot.vectors.dots_of(rows, question.vector) if calibrated and is_near_to_any(snapshot, question) else None
-    )
+    vector = question.vector if calibrated and is_near_to_any(snapshot, question) else None
+    dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
     found: list[Values] = []
     for at, hit in enumerate(hits):
         values = _of_vectors(hit, float(dense[at])) if dense is not None and snapshot.has_vector[hit.row] else {}

@@ -48,14 +48,14 @@ HITS = 20
 """So many hits of a question are judged: as many as are recalled for a prompt."""
 UNANSWERABLE = 1 / 3
 """What questions without an answer count together."""
-LESS = {"MADial": 0.3}
-"""What a source counts beside the others: the queries of MADial-Bench are pieces of talk, and not questions."""
+LESS = {"MADial": 0.3, "dialogues, keywords": 0.3, "dialogues, strange keywords": 0.3}
+"""What a source counts beside the others: keywords and the queries of MADial-Bench, pieces of talk, are no questions."""
 HELD_SMALL = 1e-3
 """How much large weights cost."""
 THRESHOLDS = (0.02, MIN_RELEVANCE, 0.1, 0.2)
-_KNOWN = ("held", "count", "missing")
+_KNOWN = ("held", "whole", "count", "missing")
 _PLACES = ("behind", "place")
-_HELPS = ("held", "count", "missing", *_PLACES)
+_HELPS = (*_KNOWN, *_PLACES)
 _VECTORS = ("dense", "late")
 _ACROSS = "another language"
 _NOTE = (

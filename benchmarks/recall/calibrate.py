@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -50,14 +51,14 @@ HITS = 20
 """So many hits of a question are judged: as many as are recalled for a prompt."""
 UNANSWERABLE = 1 / 3
 """What questions without an answer count together."""
-LESS = {"MADial": 0.3}
-"""What a source counts beside the others: the queries of MADial-Bench are pieces of talk, and not questions."""
+LESS = {"MADial": 0.3, "dialogues, keywords": 0.3, "dialogues, strange keywords": 0.3}
+"""What a source counts beside the others: keywords and the queries of MADial-Bench, pieces of talk, are no questions."""
 HELD_SMALL = 1e-3
 """How much large weights cost."""
 THRESHOLDS = (0.02, MIN_RELEVANCE, 0.1, 0.2)
-_KNOWN = ("held", "count", "missing")
+_KNOWN = ("held", "whole", "count", "missing")
 _PLACES = ("behind", "place")
-_HELPS = ("held", "count", "missing", *_PLACES)
+_HELPS = (*_KNOWN, *_PLACES)
 _VECTORS = ("dense", "late")
 _ACROSS = "another language"
 _NOTE = (
@@ -157,6 +158,18 @@ def answered(sample: Sample) -> list[Query]:
     return [query for query in sample.queries if query.type != "adversarial"]
 
 
+def keywords(sample: Sample, language: str, step: int = 12) -> list[Query]:
+    """The rarest word of some units, or pair of Chinese characters, as a query; every unit that has it is evidence."""
+    cut = re.compile("(?=([\u4e00-\u9fff]{2}))" if language == "zh" else "([A-Za-z]{4,})")
+    found = {unit.id: {word.lower() for word in cut.findall(unit.text)} for unit in sample.units}
+    counts = Counter(word for words in found.values() for word in words)
+    asked = {min(words, key=lambda word: (counts[word], word)) for words in list(found.values())[::step] if words}
+    return [
+        Query(word, word, frozenset(id_ for id_, words in found.items() if word in words), "keyword", 0.0)
+        for word in sorted(asked)
+    ]
+
+
 def of_dialogues(make: Callable[[Sample, str], Store], count: int) -> Iterator[Asked]:
     """Every second dialogue is made of memories that stand alone."""
     for language in ("en", "zh"):
@@ -168,6 +181,10 @@ def of_dialogues(make: Callable[[Sample, str], Store], count: int) -> Iterator[A
             other = answered(talks[(number + 1) % len(talks)])
             yield from store.ask(other[::8], "dialogues, another's", answerable=False)
             yield from store.ask(strangers(language), "dialogues, strangers", answerable=False)
+            own, said = keywords(talk, language), " ".join(unit.text.lower() for unit in talk.units)
+            strange = [one for one in keywords(talks[(number + 1) % len(talks)], language, 6) if one.text not in said]
+            yield from store.ask(own, "dialogues, keywords", answerable=True)
+            yield from store.ask(strange, "dialogues, strange keywords", answerable=False)
 
 
 def of_madial(make: Callable[[Sample, str], Store], folder: Path) -> Iterator[Asked]:

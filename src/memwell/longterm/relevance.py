@@ -38,6 +38,7 @@ _NAME = 0.3
 """What the name of a speaker weighs."""
 _ASKING = CHINESE_FUNCTION | frozenset("多少几谁何样叫名字号时候间")
 """A pair of these characters only asks."""
+_WHOLE = 0.99
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
 
@@ -129,23 +130,23 @@ def values_of(
 ) -> list[Values]:
     """What relevance is judged by: the values of each hit, and the best of the first ones as ``best_…``.
 
-    ``held`` is the part of the query's words that a hit has, ``count`` how many (their logarithm), ``missing`` the part of
-    its names that it lacks. ``behind`` is how far its score is from the first, ``place`` the logarithm of its place.
-    ``dense`` is the cosine of its vector and ``late`` that signal, where they are known; a hit that has them, and is in
-    another language than the query, has no values of words.
+    ``held`` is the part of the query's words that a hit has, ``whole`` is 1 when it has all, ``count`` is how many it has
+    (their logarithm), ``missing`` the part of its names that it lacks. ``behind`` is how far its score is from the first,
+    ``place`` the logarithm of its place. ``dense`` is the cosine of its vector and ``late`` that signal, where they are
+    known; a hit that has them, and is in another language than the query, has no values of words.
     """
     if not hits:
         return []
     rows = np.array([hit.row for hit in hits], np.int32)
     held, count, missing = _of_words(snapshot, question, rows)
-    dense = (
-        snapshot.vectors.dots_of(rows, question.vector) if calibrated and is_near_to_any(snapshot, question) else None
-    )
+    vector = question.vector if calibrated and is_near_to_any(snapshot, question) else None
+    dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
     found: list[Values] = []
     for at, hit in enumerate(hits):
         values = _of_vectors(hit, float(dense[at])) if dense is not None and snapshot.has_vector[hit.row] else {}
         if not (values and _is_foreign(question.text, texts[at], held[at])):
-            values |= {"held": held[at], "count": count[at], "missing": missing[at]}
+            whole = float(held[at] >= _WHOLE)
+            values |= {"held": held[at], "whole": whole, "count": count[at], "missing": missing[at]}
         found.append(values)
     best = {
         of_words: _best([one for one in found[:BEST_OF] if ("held" in one) is of_words]) for of_words in (True, False)

@@ -420,7 +420,7 @@ def known(service: Service, ann: Key) -> Key:
 
 def test_a_prompt_is_the_librarys_with_its_receipt(service: Service, known: Key):
     ask(service, known, "add_messages", {"thread": "t"}, messages=[{"role": "user", "content": "Hello there."}])
-    body = {"query": "what may I not eat?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
+    body = {"query": "what am I allergic to?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
     prompt = ask(service, known, "context", **body)
     library = service.memory_of(known.space).context(**body)
     assert [one.text for one in prompt.messages] == [one.text for one in library.messages]

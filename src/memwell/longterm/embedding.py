@@ -139,6 +139,8 @@ class QueryVector(NamedTuple):
     vector: NDArray[np.float32] | None
     shared_from: int | None = None
     """From which number on the vector is comparable across languages, as its embedder says."""
+    distinct: NDArray[np.float32] | None = None
+    """The vector without what all questions have in common, to rank by."""
 
 
 class QueryVectors:
@@ -146,7 +148,7 @@ class QueryVectors:
 
     def __init__(self, embedders: Embedders) -> None:
         self._embedders = embedders
-        self._vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
+        self._vectors: dict[tuple[str, str], QueryVector] = {}
         self._model: str | None = None
         self._known = False
         self._state: int | None = None
@@ -163,17 +165,17 @@ class QueryVectors:
             # The space may be re-embedded with an embedder that is known here.
             self._known = False
             return QueryVector(model, None)
-        vector = self._vectors.get((embedder.name, query))
-        if vector is None:
+        made = self._vectors.get((embedder.name, query))
+        if made is None:
             try:
-                vector = embedder.embed([query])[0]
+                made = _query_vector(embedder, query)
             except ModelError:
                 return QueryVector(model, None)
             if len(self._vectors) >= _MOST_ASKED:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
-            self._vectors[embedder.name, query] = vector
-        return QueryVector(model, vector if vector.any() else None, embedder.shared_from)
+            self._vectors[embedder.name, query] = made
+        return made._replace(model=model)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.
@@ -194,6 +196,13 @@ class QueryVectors:
     def clear(self) -> None:
         """Drop the cached vectors."""
         self._vectors.clear()
+
+
+def _query_vector(embedder: Embedder, query: str) -> QueryVector:
+    vector = embedder.embed([query])[0]
+    if not vector.any():
+        return QueryVector(embedder.name, None)
+    return QueryVector(embedder.name, vector, embedder.shared_from, embedder.distinct(vector))
 
 
 # Re-embedding: all vectors of a space are made by another embedder while the old ones are still searched.

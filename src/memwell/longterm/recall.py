@@ -175,7 +175,7 @@ class RecallingMemory(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector, shared_from=asked.shared_from)
+        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
         found = rank(
             held.snapshot,
             question,

@@ -245,6 +245,14 @@ def test_a_translation_is_no_worse_than_a_stranger_with_a_common_word() -> None:
     assert "words" not in told
 
 
+def test_a_text_in_another_language_that_nothing_relates_is_no_translation() -> None:
+    far = [one._replace(vector=_joined(0.0, [0.06, 0.9, -0.45])) for one in TWO_LANGUAGES[1:]]
+    stranger = TWO_LANGUAGES[0]._replace(vector=np.array([0.0, 1.0, 0.0, 0.0, 0.0], np.float32))
+    found = rank(Snapshot.build([stranger, *far]), asked_across("Where did they get married?", 2))
+    assert all(abs(hit.signals["dense"].value) < 0.1 for hit in found if "dense" in hit.signals)
+    assert all("translated" not in hit.signals for hit in found)
+
+
 def test_words_that_no_record_has_are_asked_for_too() -> None:
     snapshot = Snapshot.build([SnapshotEntry("a", "the oven gets hot"), SnapshotEntry("b", "a village by the sea")])
     [first, _] = rank(snapshot, ask("zebra getting married yesterday"), weights=Weights.linear({"coverage": 1.0}))

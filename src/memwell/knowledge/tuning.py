@@ -625,6 +625,9 @@ class RememberingEmbedder(Embedder):
     def shared_from(self) -> int | None:
         return self._inner.shared_from
 
+    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._inner.distinct(vector)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if missing:

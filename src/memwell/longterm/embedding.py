@@ -159,6 +159,8 @@ class QueryVector(NamedTuple):
     embedder: TokenEmbedder | None = None
     shared_from: int | None = None
     """From which number on the vector is comparable across languages, as its embedder says."""
+    distinct: NDArray[np.float32] | None = None
+    """The vector without what all questions have in common, to rank by."""
 
 
 class QueryVectors:
@@ -166,7 +168,7 @@ class QueryVectors:
 
     def __init__(self, embedders: Embedders) -> None:
         self._embedders = embedders
-        self._vectors: dict[tuple[str, str], tuple[NDArray[np.float32], QueryTokens | None]] = {}
+        self._vectors: dict[tuple[str, str], QueryVector] = {}
         self._model: str | None = None
         self._known = False
         self._state: int | None = None
@@ -183,19 +185,17 @@ class QueryVectors:
             # The space may be re-embedded with an embedder that is known here.
             self._known = False
             return QueryVector(model, None)
-        late = embedder if isinstance(embedder, TokenEmbedder) else None
         made = self._vectors.get((embedder.name, query))
         if made is None:
             try:
-                made = (embedder.embed([query])[0], None) if late is None else late.embed_query(query)
+                made = _query_vector(embedder, query)
             except ModelError:
                 return QueryVector(model, None)
             if len(self._vectors) >= _MOST_ASKED:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
             self._vectors[embedder.name, query] = made
-        vector, tokens = made
-        return QueryVector(model, vector if vector.any() else None, tokens, late, embedder.shared_from)
+        return made._replace(model=model)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.
@@ -216,6 +216,14 @@ class QueryVectors:
     def clear(self) -> None:
         """Drop the cached vectors."""
         self._vectors.clear()
+
+
+def _query_vector(embedder: Embedder, query: str) -> QueryVector:
+    late = embedder if isinstance(embedder, TokenEmbedder) else None
+    vector, tokens = (embedder.embed([query])[0], None) if late is None else late.embed_query(query)
+    if not vector.any():
+        return QueryVector(embedder.name, None)
+    return QueryVector(embedder.name, vector, tokens, late, embedder.shared_from, embedder.distinct(vector))
 
 
 # Re-embedding: all vectors of a space are made by another embedder while the old ones are still searched.

@@ -219,7 +219,7 @@ class RecallingMemory(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector, shared_from=asked.shared_from)
+        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
         late = None
         if asked.tokens is not None and asked.embedder is not None:
             store = TokenStore(self.indexer.view.kv, self._inner)

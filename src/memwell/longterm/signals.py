@@ -42,8 +42,10 @@ A column of NaN is unknown; None when all are.
 _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
-_NEAREST = 0.75
+_NEAREST = 0.8
 """How near, relative to the nearest candidate, a record in another language must be to count as one with the words."""
+_UNRELATED = 0.08
+"""The cosine of texts in different languages that have nothing to do with each other; at twice as much they may."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
 
 
@@ -242,9 +244,10 @@ class Candidates:
         """How near a record in another language than the query's is: it stands in for words that it cannot share."""
         if self._foreign is None:
             return None
-        # Steep: what is only somewhat near must not win against a record that has the words.
-        near = np.clip((self._all_dense[self._rows] / self._best_dense - _NEAREST) / (1.0 - _NEAREST), 0.0, 1.0)
-        return np.where(self._foreign, near * near, 0.0)
+        # Steep: what is only somewhat near, or where nothing is near, must not win against a record that has the words.
+        dense = self._all_dense[self._rows]
+        near = np.clip((dense / self._best_dense - _NEAREST) / (1.0 - _NEAREST), 0.0, 1.0)
+        return np.where(self._foreign, near * near * np.clip((dense - _UNRELATED) / _UNRELATED, 0.0, 1.0), 0.0)
 
     @property
     def speaker(self) -> Numbers | None:

@@ -51,6 +51,13 @@ class Embedder(ABC):
         ``InvalidInput`` for anything but texts.
         """
 
+    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vector of a question without what all questions have in common, of unit length: memories are ranked by it.
+
+        The same vector, unless the embedder knows better.
+        """
+        return vector
+
     aembed = asyncify(embed)
 
 

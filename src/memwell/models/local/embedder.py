@@ -48,6 +48,17 @@ _FILES: dict[str, tuple[WeightsFile, ...]] = {
 }
 _LEAST_MATCH = 0.5
 """Words whose vectors are less alike than this do not match."""
+_COMMON_SHARE = 0.5
+_USUAL_QUESTIONS = {
+    "en": (
+        "What did I tell you?", "When was that?", "Where did I go?", "Who told me?",
+        "What do I like?", "How am I doing lately?", "What should I do?", "What happened recently?",
+    ),
+    "zh": (
+        "你还记得我说过什么吗？", "我最近怎么样？", "我们之前聊过什么？", "今天过得怎么样？",
+        "我该怎么办？", "那是什么时候的事？", "我喜欢什么？", "我去过哪里？",
+    ),
+}  # fmt: skip
 M = TypeVar("M", Encoder, Multilingual)
 
 
@@ -123,6 +134,11 @@ class LocalEmbedder(TokenEmbedder):
             row[-multilingual.DIMENSIONS :] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
         return made
 
+    def distinct(self, vector: Floats) -> Floats:
+        english = self._mode == "minilm" or (self._mode == "local" and bool(vector[: encoder.DIMENSIONS].any()))
+        made = vector - np.float32(_COMMON_SHARE) * _common_part(self._mode, "en" if english else "zh")
+        return (made / np.linalg.norm(made)).astype(np.float32)
+
     def facts(self) -> dict[str, Any]:
         """Its name, dimensions, load time, first call time and file sizes; loads the models."""
         started = time.perf_counter()
@@ -149,6 +165,12 @@ def english_share(text: str) -> float:
     if language_of(text) not in ("en", ""):
         return 0.0
     return _ENGLISH_SHARE * (1.0 - han_share(text))
+
+
+@cache
+def _common_part(mode: Mode, language: str) -> Floats:
+    """The mean vector of questions about nothing in particular: texts near to it are near to every question."""
+    return LocalEmbedder(mode).embed(_USUAL_QUESTIONS[language]).mean(0)
 
 
 class _Loaded(Generic[M]):

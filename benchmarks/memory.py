@@ -22,7 +22,8 @@ from benchmarks.report import Figure, Grid, Section, step
 from benchmarks.rivals import Item, installed_rivals
 from memwell.messages import Message, human
 from memwell.models.local import LocalEmbedder
-from memwell.models.ports import Embedder
+from memwell.models.local.encoder import TOKEN_DIMENSIONS
+from memwell.models.ports import Embedder, QueryTokens
 from memwell.records import Space, Thread
 from memwell.runtime.engine import Engine
 from memwell.storage.sqlite import SqliteBackend
@@ -80,10 +81,15 @@ def _queries(count: int) -> list[str]:
     return [_short(writer.text(), 8, 14).rstrip(".。，") + "?" for _ in range(count)]
 
 
-class Prepared(Embedder):
-    """Hands out vectors that were drawn before. Who says a text does not change its vector."""
+class Prepared(LocalEmbedder):
+    """Hands out vectors that were drawn before. Who says a text does not change its vector.
+
+    Token vectors are drawn too, as many as a text of that length has, and compared as those of the local embedder.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
+        self._random = np.random.default_rng(17)
         self._sources = [Directions(seed) for seed in (7, 8, 9)]
         self._rows: dict[str, NDArray[np.float32]] = {}
 
@@ -103,8 +109,22 @@ class Prepared(Embedder):
             drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
             self._rows.update(zip(batch, drawn, strict=True))
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([self._row(text) for text in texts])
+    @property
+    def shared_from(self) -> int | None:
+        return None
+
+    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        return vector
+
+    def embed_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[bytes]]:
+        tokens = [self._random.bytes(TOKEN_DIMENSIONS // 2 * _pieces(text)) for text in texts]
+        return np.array([self._row(text) for text in texts]), tokens
+
+    def embed_query(self, query: str) -> tuple[NDArray[np.float32], QueryTokens | None]:
+        count = _pieces(query)
+        vectors = self._random.normal(size=(count, TOKEN_DIMENSIONS)).astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return self._row(query), QueryTokens(vectors, np.full(count, 1 / count, np.float32), ["word"] * count)
 
     def listed(self, text: str) -> list[float]:
         """One vector as peers take it."""
@@ -114,6 +134,10 @@ class Prepared(Embedder):
         for speaker in _SPEAKERS:
             text = text.removeprefix(f"{speaker}: ")
         return self._rows[text]
+
+
+def _pieces(text: str) -> int:
+    return len(text.split()) * 5 // 4 + 1
 
 
 def _said(texts: Sequence[str]) -> list[Message]:

@@ -24,7 +24,7 @@ from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import diverse, rank, why_found
+from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
@@ -235,20 +235,17 @@ class RecallingMemory(MemoryBase):
             weights=weighed,
             late=None if late is None else late.best,
         )
-        texts = [held.records[one.id].text for one in found]
-        relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
-        relevance_of = {one.id: relevance for one, relevance in zip(found, relevant, strict=True)}
         replaced = superseded([one.id for one in found[:COMPARED]], held.records, held.traits, pool)
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
         order = {} if weights or self.weights or asks_about_past(query) else replaced
+        chosen = current_first(found, order)[:pool]
+        relevant = self._relevances(held, question, found, [one.id for one, _ in chosen], weighed, asked.model)
         hits = [
             _raised(
-                as_recalled(
-                    held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance_of[one.id]
-                ),
+                as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevant[one.id]),
                 share,
             )
-            for one, share in current_first(found, order)[:pool]
+            for one, share in chosen
         ]
         if self.reranker is not None:
             judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
@@ -261,6 +258,22 @@ class RecallingMemory(MemoryBase):
             matches = late.matches([hit.id for hit in hits], texts)
             hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
         return hits
+
+    @staticmethod
+    def _relevances(
+        held: HeldSnapshot,
+        question: ParsedQuery,
+        found: Sequence[Ranked],
+        chosen: Sequence[str],
+        weights: Weights,
+        embedder: str | None,
+    ) -> dict[str, float]:
+        """The relevance of the chosen hits. The best that were found are judged too, whatever was chosen."""
+        wanted = {*chosen, *(one.id for one in found[:BEST_OF])}
+        judged = [one for one in found if one.id in wanted]
+        texts = [held.records[one.id].text for one in judged]
+        values = relevances(held.snapshot, question, judged, texts, weights, embedder)
+        return {one.id: value for one, value in zip(judged, values, strict=True)}
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""

@@ -106,10 +106,11 @@ class LateInteraction(NamedTuple):
 
     def matches(self, ids: Sequence[str], texts: Sequence[str]) -> list[tuple[WordMatch, ...]]:
         """The words of the query and those that match them, for each memory, given the texts that were embedded."""
-        return [
-            tuple(self.embedder.word_matches(self.query, tokens, text)) if tokens else ()
-            for tokens, text in zip(self._tokens(ids), texts, strict=True)
-        ]
+        tokens = self._tokens(ids)
+        known = [at for at, one in enumerate(tokens) if one]
+        made = self.embedder.word_matches(self.query, [tokens[at] for at in known], [texts[at] for at in known])
+        found = dict(zip(known, made, strict=True))
+        return [tuple(found.get(at, ())) for at in range(len(ids))]
 
     def _tokens(self, ids: Sequence[str]) -> list[bytes]:
         return self.cache.read(self.store, ids, self.embedder.name)

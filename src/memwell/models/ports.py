@@ -100,8 +100,8 @@ class TokenEmbedder(Embedder):
         """
 
     @abstractmethod
-    def word_matches(self, query: QueryTokens, tokens: bytes, text: str, most: int = 3) -> list[WordMatch]:
-        """The words of a query that a text answers best, the weightiest first."""
+    def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
+        """The few words of a query that each text answers best, the weightiest first; ``tokens`` are not empty."""
 
 
 class Tool(msgspec.Struct, frozen=True):

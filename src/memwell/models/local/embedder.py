@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memwell._products import product
 from memwell.errors import ConfigurationError
@@ -46,6 +47,7 @@ _FILES: dict[str, tuple[WeightsFile, ...]] = {
     "minilm": (ENCODER,),
     "use": (USE_WEIGHTS, USE_PIECES),
 }
+_MOST_MATCHES = 3
 _LEAST_MATCH = 0.5
 """Words whose vectors are less alike than this do not match."""
 _COMMON_SHARE = 0.5
@@ -106,21 +108,28 @@ class LocalEmbedder(TokenEmbedder):
         return row, QueryTokens(made.tokens, made.weights, self._english.get().words(text))
 
     def best_matches(self, query: QueryTokens, texts: Sequence[bytes]) -> Floats:
-        tokens = unpacked_tokens(b"".join(texts))
-        starts = np.cumsum([0, *(len(text) * 2 // encoder.TOKEN_DIMENSIONS for text in texts[:-1])])
-        likeness = product(query.vectors * query.weights[:, None], tokens.T)
+        likeness, starts = _likeness(query.vectors * query.weights[:, None], texts)
         return np.maximum.reduceat(likeness, starts, axis=1)
 
-    def word_matches(self, query: QueryTokens, tokens: bytes, text: str, most: int = 3) -> list[WordMatch]:
-        likeness = product(query.vectors, unpacked_tokens(tokens).T)
-        places, words = likeness.argmax(axis=1), self._english.get().words(_well_formed(text))
+    def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
+        if not tokens:
+            return []
+        telling = [at for at, word in enumerate(query.words) if not _says_little(word)]
+        likeness, starts = _likeness(query.vectors[telling], tokens)
+        asked = [(query.words[at], float(query.weights[at])) for at in telling]
+        parts = np.split(likeness, starts[1:], axis=1)
+        return [self._matched(asked, part, text) for part, text in zip(parts, texts, strict=True)]
+
+    def _matched(self, asked: Sequence[tuple[str, float]], likeness: Floats, text: str) -> list[WordMatch]:
+        """The matches of a text, given how alike each piece of the query and each of the text are."""
+        words = self._english.get().words(_well_formed(text))
+        best, alike = likeness.argmax(axis=1).tolist(), likeness.max(axis=1).tolist()
         found: dict[str, WordMatch] = {}
-        for at in np.argsort(-query.weights * likeness.max(axis=1), kind="stable").tolist():
-            asked, place = query.words[at], int(places[at])
-            match = WordMatch(asked, words[place] if place < len(words) else "", float(likeness[at, place]))
-            if match.similarity >= _LEAST_MATCH and not _says_little(asked) and not _says_little(match.found):
-                found.setdefault(asked, match)
-        return list(found.values())[:most]
+        for at in sorted(range(len(asked)), key=lambda at: -asked[at][1] * alike[at]):
+            theirs = words[best[at]] if best[at] < len(words) else ""
+            if alike[at] >= _LEAST_MATCH and not _says_little(theirs):
+                found.setdefault(asked[at][0], WordMatch(asked[at][0], theirs, alike[at]))
+        return list(found.values())[:_MOST_MATCHES]
 
     def _fill(self, row: Floats, text: str) -> Encoded | None:
         """Fill the row of a text. Returns what the English encoder made of it."""
@@ -154,6 +163,12 @@ class LocalEmbedder(TokenEmbedder):
                 f"{file.package}/{file.path}": location(file).stat().st_size for file in _FILES[self._mode]
             },
         }
+
+
+def _likeness(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
+    """The products of vectors with the token vectors of texts, side by side, and where each text begins."""
+    starts = np.cumsum([0, *(len(text) * 2 // encoder.TOKEN_DIMENSIONS for text in texts[:-1])])
+    return product(vectors, unpacked_tokens(b"".join(texts)).T), starts
 
 
 def _says_little(word: str) -> bool:

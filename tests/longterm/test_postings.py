@@ -56,6 +56,9 @@ CHANGES = st.lists(st.dictionaries(st.integers(0, 11), st.one_of(st.none(), TEXT
 def told(postings: RowPostings, term: str) -> dict[int, int]:
     rows, counts = unpacked(postings[term])
     assert rows.tolist() == sorted(rows.tolist())
+    every = np.arange(-1, 13, dtype=np.int32)
+    assert every[postings.has(term, every)].tolist() == rows.tolist()
+    assert not postings.has("nowhere", every).any()
     return dict(zip(rows.tolist(), counts.tolist(), strict=True))
 
 

@@ -141,10 +141,18 @@ def values_of(
     held, count, missing = _of_words(snapshot, question, rows)
     vector = question.vector if calibrated and is_near_to_any(snapshot, question) else None
     dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
+    # In another language than the query no word can be the same, and those of a hit say nothing about it.
+    chinese, elsewhere = is_chinese(question.text), language_of(question.text) == "other"
     found: list[Values] = []
     for at, hit in enumerate(hits):
-        values = _of_vectors(hit, float(dense[at])) if dense is not None and snapshot.has_vector[hit.row] else {}
-        if not (values and _is_foreign(question.text, texts[at], held[at])):
+        values: Values = {}
+        if dense is not None and snapshot.has_vector[hit.row]:
+            values["dense"] = float(dense[at])
+            # A hit makes its signals when it is asked for them.
+            late = hit.signals.get("late") if "late" in weights.curves else None
+            if late is not None and math.isfinite(late.value):
+                values["late"] = late.value
+        if not values or (is_chinese(texts[at]) is chinese and (held[at] or not elsewhere)):
             whole = float(held[at] >= _WHOLE)
             values |= {"held": held[at], "whole": whole, "count": count[at], "missing": missing[at]}
         found.append(values)
@@ -155,18 +163,6 @@ def values_of(
         behind = (hits[0].score - hit.score) / (weights.spread or 1.0)
         values |= {"behind": behind, "place": math.log1p(at), **best["held" in values]}
     return found
-
-
-def _of_vectors(hit: Ranked, cosine: float) -> Values:
-    late = hit.signals.get("late")
-    return {"dense": cosine} if late is None or not math.isfinite(late.value) else {"dense": cosine, "late": late.value}
-
-
-def _is_foreign(query: str, text: str, held: float) -> bool:
-    """Whether a text is in another language than the query: its words then say nothing about it."""
-    if is_chinese(query) is not is_chinese(text):
-        return True
-    return not held and language_of(query) == "other"
 
 
 def _best(found: Sequence[Values]) -> Values:

@@ -29,6 +29,7 @@ from memwell.cli.terminal import (
     warn,
 )
 from memwell.errors import ConfigurationError, InvalidInput, NotFound
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
 from memwell.runtime.worker import pending_by_space
@@ -168,6 +169,9 @@ def recall_command(
     since: Annotated[str | None, typer.Option(help="Said at or after. 从何时起。")] = None,
     until: Annotated[str | None, typer.Option(help="Said before. 到何时止。")] = None,
     as_of: Annotated[str | None, typer.Option(help="As it was known then. 当时所知。")] = None,
+    min_relevance: Annotated[
+        float, typer.Option(help="Only hits that are at least so likely to help, 0 to 1. 相关度下限，0 到 1。")
+    ] = MIN_RELEVANCE,
     as_json: AsJson = False,
 ) -> None:
     """Find what was remembered, and say why it was found. 找回记忆，并说明理由。"""
@@ -180,11 +184,12 @@ def recall_command(
             since=_moment(since),
             until=_moment(until),
             as_of=_moment(as_of),
+            min_relevance=min_relevance,
         )
     if as_json:
         print_json(hits)
     elif not hits:
-        console().print(say("nothing_found"))
+        console().print(say("nothing_relevant" if min_relevance else "nothing_found"))
     else:
         console().print(hit_table(hits, load_settings().language, query=query, explain=explain))
 

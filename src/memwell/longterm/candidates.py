@@ -70,7 +70,7 @@ _FRAME_WORDS = frozenset(
 )
 """Words that mostly say which form the answer should have."""
 _FRAME_WEIGHT = 0.3
-_CHINESE_FUNCTION = frozenset(
+CHINESE_FUNCTION = frozenset(
     "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
 )
 
@@ -136,12 +136,13 @@ def weighted_terms(text: str) -> dict[str, float]:
     if not text.isascii():
         for char in _HAN.findall(text):
             terms.setdefault(char, HAN_WEIGHT)
-    telling = {term: weight for term, weight in terms.items() if not _is_function(term)}
+    telling = {term: weight for term, weight in terms.items() if not is_function_word(term)}
     return dict(list((telling or terms).items())[:MAX_TERMS])
 
 
-def _is_function(term: str) -> bool:
-    return term in _FUNCTION_WORDS or _CHINESE_FUNCTION.issuperset(term)
+def is_function_word(term: str) -> bool:
+    """Whether a term says how something is asked, and not what."""
+    return term in _FUNCTION_WORDS or CHINESE_FUNCTION.issuperset(term)
 
 
 # Comparing the query with every row of a snapshot.

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
@@ -19,25 +20,47 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
-from memwell.longterm.snapshot import Snapshot
+from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
+from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.superseding import COMPARED, SUPERSEDED, current_first, superseded
+from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
-from memwell.longterm.weights import Signal, Weights
-from memwell.models.ports import Reranker
+from memwell.longterm.weights import Signal, Weights, default_weights
+from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
+_DIVERSIFIED = 4
+"""With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
+
+
+_looking: ContextVar[bool] = ContextVar("memwell_looking", default=False)
+
+
+@contextmanager
+def looking(only: bool = True) -> Generator[None]:
+    """Do not count recalls in this block as use, so that looking at memories does not change their ranking.
+
+    With ``only`` False it changes nothing.
+    """
+    token = _looking.set(only or _looking.get())
+    try:
+        yield
+    finally:
+        _looking.reset(token)
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -61,14 +84,29 @@ class Recalled(msgspec.Struct, frozen=True):
     """The query that found it."""
     accessed: datetime | None = None
     """When it was last recalled before, as far as that is recorded."""
+    matches: tuple[WordMatch, ...] = ()
+    """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
+    relevance: float = 0.0
+    """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
+    superseded_by: str = ""
+    """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
-        """The reasons in one line, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+        """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
 
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
+        return why_found(
+            self,
+            most,
+            query,
+            language,
+            speaker=self.speaker,
+            session=self.session,
+            matches=self.matches,
+            superseded_by=self.superseded_by,
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -99,15 +137,18 @@ class RecallingMemory(MemoryBase):
         now: datetime | None = None,
         weights: Weights | None = None,
         diversity: float = 0.0,
+        min_relevance: float = 0.0,
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
         ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive) and ``where`` (over the
         metadata) restrict it; ``as_of`` asks what was known at that time; ``now`` is the reference for words such as
-        *yesterday*. Raises ``InvalidInput`` for an invalid query or filter.
+        *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out. Raises ``InvalidInput`` for an
+        invalid query or filter.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
+        check_relevance(min_relevance)
         if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
         if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -120,7 +161,10 @@ class RecallingMemory(MemoryBase):
             asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
             with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
-                    return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+                    hits = [hit for hit in hits if hit.relevance >= min_relevance]
+                    self._count_use(held, hits, moment)
+                    return hits
             tries += 1
 
     @contextmanager
@@ -176,25 +220,55 @@ class RecallingMemory(MemoryBase):
         diversity: float,
     ) -> list[Recalled]:
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
+        late = None
+        if asked.tokens is not None and asked.embedder is not None:
+            store = TokenStore(self.indexer.view.kv, self._inner)
+            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
+        weighed = weights or self.weights or default_weights()
+        pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
-            limit=limit * _RERANKED if self.reranker else limit,
-            weights=weights or self.weights,
-            diversity=0.0 if self.reranker else diversity,
+            # The relevance of one hit must not depend on how many were asked for.
+            limit=max(pool, COMPARED, BEST_OF) if limit else 0,
+            weights=weighed,
+            late=None if late is None else late.best,
         )
-        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
+        texts = [held.records[one.id].text for one in found]
+        relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        relevance_of = {one.id: relevance for one, relevance in zip(found, relevant, strict=True)}
+        replaced = superseded([one.id for one in found[:COMPARED]], held.records, held.traits, pool)
+        # Own weights decide the order alone, and a question about the past may mean the outdated memory.
+        order = {} if weights or self.weights or asks_about_past(query) else replaced
+        hits = [
+            _raised(
+                as_recalled(
+                    held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevance_of[one.id]
+                ),
+                share,
+            )
+            for one, share in current_first(found, order)[:pool]
+        ]
         if self.reranker is not None:
-            hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
-            if diversity > 0.0:
-                hits = _diversified(held.snapshot, hits, diversity)
-        hits = hits[:limit]
+            judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
+            hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
+        if diversity > 0.0:
+            hits = _diversified(held.snapshot, hits, diversity)
+        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
+        if late is not None:
+            texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
+            matches = late.matches([hit.id for hit in hits], texts)
+            hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
+        return hits
+
+    def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
+        """Note that hits were given to the caller, and count them as used unless the caller only looks."""
         ids = [hit.id for hit in hits]
         self._echoes.heard({hit.id: hit.text for hit in hits})
-        held.touch(ids, moment)
-        self._used(self.space, ids, moment)
-        return hits
+        if not (_looking.get() or self.backend.read_only):
+            held.touch(ids, moment)
+            self._used(self.space, ids, moment)
 
     def forget_query_vectors(self) -> None:
         """Drop the cached vectors of queries."""
@@ -332,6 +406,19 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[
     return judged[::-1]
 
 
+def _raised(hit: Recalled, share: float) -> Recalled:
+    """A hit that stands for an outdated one, with what that adds to its score."""
+    if not share:
+        return hit
+    before = hit.signals.get("current", Signal(1.0, 0.0))
+    signals = {**hit.signals, "current": Signal(1.0, before.share + share)}
+    return replace(hit, score=hit.score + share, signals=signals)
+
+
+def _flagged(hit: Recalled, superseded_by: str) -> Recalled:
+    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by) if superseded_by else hit
+
+
 def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:
     rows = np.array([snapshot.row_of(hit.id) for hit in hits], np.intp)
     order = diverse(snapshot, rows, np.array([hit.score for hit in hits]), range(len(hits)), diversity)
@@ -426,6 +513,7 @@ def as_recalled(
     signals: Mapping[str, Signal] | None = None,
     traits: Traits | None = None,
     asked: str = "",
+    relevance: float = 0.0,
 ) -> Recalled:
     """A memory as callers see it: its traits as fields, apart from the user's metadata."""
     traits = traits_of(record) if traits is None else traits
@@ -447,4 +535,5 @@ def as_recalled(
         traits.pinned,
         asked,
         traits.accessed,
+        relevance=relevance,
     )

@@ -7,8 +7,9 @@ which has 1 unless it has only little of the query.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,12 @@ from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
 from memwell.longterm.weights import BROAD, SIGNALS, Weights
 from memwell.storage.bm25 import K1, B
 
+BestMatches: TypeAlias = Callable[[Sequence[str]], "Floats | None"]
+"""How well each piece of the query is matched by each record, given by id: a row a piece, a column a record.
+
+A column of NaN is unknown; None when all are.
+"""
+
 _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
@@ -50,11 +57,17 @@ class SignalTable(NamedTuple):
 
 
 def observe(
-    snapshot: Snapshot, question: ParsedQuery, weights: Weights, allowed: Flags | None = None, count: int = CANDIDATES
+    snapshot: Snapshot,
+    question: ParsedQuery,
+    weights: Weights,
+    allowed: Flags | None = None,
+    count: int = CANDIDATES,
+    late: BestMatches | None = None,
 ) -> SignalTable:
     """The signals of the candidates among the allowed rows (a flag for every row below the limit).
 
-    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0.
+    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
+    compares the pieces of the query with those of records.
     """
     snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
@@ -63,7 +76,7 @@ def observe(
     )
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
-        candidates = Candidates(snapshot, question, weights.decay, compared, rows)
+        candidates = Candidates(snapshot, question, weights.decay, compared, rows, late)
         for name in weights.piecewise.names:
             found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
@@ -75,8 +88,15 @@ class Candidates:
     """The candidates of a query; each property is a signal: a number for each candidate, or None where it is unknown."""
 
     def __init__(
-        self, snapshot: Snapshot, question: ParsedQuery, decay: float, compared: Compared, rows: NDArray[np.intp]
+        self,
+        snapshot: Snapshot,
+        question: ParsedQuery,
+        decay: float,
+        compared: Compared,
+        rows: NDArray[np.intp],
+        late: BestMatches | None = None,
     ) -> None:
+        self._best_matches = late
         self._snapshot, self._question, self._decay, self._rows = snapshot, question, decay, rows
         self._matches, words, dense, self._together = compared
         self._before, self._after = snapshot.previous[rows], snapshot.following[rows]
@@ -205,6 +225,21 @@ class Candidates:
         return np.maximum(self._all_dense[self._before] / self._best_dense, 0.0) * self._answering
 
     @property
+    def late(self) -> Numbers | None:
+        """The mean, over the pieces of the query, of the best match among its own."""
+        return None if self._late is None else self._late[0]
+
+    @property
+    def late_best(self) -> Numbers | None:
+        """The same, relative to the best candidate."""
+        return None if self._late is None else _relative(self._late[0])
+
+    @property
+    def late_window(self) -> Numbers | None:
+        """The same for the record and the one before it as one text."""
+        return None if self._late is None or self._apart else _relative(self._late[1])
+
+    @property
     def translated(self) -> Numbers | None:
         """How near a record in another language than the query's is: it stands in for words that it cannot share."""
         if self._foreign is None:
@@ -266,6 +301,30 @@ class Candidates:
     def length(self) -> Numbers | None:
         """The logarithm of its length, 1 at 65,536 characters."""
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
+
+    @cached_property
+    def _late(self) -> Floats | None:
+        """Late interaction of each candidate: alone, and with the record before it as one text."""
+        if self._best_matches is None or not self._has_dense:
+            return None
+        # A missing neighbour is the record itself.
+        rows = self._rows
+        before = np.where(self._before == NOWHERE, rows, self._before)
+        wanted, places = np.unique(np.concatenate((rows, before)), return_inverse=True)
+        best = self._best_matches([self._snapshot.ids[row] for row in wanted.tolist()])
+        if best is None:
+            return None
+        best[:, ~self._snapshot.has_vector[wanted]] = np.nan
+        own, earlier = (best[:, part] for part in np.split(places, 2))
+        unknown = np.isnan(own[0])
+        if unknown.all():
+            return None
+        scores = np.stack((own.sum(0), np.fmax(own, earlier).sum(0)))
+        if unknown.any():
+            # As far from the others as its vector is: a text of another language must not lose for having no tokens.
+            dense = self._all_dense[rows]
+            scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
+        return scores
 
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:

@@ -327,10 +327,10 @@ def is_chinese(text: str) -> bool:
     return not text.isascii() and 3 * len(_HAN.findall(text)) >= len(text.replace(" ", ""))
 
 
-def embedded_text(entry: SnapshotEntry) -> str:
-    """The text to embed for an entry: the speaker in front, so that *what did Anna say* is near it."""
-    name = speaker_name(entry.speaker)
-    return f"{name}: {entry.text}" if name else entry.text
+def embedded_text(speaker: str, text: str) -> str:
+    """The text to embed for a record: the speaker's name in front, so that *what did Anna say* is near it."""
+    name = speaker_name(speaker)
+    return f"{name}: {text}" if name else text
 
 
 def date_words(time: float, *, chinese: bool) -> str:

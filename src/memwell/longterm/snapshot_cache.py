@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from memwell.filters import AllOf, Filter, Where, holds
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
+from memwell.longterm.tokens import TokenCache
 from memwell.longterm.traits import Traits, effective, traits_of
 from memwell.records import Record, Space, stored_record
 from memwell.storage.protocols import Changes, RecordIndex
@@ -199,6 +200,7 @@ class HeldSnapshot:
         self._ids: dict[int, str] = {}
         self._touched: dict[str, datetime] = {}
         self._row_filters = RowFilters()
+        self.tokens = TokenCache()
         self.text_bytes = 0
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
@@ -213,6 +215,7 @@ class HeldSnapshot:
         entries: list[SnapshotEntry] = []
         for number, record in changes.records:
             traits = self._with_touch(record.id, traits_of(record))
+            self.tokens.drop(record.id)
             if traits.active:
                 self._keep(number, record, traits)
                 entries.append(entry_of(record, traits))
@@ -260,7 +263,7 @@ class HeldSnapshot:
 
     def _clear(self) -> None:
         self.snapshot = Snapshot()
-        for held in (self.records, self.traits, self.expiring, self._ids, self._row_filters):
+        for held in (self.records, self.traits, self.expiring, self._ids, self._row_filters, self.tokens):
             held.clear()
         self.text_bytes = 0
 
@@ -284,6 +287,7 @@ class HeldSnapshot:
             self.traits.pop(id_, None)
             self.expiring.pop(id_, None)
             self._touched.pop(id_, None)
+            self.tokens.drop(id_)
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
         """The rows that may be recalled at ``now`` and satisfy a filter; None when all rows may."""

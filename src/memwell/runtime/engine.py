@@ -28,9 +28,10 @@ from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import Message, Role
-from memwell.models.ports import ChatModel, Embedder
+from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
@@ -85,10 +86,12 @@ class EngineParts:
         return engine
 
     def cached_embedder(self, space: Space) -> EmbeddingCache | None:
-        """The configured embedder with a cache; None for a local one, which costs neither money nor network time."""
+        """The configured embedder with a cache; None for a local one, which costs neither money nor network time, and for
+        one with token vectors, which are not cached.
+        """
         embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
-        if embedder is None or not self.caches or not most:
+        if embedder is None or isinstance(embedder, TokenEmbedder) or not self.caches or not most:
             return None
         # It imports numpy, which the local embedders import when they are first used.
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
@@ -277,13 +280,15 @@ class Engine(Closing):
         language: str | None = None,
         shares: Shares | None = None,
         now: datetime | None = None,
+        min_relevance: float = MIN_RELEVANCE,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. ``now`` is the day that the prompt tells, and the reference for words such as
-        *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
-        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. ``now`` is the day that
+        the prompt tells, and the reference for words such as *yesterday*. The receipt says what went in, what did not and
+        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
+        alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
         moment = self.clock() if now is None else as_utc(now, "now")
@@ -299,6 +304,7 @@ class Engine(Closing):
             language=words,
             shares=shares,
             now=moment,
+            min_relevance=min_relevance,
         )
         with suppress(ReadOnlyStore):
             stored = self.receipts.put(made.receipt)

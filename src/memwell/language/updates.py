@@ -17,7 +17,7 @@ from memwell.language.words import STOP_WORDS
 
 LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
-_MANY = 2**14
+_MANY = 2**16
 _ALIKE, _ALIKE_CHINESE = 0.5, 0.3
 """The share of its topical words that a changed statement has in common with the earlier one. Of Chinese, where the words
 are pairs of characters, less: half of the pairs lie between two words."""

@@ -38,13 +38,14 @@ _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
 _IN_PASSING = re.compile(
     r"\b(?:can|could|would|will)(?:n't)? you\b|\byou (?:can|could|would|may|might)\b|\b(?:thank|as) you\b"
     r"|\bdo(?:n't)? you (?:happen to |still )?(?:know|think|have|remember|recall|mind)\b"
-    r"|\b(?:tell|told|asked?|show(?:ed)?|g[ai]ve|(?:sa(?:y|id)|mention(?:ed)?|talk(?:ed)?|sp[eo]a?ke?) (?:to|with)) you\b"
+    r"|\b(?:t(?:ell|old)|asked?|show(?:ed)?|g[ai]ve) you\b"
+    r"|\b(?:say|said|mention(?:ed)?|talk(?:ed)?|speak|spoke) (?:to|with) you\b"
     r"|\b(?:tell|remind|show|give|help|let) (?:me|us)\b"
     r"|[你您]还?(?:能|可|会不会|是否|知道|知不知道|觉得|认为|有没有|有什么|有啥|记得|记不记得)|(?:请|麻烦|让)[你您]"
     r"|(?:告诉过?|[跟和对向])[你您]|(?:告诉|提醒|帮)我",
     re.IGNORECASE,
 )
-"""Where *I* and *you* do not say whose words are meant: in a request, and for the one who was told something."""
+"""Where *I* and *you* do not say whose words are meant: in a request, and for the one spoken to."""
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
 _FUNCTION_WORDS = frozenset(

@@ -222,7 +222,7 @@ def _query_vector(embedder: Embedder, query: str) -> QueryVector:
     late = embedder if isinstance(embedder, TokenEmbedder) else None
     vector, tokens = (embedder.embed([query])[0], None) if late is None else late.embed_query(query)
     if not vector.any():
-        return QueryVector(embedder.name, None)
+        return QueryVector(embedder.name, None, tokens, late, embedder.shared_from)
     return QueryVector(embedder.name, vector, tokens, late, embedder.shared_from, embedder.distinct(vector))
 
 

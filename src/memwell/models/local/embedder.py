@@ -48,19 +48,14 @@ _FILES: dict[str, tuple[WeightsFile, ...]] = {
     "use": (USE_WEIGHTS, USE_PIECES),
 }
 _MOST_MATCHES = 3
+_COMMON_SHARE = 0.5
+_USUAL_QUESTIONS = (
+    "你还记得我说过什么吗？", "我最近怎么样？", "我们之前聊过什么？", "今天过得怎么样？",
+    "我该怎么办？", "那是什么时候的事？", "我喜欢什么？", "我去过哪里？",
+)  # fmt: skip
+"""Questions about nothing in particular."""
 _LEAST_MATCH = 0.5
 """Words whose vectors are less alike than this do not match."""
-_COMMON_SHARE = 0.5
-_USUAL_QUESTIONS = {
-    "en": (
-        "What did I tell you?", "When was that?", "Where did I go?", "Who told me?",
-        "What do I like?", "How am I doing lately?", "What should I do?", "What happened recently?",
-    ),
-    "zh": (
-        "你还记得我说过什么吗？", "我最近怎么样？", "我们之前聊过什么？", "今天过得怎么样？",
-        "我该怎么办？", "那是什么时候的事？", "我喜欢什么？", "我去过哪里？",
-    ),
-}  # fmt: skip
 M = TypeVar("M", Encoder, Multilingual)
 
 
@@ -144,8 +139,11 @@ class LocalEmbedder(TokenEmbedder):
         return made
 
     def distinct(self, vector: Floats) -> Floats:
-        english = self._mode == "minilm" or (self._mode == "local" and bool(vector[: encoder.DIMENSIONS].any()))
-        made = vector - np.float32(_COMMON_SHARE) * _common_part(self._mode, "en" if english else "zh")
+        if vector[: -multilingual.DIMENSIONS].any() or self._mode == "minilm":
+            # The English encoder was trained on questions.
+            return vector
+        made = vector.copy()
+        made[-multilingual.DIMENSIONS :] -= np.float32(_COMMON_SHARE) * _common_part()
         return (made / np.linalg.norm(made)).astype(np.float32)
 
     def facts(self) -> dict[str, Any]:
@@ -183,9 +181,9 @@ def english_share(text: str) -> float:
 
 
 @cache
-def _common_part(mode: Mode, language: str) -> Floats:
-    """The mean vector of questions about nothing in particular: texts near to it are near to every question."""
-    return LocalEmbedder(mode).embed(_USUAL_QUESTIONS[language]).mean(0)
+def _common_part() -> Floats:
+    """The mean vector of usual questions: a text near to it is near to every question."""
+    return LocalEmbedder("use").embed(_USUAL_QUESTIONS).mean(0)
 
 
 class _Loaded(Generic[M]):

@@ -88,3 +88,12 @@ def test_questions_about_the_past(query: str):
 )
 def test_questions_about_the_present(query: str):
     assert not asks_about_past(query)
+
+
+def test_things_with_numbers_are_told_apart():
+    for newer, older in (
+        ("Note 39 is about the garden.", "Note 7 is about the garden."),
+        ("Room 4 is on the left.", "Room 3 is on the right."),
+    ):
+        assert not supersedes(statement(newer), statement(older))
+    assert supersedes(statement("My phone number is now 555 2000."), statement("My phone number is 555 1000."))

@@ -80,6 +80,8 @@ class StatedText(NamedTuple):
     resolves: bool = False
     mine: bool = False
     """Whether it speaks of the speaker as *I* or *we*."""
+    label: str = ""
+    """What it begins with, when that is told apart from others by a number: *note 7*."""
 
 
 @lru_cache(_MANY)
@@ -98,7 +100,14 @@ def statement(text: str) -> StatedText:
         # What stands with a question mostly explains it: only a move, a new job and the like count.
         keys = _keys(read.topics, (), read.ended, ())
         return StatedText(keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes)
+    label = _LABEL(stated)
+    read = read._replace(label=label[0].casefold() if label else "")
     return read._replace(holds=False) if len(text) > _LONGEST_HELD or _WANTS(text) else read
+
+
+_LABEL = re.compile(
+    r"(?:the )?[a-z]+ (?:no\.? ?|number |#)?\d+\b|[\u4e00-\u9fff]{1,4} ?\d+(?=[号是在的，])", re.IGNORECASE
+).match
 
 
 _ASKS_PAST = re.compile(
@@ -119,6 +128,8 @@ def asks_about_past(query: str) -> bool:
 def supersedes(newer: StatedText, older: StatedText) -> bool:
     """Whether a later statement of the same speaker makes an earlier one outdated."""
     if older.keys.isdisjoint(newer.keys) or not newer.counts or not older.holds or older == newer:
+        return False
+    if older.label and newer.label and older.label != newer.label:
         return False
     if not _same_holder(newer.holders, older.holders) or _about_another(newer, older):
         return False

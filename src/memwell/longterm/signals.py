@@ -44,7 +44,7 @@ _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
 _NEAREST = 0.8
 """How near, relative to the nearest candidate, a record in another language must be to count as one with the words."""
-_UNRELATED = 0.08
+_UNRELATED = 0.15
 """The cosine of texts in different languages that have nothing to do with each other; at twice as much they may."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
 

@@ -8,6 +8,7 @@ are those of the English encoder, so other languages have none.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -47,6 +48,8 @@ _FILES: dict[str, tuple[WeightsFile, ...]] = {
     "minilm": (ENCODER,),
     "use": (USE_WEIGHTS, USE_PIECES),
 }
+_WORD = re.compile(r"[^\W\d_]+")
+_LOOKED_AT = 300
 _MOST_MATCHES = 3
 _COMMON_SHARE = 0.5
 _USUAL_QUESTIONS = (
@@ -173,9 +176,27 @@ def _says_little(word: str) -> bool:
     return len(word) < 2 or word in STOP_WORDS["en"]
 
 
+# Words that mostly tell how a sentence is built, and that English does not have.
+_NOT_ENGLISH = frozenset(
+    """der das und ist nicht eine einen einem mit auf für zum zur nach wann wie ich wir ihr sind habe wird
+    les des une est que qui dans pour avec sur pas nous vous elle où quand mon mes
+    una por para está estoy tengo qué cuándo dónde muy pero
+    che non sono è gli della nel dove mio mia
+    uma não meu minha onde quando
+    het een niet ik wij zijn heeft wanneer waar naar voor""".split()
+)
+
+
+def _is_other_latin(text: str) -> bool:
+    """Whether a text in Latin letters has more function words of other languages than of English."""
+    words = _WORD.findall(text[:_LOOKED_AT].casefold())
+    others = sum(word in _NOT_ENGLISH and word not in STOP_WORDS["en"] for word in words)
+    return others > 1 and others > sum(word in STOP_WORDS["en"] for word in words)
+
+
 def english_share(text: str) -> float:
     """The weight of the English encoder in a text's vector, from 0.0 to 0.8."""
-    if language_of(text) not in ("en", ""):
+    if language_of(text) not in ("en", "") or _is_other_latin(text):
         return 0.0
     return _ENGLISH_SHARE * (1.0 - han_share(text))
 

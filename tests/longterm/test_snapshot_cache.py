@@ -51,9 +51,9 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
                 records.pop(id_, None)
             changed = {"new": {"a": 1}}
         change(snapshot, records, changed)
-        row_filters.follow(snapshot, records, changed)
+        row_filters.follow(snapshot, [records[id_] for id_ in changed])
         for wanted in filters:
-            flags = row_filters.flags(wanted, snapshot, records)
+            flags = row_filters.flags(wanted, snapshot, records.values)
             assert len(flags) == snapshot.limit
             assert {id_ for id_ in records if flags[snapshot.row_of(id_)]} == {
                 id_ for id_, record in records.items() if holds(wanted, record)
@@ -65,8 +65,8 @@ def test_values_that_nothing_has_any_more_do_not_pile_up():
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
     for number in range(1100):
         change(snapshot, records, {"one": {"a": number}})
-        row_filters.follow(snapshot, records, ["one"])
-        assert row_filters.flags(Where("a", "eq", number), snapshot, records).all()
+        row_filters.follow(snapshot, [records["one"]])
+        assert row_filters.flags(Where("a", "eq", number), snapshot, records.values).all()
     (column,) = row_filters._columns.values()
     assert len(column._numbers) <= 1026
 
@@ -113,7 +113,7 @@ def test_a_pool_starts_afresh_when_the_size_changes_and_keeps_what_it_alone_know
     with snapshots.of(SPACE) as again:
         assert again is held
         assert (again.snapshot.dimensions, len(again.snapshot)) == (size, 3)
-        assert again.traits["r1"].accessed == moment
+        assert again.memories(["r1"])["r1"][1].accessed == moment
     backend.index.upsert([_record(1, size)])
     with snapshots.of(SPACE) as later:
-        assert sorted(later.records) == ["r0", "r1", "r2"]
+        assert sorted(later.memories(["r0", "r1", "r2"])) == ["r0", "r1", "r2"]

@@ -120,7 +120,9 @@ class RecallingMemory(MemoryBase):
             asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
             with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
-                    return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity, not tries)
+                    if hits is not None:
+                        return hits
             tries += 1
 
     @contextmanager
@@ -174,7 +176,9 @@ class RecallingMemory(MemoryBase):
         limit: int,
         weights: Weights | None,
         diversity: float,
-    ) -> list[Recalled]:
+        strict: bool,
+    ) -> list[Recalled] | None:
+        """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
         found = rank(
             held.snapshot,
@@ -184,7 +188,14 @@ class RecallingMemory(MemoryBase):
             weights=weights or self.weights,
             diversity=0.0 if self.reranker else diversity,
         )
-        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
+        memories = held.memories([one.id for one in found], wanted)
+        if strict and len(memories) < len(found):
+            return None
+        hits = [
+            as_recalled(memories[one.id][0], one.score, one.signals, memories[one.id][1], query)
+            for one in found
+            if one.id in memories
+        ]
         if self.reranker is not None:
             hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
             if diversity > 0.0:
@@ -395,9 +406,7 @@ def _spoken_by(speaker: str | None, held: HeldSnapshot | None, wanted: Filter | 
     name = check_id(speaker, "a speaker").casefold()
     spellings = {speaker, speaker.lower(), speaker.upper(), speaker.title(), speaker.capitalize()}
     if held is not None:
-        spellings = {traits.speaker for traits in held.traits.values() if traits.speaker.casefold() == name} or {
-            speaker
-        }
+        spellings = {known for known in held.snapshot.speakers.names if known.casefold() == name} or {speaker}
     spoken = Where(("memwell", "speaker"), "in", sorted(spellings))
     return spoken if wanted is None else AllOf((wanted, spoken))
 

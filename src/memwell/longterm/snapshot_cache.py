@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from memwell.filters import AllOf, Filter, Where, holds
+from memwell.errors import Conflict, MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, holds_for_value
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
-from memwell.longterm.traits import Traits, effective, traits_of
-from memwell.records import Record, Space, stored_record
-from memwell.storage.protocols import Changes, RecordIndex
+from memwell.longterm.snapshot_file import restored, saved
+from memwell.longterm.traits import KEY, Traits, effective, traits_of
+from memwell.records import Record, Space, paged
+from memwell.storage.protocols import Changes, KeptCache, RecordIndex
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 
@@ -27,11 +30,14 @@ _UNUSED = 1024
 
 _ABSENT = object()
 
+ReadAll = Callable[[], Iterable[Record]]
+"""Reads all memories of the space, for a filter that the snapshot's own columns do not answer."""
+
 
 class _RowCache(Protocol):
     """A value for each row of a snapshot, which follows its changes."""
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool: ...
+    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool: ...
 
 
 RowCache = TypeVar("RowCache", bound=_RowCache)
@@ -49,30 +55,67 @@ class RowFilters:
         self._columns.clear()
         self._answers.clear()
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> None:
+    def follow(self, snapshot: Snapshot, records: Collection[Record]) -> None:
         """Update the rows of new and changed memories."""
-        changed = list(ids)
         for kept in (self._columns, self._answers):
-            for name in [name for name, one in kept.items() if not one.follow(snapshot, records, changed)]:
+            for name in [name for name, one in kept.items() if not one.follow(snapshot, records)]:
                 del kept[name]
 
-    def flags(self, wanted: Filter, snapshot: Snapshot, records: Mapping[str, Record]) -> Flags:
+    def flags(self, wanted: Filter, snapshot: Snapshot, read_all: ReadAll) -> Flags:
         """A flag for every row of the snapshot; the flags of unused rows are undefined."""
-        if isinstance(wanted, AllOf):
-            together = np.ones(snapshot.limit, np.bool_)
+        if isinstance(wanted, Not):
+            return ~self.flags(wanted.filter, snapshot, read_all)
+        if isinstance(wanted, AllOf | AnyOf):
+            every = isinstance(wanted, AllOf)
+            together = np.full(snapshot.limit, every, np.bool_)
             for one in wanted.filters:
-                together &= self.flags(one, snapshot, records)
+                flags = self.flags(one, snapshot, read_all)
+                together = together & flags if every else together | flags
             return together
-        if isinstance(wanted, Where) and wanted.operator == "eq" and not str(wanted.field).startswith("@"):
+        own = _own_flags(wanted, snapshot)
+        return self._read_flags(wanted, snapshot, read_all) if own is None else own
+
+    def _read_flags(self, wanted: Where, snapshot: Snapshot, read_all: ReadAll) -> Flags:
+        """The flags of a comparison for which the memories must be read, once."""
+        if wanted.operator == "eq" and not str(wanted.field).startswith("@"):
             path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
             column = _used(self._columns, repr(path)) or _new(
-                self._columns, repr(path), _Column(path), snapshot, records
+                self._columns, repr(path), _Column(path), snapshot, read_all
             )
             return column.equal(wanted.value, snapshot.limit)
         # Keyed by spelling: 1, 1.0 and True are equal as values but different in a filter.
         name = repr(wanted)
-        answers = _used(self._answers, name) or _new(self._answers, name, _Answers(wanted), snapshot, records)
+        answers = _used(self._answers, name) or _new(self._answers, name, _Answers(wanted), snapshot, read_all)
         return answers.flags[: snapshot.limit].copy()
+
+
+_MOMENTS: dict[str, Callable[[NDArray[np.float64], float], Flags]] = {
+    "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal, "lt": np.less,
+}  # fmt: skip
+
+
+def _own_flags(wanted: Where, snapshot: Snapshot) -> Flags | None:
+    """The flags of a comparison with a column of the snapshot; None for another comparison."""
+    limit, field = snapshot.limit, wanted.field
+    if field == "@time" and wanted.operator in _MOMENTS and isinstance(wanted.value, float | int):
+        return _MOMENTS[wanted.operator](snapshot.times[:limit], wanted.value)
+    if field == "@kind":
+        return _named_flags(wanted, snapshot.kind[:limit], [snapshot.kinds[at] for at in range(snapshot.kinds.limit)])
+    if field == (KEY, "speaker"):
+        return _named_flags(wanted, snapshot.speaker[:limit], snapshot.speakers.names)
+    if field == (KEY, "session") and wanted.operator in ("eq", "in"):
+        values = (wanted.value,) if wanted.operator == "eq" else wanted.value
+        numbers = [snapshot.sessions.get(one) for one in values if isinstance(one, str)]
+        return np.isin(snapshot.session[:limit], [number for number in numbers if number is not None])
+    return None
+
+
+def _named_flags(wanted: Where, column: NDArray[np.int32], names: Sequence[str]) -> Flags:
+    """The flags of a comparison with names, given by number; an empty name is none."""
+    one = Where("name", wanted.operator, wanted.value)
+    # The last place is for a number below 0, which has no name.
+    fits = np.array([holds_for_value(one, "", {"name": name} if name else {}) for name in (*names, "")], np.bool_)
+    return fits[column]
 
 
 def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:
@@ -81,10 +124,8 @@ def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:
     return kept.get(name)
 
 
-def _new(
-    kept: OrderedDict[str, RowCache], name: str, one: RowCache, snapshot: Snapshot, records: Mapping[str, Record]
-) -> RowCache:
-    one.follow(snapshot, records, records)
+def _new(kept: OrderedDict[str, RowCache], name: str, one: RowCache, snapshot: Snapshot, read_all: ReadAll) -> RowCache:
+    one.follow(snapshot, read_all())
     kept[name] = one
     if len(kept) > _MOST_KEPT:
         kept.popitem(last=False)
@@ -99,15 +140,17 @@ class _Column:
         self._numbers: dict[Any, int] = {}
         self._codes = np.zeros(0, np.int32)
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool:
+    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool:
         """Read memories again. False when too many values are unused, and the column should be rebuilt."""
         missing = len(snapshot.alive) - len(self._codes)
         if missing > 0:
             self._codes = np.concatenate((self._codes, np.zeros(missing, np.int32)))
         numbers, codes = self._numbers, self._codes
-        for id_ in ids:
-            value = _scalar(self._found(records[id_].metadata))
-            codes[snapshot.row_of(id_)] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
+        for record in records:
+            row = snapshot.ids.get(record.id)
+            if row is not None:
+                value = _scalar(self._found(record.metadata))
+                codes[row] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
         return len(numbers) <= len(snapshot) + _UNUSED
 
     def equal(self, value: object, limit: int) -> Flags:
@@ -137,13 +180,15 @@ class _Answers:
         self._wanted = wanted
         self.flags: Flags = np.zeros(0, np.bool_)
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool:
+    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool:
         """Apply the filter to memories again."""
         missing = len(snapshot.alive) - len(self.flags)
         if missing > 0:
             self.flags = np.concatenate((self.flags, np.zeros(missing, np.bool_)))
-        for id_ in ids:
-            self.flags[snapshot.row_of(id_)] = holds(self._wanted, records[id_])
+        for record in records:
+            row = snapshot.ids.get(record.id)
+            if row is not None:
+                self.flags[row] = holds(self._wanted, record)
         return True
 
 
@@ -163,8 +208,8 @@ def _standing(traits: Traits) -> float:
     return min(max(0.5 + traits.importance - content, 0.0), 1.0)
 
 
-def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
-    """The fields of a memory that ranking reads."""
+def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
+    """The fields of a memory that ranking reads; ``number`` is the store's of it."""
     return SnapshotEntry(
         record.id,
         record.text,
@@ -178,47 +223,51 @@ def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
         None if record.vector is None else np.asarray(record.vector, np.float32),
         0.0 if traits.accessed is None else traits.accessed.timestamp(),
         0.5 if traits.importance is None else traits.importance,
+        0.0 if traits.expires is None else traits.expires.timestamp(),
+        number,
     )
 
 
 class HeldSnapshot:
-    """A snapshot with the memories it was made of, without their vectors. Hold its lock while using it."""
+    """The snapshot of a space, and how its memories are read. Hold its lock while using it."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Sequence[str]], list[Record]], read_all: ReadAll) -> None:
         self.lock = threading.Lock()
         self.snapshot = Snapshot()
-        self.records: dict[str, Record] = {}
-        self.traits: dict[str, Traits] = {}
-        self.expiring: dict[str, datetime] = {}
         self.state: int | None = None
-        self._ids: dict[int, str] = {}
-        self._touched: dict[str, datetime] = {}
+        self._read, self._read_all = read, read_all
+        self._touched: dict[str, tuple[datetime, float]] = {}
+        """When memories were recalled, where the store does not have it yet, and what it had."""
         self._row_filters = RowFilters()
-        self.text_bytes = 0
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
+        self.unsaved = 0
+        """How many memories have changed since it was saved."""
 
     def follow(self, changes: Changes) -> None:
         """Apply the store's changes."""
         if changes.whole:
             self._clear()
-        for number in changes.gone:
-            self._drop(number)
+        removed = self.snapshot.numbered(changes.gone) if changes.gone else []
+        kept: list[Record] = []
         entries: list[SnapshotEntry] = []
         for number, record in changes.records:
             traits = self._with_touch(record.id, traits_of(record))
             if traits.active:
-                self._keep(number, record, traits)
-                entries.append(entry_of(record, traits))
+                kept.append(record)
+                entries.append(entry_of(record, traits, number))
             else:
-                self._drop(number)
-        self.snapshot.apply(entries, ())
-        self._row_filters.follow(self.snapshot, self.records, (entry.id for entry in entries))
+                removed.append(record.id)
+        for id_ in removed:
+            self._touched.pop(id_, None)
+        self.snapshot.apply(entries, removed)
+        self._row_filters.follow(self.snapshot, kept)
         self.state = changes.state
         self._followed += len(changes.records)
+        self.unsaved += len(changes.records) + len(changes.gone)
         if changes.whole or self._followed > _MEASURED_EVERY:
-            self.nbytes, self._followed = self.snapshot.nbytes + self.text_bytes, 0
+            self.nbytes, self._followed = self.snapshot.nbytes, 0
 
     def outgrown(self, changes: Changes) -> bool:
         """Whether vectors of another length arrive: the space was re-embedded, and the snapshot must be rebuilt."""
@@ -230,15 +279,15 @@ class HeldSnapshot:
     def touch(self, ids: Iterable[str], moment: datetime) -> None:
         """Record that memories were recalled. The store is updated later."""
         for id_ in ids:
-            traits = self.traits[id_]
-            if traits.accessed is None or traits.accessed < moment:
-                self._touched[id_] = moment
-                self.traits[id_] = replace(traits, accessed=moment)
-                self.snapshot.touch(id_, moment.timestamp())
+            row = self.snapshot.row_of(id_)
+            accessed = float(self.snapshot.accessed[row])
+            if accessed < moment.timestamp():
+                self._touched[id_] = moment, self._touched.get(id_, (moment, accessed))[1]
+                self.snapshot.accessed[row] = moment.timestamp()
 
     def _with_touch(self, id_: str, traits: Traits) -> Traits:
         """The stored traits of a memory, with a recall that is not stored yet."""
-        moment = self._touched.get(id_)
+        moment, _ = self._touched.get(id_, (None, 0.0))
         if moment is None:
             return traits
         if traits.accessed is not None and traits.accessed >= moment:
@@ -249,62 +298,86 @@ class HeldSnapshot:
     @classmethod
     def of(cls, records: Iterable[Record]) -> HeldSnapshot:
         """A snapshot of these memories, for one query."""
-        held = cls()
-        held.follow(Changes(None, True, list(enumerate(records)), []))
+        known = {record.id: record for record in records}
+        held = cls(lambda ids: [known[id_] for id_ in ids], known.values)
+        held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
+
+    def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
+        """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
+        found = {record.id: (record, traits_of(record)) for record in self._read(ids)}
+        return {
+            id_: (record, self._with_touch(id_, traits))
+            for id_, (record, traits) in found.items()
+            if traits.active and (wanted is None or holds(wanted, record))
+        }
 
     def _clear(self) -> None:
         self.snapshot = Snapshot()
-        for held in (self.records, self.traits, self.expiring, self._ids, self._row_filters):
-            held.clear()
-        self.text_bytes = 0
-
-    def _keep(self, number: int, record: Record, traits: Traits) -> None:
-        self._ids[number] = record.id
-        kind, time, metadata = record.kind, record.time, record.metadata
-        self.records[record.id] = stored_record(record.text, record.space, record.id, kind, time, metadata, None)
-        self.traits[record.id] = traits
-        self.text_bytes += 2 * len(record.text) + 800
-        if traits.expires is not None:
-            self.expiring[record.id] = traits.expires
-        else:
-            self.expiring.pop(record.id, None)
-
-    def _drop(self, number: int) -> None:
-        id_ = self._ids.pop(number, None)
-        if id_ is not None:
-            self.snapshot.apply((), (id_,))
-            record = self.records.pop(id_, None)
-            self.text_bytes -= 0 if record is None else 2 * len(record.text) + 800
-            self.traits.pop(id_, None)
-            self.expiring.pop(id_, None)
-            self._touched.pop(id_, None)
+        self._row_filters.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
         """The rows that may be recalled at ``now`` and satisfy a filter; None when all rows may."""
-        expired = [id_ for id_, moment in self.expiring.items() if moment <= now]
-        if wanted is None and not expired:
-            return None
         snapshot = self.snapshot
-        flags = (
-            np.ones(snapshot.limit, np.bool_)
-            if wanted is None
-            else self._row_filters.flags(wanted, snapshot, self.records)
-        )
-        for id_ in expired:
-            flags[self.snapshot.row_of(id_)] = False
-        return flags
+        expires = snapshot.expires[: snapshot.limit]
+        expired = (expires != 0.0) & (expires <= now.timestamp())
+        if wanted is None:
+            return ~expired if expired.any() else None
+        return self._row_filters.flags(wanted, snapshot, self._read_all) & ~expired
+
+    # Saving
+
+    def saved(self, state: int) -> Iterator[bytes | memoryview]:
+        """The bytes of the snapshot at this state. Raises ``Conflict`` when it is at another. Locked until the last."""
+        with self.lock:
+            if self.state != state:
+                raise Conflict(f"the snapshot has changed: it is at {self.state}, not {state}")
+            for id_, (_, before) in self._touched.items():
+                self.snapshot.touch(id_, before)
+            try:
+                yield from saved(self.snapshot)
+            finally:
+                for id_, (moment, _) in self._touched.items():
+                    self.snapshot.touch(id_, moment.timestamp())
+
+    def restore(self, kept: KeptCache | None) -> None:
+        """Begin with a snapshot that was saved, if it can be used."""
+        snapshot = None if kept is None else restored(kept.data)
+        if kept is not None and snapshot is not None:
+            self._clear()
+            self.snapshot, self.state, self.unsaved = snapshot, kept.state, 0
+            self.nbytes = snapshot.nbytes
+
+
+_PAGE = 1_000
+_LEAST_SAVED = 500
+"""A snapshot of fewer memories is built about as fast as it is read."""
+_RENEWED = 8
+"""A saved snapshot is replaced when one in this many memories has changed since; at the end, one in fifty."""
+_RENEWED_AT_END = 50
 
 
 class Snapshots:
-    """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe."""
+    """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe.
 
-    def __init__(self, index: RecordIndex, *, most_bytes: int = 512 * 2**20, most_records: int = 100_000) -> None:
+    With ``keep`` those of large spaces are kept in the store, so that the next process need not read the space.
+    """
+
+    def __init__(
+        self,
+        index: RecordIndex,
+        *,
+        most_bytes: int = 512 * 2**20,
+        most_records: int = 100_000,
+        keep: bool = False,
+    ) -> None:
         self._index = index
         self._most_bytes = most_bytes
         self._most_records = most_records
+        self._keep = keep
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldSnapshot] = OrderedDict()
+        self._saving: threading.Thread | None = None
 
     @contextmanager
     def of(self, space: Space) -> Generator[HeldSnapshot]:
@@ -312,20 +385,33 @@ class Snapshots:
         with self._lock:
             held = self._held.get(space)
             if held is None:
-                held = self._held[space] = HeldSnapshot()
+                held = self._held[space] = self._new(space)
             self._held.move_to_end(space)
         with held.lock:
-            changes = self._index.changes(space, held.state)
+            changes = self._changes(space, held)
             if changes.state is None:
                 # Inside a transaction: its changes may be rolled back, so they must not enter the shared snapshot.
-                held = HeldSnapshot()
-                changes = self._index.changes(space)
-            elif held.outgrown(changes):
-                changes = self._index.changes(space)
+                held = self._new(space)
+                changes = self._changes(space, held)
             if changes.whole or changes.records or changes.gone:
                 held.follow(changes)
                 self._shrink()
             yield held
+            if changes.state is not None and self._is_due(held, _RENEWED):
+                self._save_in_background(space, held)
+
+    def _new(self, space: Space) -> HeldSnapshot:
+        index = self._index
+        return HeldSnapshot(
+            lambda ids: index.get(space, ids),
+            lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
+        )
+
+    def _changes(self, space: Space, held: HeldSnapshot) -> Changes:
+        if held.state is None and self._keep:
+            held.restore(self._index.kept_cache(space))
+        changes = self._index.changes(space, held.state)
+        return self._index.changes(space) if held.outgrown(changes) else changes
 
     def suits(self, space: Space) -> bool:
         """Whether a space is small enough to hold; a larger one is searched through the store's indexes."""
@@ -344,3 +430,35 @@ class Snapshots:
             while total > self._most_bytes and len(self._held) > 1:
                 space, _ = self._held.popitem(last=False)
                 total -= sizes[space]
+
+    # Saving
+
+    def _is_due(self, held: HeldSnapshot, share: int) -> bool:
+        size = len(held.snapshot)
+        return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
+
+    def _save_in_background(self, space: Space, held: HeldSnapshot) -> None:
+        with self._lock:
+            if self._saving is not None and self._saving.is_alive():
+                return
+            self._saving = threading.Thread(target=self._save, args=(space, held), name="memwell-snapshot", daemon=True)
+            self._saving.start()
+
+    def _save(self, space: Space, held: HeldSnapshot) -> None:
+        state = held.state
+        if state is not None:
+            # Not tried again at once when it cannot be kept.
+            held.unsaved = 0
+            # A cache only saves time.
+            with suppress(MemwellError):
+                self._index.keep_cache(space, state, held.saved(state))
+
+    def close(self) -> None:
+        """Save the snapshots that have changed much since they were saved."""
+        with self._lock:
+            saving, listed = self._saving, list(self._held.items())
+        if saving is not None:
+            saving.join()
+        for space, held in listed:
+            if self._is_due(held, _RENEWED_AT_END):
+                self._save(space, held)

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -299,6 +299,14 @@ class Changes(msgspec.Struct, frozen=True):
     """The numbers of deleted records; some may never have been reported."""
 
 
+class KeptCache(NamedTuple):
+    """What a program derived from a space and kept in the store, and the state of the space that it was derived from."""
+
+    state: int
+    data: Any
+    """A writable buffer of this process alone."""
+
+
 class RecordIndex(ABC):
     """Records that are found by vector, by words and by filter. All vectors of a space have one size.
 
@@ -367,6 +375,18 @@ class RecordIndex(ABC):
     @abstractmethod
     def info(self, space: Space) -> IndexInfo:
         """How the space is indexed now."""
+
+    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
+        """Keep what was derived from the space at a state, in the place of what was kept before.
+
+        Returns whether it was kept: not every store has a place for it, and a record may have been deleted since. It may be
+        lost at any time; ``Backend.scrub`` drops it when a record was deleted since.
+        """
+        return False
+
+    def kept_cache(self, space: Space) -> KeptCache | None:
+        """What ``keep_cache`` kept, if it is still there and ``changes`` since its state are known."""
+        return None
 
     aupsert = asyncify(upsert)
     aget = asyncify(get)

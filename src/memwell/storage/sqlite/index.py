@@ -15,7 +15,8 @@ from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import packed_vectors
-from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
+from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.sqlite.caches import SpaceCaches
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import POSITION, SpaceRow, journaled, save_space, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
@@ -57,6 +58,7 @@ class SqliteIndex(RecordIndex):
     def __init__(self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int) -> None:
         self._connections = connections
         self.words = Words("record", "record")
+        self.caches = SpaceCaches(connections)
         self._kept_changes = kept_changes
         self._vector_options = (vector_cache_mb * 2**20, hnsw_above)
         self._loaded_vectors: SqliteVectors | None = None
@@ -71,7 +73,8 @@ class SqliteIndex(RecordIndex):
         return self._loaded_vectors
 
     def scrub(self) -> None:
-        """Drop the graphs of spaces that have changed since: they may hold vectors that were deleted."""
+        """Drop the graphs of spaces that have changed since, and the caches of those that lost a record."""
+        self.caches.scrub()
         spaces = [key for (key,) in self._connections.read(lambda session: session.rows(_OUTDATED_GRAPHS))]
         if spaces:
             self.vectors.drop(spaces)
@@ -290,6 +293,12 @@ class SqliteIndex(RecordIndex):
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
         return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
+
+    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
+        return self.caches.keep(given.check_space(space).encoded(), state, parts)
+
+    def kept_cache(self, space: Space) -> KeptCache | None:
+        return self.caches.kept(given.check_space(space).encoded())
 
     def close(self) -> None:
         """Stop the background work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, cast
 
@@ -249,25 +249,33 @@ class HeldSnapshot:
         """Apply the store's changes."""
         if changes.whole:
             self._clear()
-        removed = self.snapshot.numbered(changes.gone) if changes.gone else []
-        kept: list[Record] = []
-        entries: list[SnapshotEntry] = []
-        for number, record in changes.records:
-            traits = self._with_touch(record.id, traits_of(record))
-            if traits.active:
-                kept.append(record)
-                entries.append(entry_of(record, traits, number))
-            else:
-                removed.append(record.id)
-        for id_ in removed:
-            self._touched.pop(id_, None)
-        self.snapshot.apply(entries, removed)
-        self._row_filters.follow(self.snapshot, kept)
+            # One after the other: all of them would take several times the memory of the snapshot.
+            self.snapshot.apply((entry for _, entry in self._active(changes.records)), ())
+            self._touched = {id_: touched for id_, touched in self._touched.items() if id_ in self.snapshot}
+        else:
+            self._follow_some(changes)
         self.state = changes.state
         self._followed += len(changes.records)
         self.unsaved += len(changes.records) + len(changes.gone)
         if changes.whole or self._followed > _MEASURED_EVERY:
             self.nbytes, self._followed = self.snapshot.nbytes, 0
+
+    def _follow_some(self, changes: Changes) -> None:
+        active = list(self._active(changes.records))
+        kept = {entry.id for _, entry in active}
+        removed = self.snapshot.numbered(changes.gone) if changes.gone else []
+        removed += [record.id for _, record in changes.records if record.id not in kept]
+        for id_ in removed:
+            self._touched.pop(id_, None)
+        self.snapshot.apply([entry for _, entry in active], removed)
+        self._row_filters.follow(self.snapshot, [record for record, _ in active])
+
+    def _active(self, records: Iterable[tuple[int, Record]]) -> Iterator[tuple[Record, SnapshotEntry]]:
+        """The memories that can be recalled, and what ranking reads of them."""
+        for number, record in records:
+            traits = self._with_touch(record.id, traits_of(record))
+            if traits.active:
+                yield record, entry_of(record, traits, number)
 
     def outgrown(self, changes: Changes) -> bool:
         """Whether vectors of another length arrive: the space was re-embedded, and the snapshot must be rebuilt."""
@@ -327,7 +335,7 @@ class HeldSnapshot:
 
     # Saving
 
-    def saved(self, state: int) -> Iterator[bytes | memoryview]:
+    def saved(self, state: int) -> Generator[bytes | memoryview]:
         """The bytes of the snapshot at this state. Raises ``Conflict`` when it is at another. Locked until the last."""
         with self.lock:
             if self.state != state:
@@ -450,8 +458,8 @@ class Snapshots:
             # Not tried again at once when it cannot be kept.
             held.unsaved = 0
             # A cache only saves time.
-            with suppress(MemwellError):
-                self._index.keep_cache(space, state, held.saved(state))
+            with suppress(MemwellError), closing(held.saved(state)) as parts:
+                self._index.keep_cache(space, state, parts)
 
     def close(self) -> None:
         """Save the snapshots that have changed much since they were saved."""

@@ -293,7 +293,7 @@ class Changes(msgspec.Struct, frozen=True):
     """The state after these changes; None inside a transaction, which may still be rolled back."""
     whole: bool
     """Whether ``records`` is the whole space, and what was known before is void."""
-    records: list[tuple[int, Record]]
+    records: Sequence[tuple[int, Record]]
     """The records that were stored or changed, by number, with their vectors."""
     gone: list[int]
     """The numbers of deleted records; some may never have been reported."""

@@ -11,7 +11,7 @@ import pytest
 
 from memwell.records import Record, Space
 from memwell.settings import Settings
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import SqliteBackend, caches
 from memwell.storage.sqlite.backup import back_up, restore
 
 HOME, AWAY = Space("home"), Space("away")
@@ -58,12 +58,18 @@ def test_the_latest_cache_of_each_space_is_kept(store: SqliteBackend) -> None:
         assert kept(other) == (2, b"second")
 
 
-def test_a_change_of_what_was_read_does_not_reach_the_file(store: SqliteBackend) -> None:
+@pytest.mark.parametrize("mapped_from", [0, 2**20], ids=["mapped", "read"])
+def test_a_change_of_what_was_read_does_not_reach_the_file(
+    store: SqliteBackend, mapped_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caches, "_MAPPED_FROM", mapped_from)
     keep(store, b"first")
     found = store.index.kept_cache(HOME)
     assert found is not None
     memoryview(found.data)[0] = ord("F")
     assert kept(store) == (2, b"first")
+    keep(store, b"second")
+    assert bytes(found.data) == b"First"
 
 
 def test_what_was_stored_since_leaves_it_and_a_deletion_does_not(store: SqliteBackend) -> None:

@@ -24,6 +24,8 @@ from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import SpaceRow, space_row
 
 _PREFIX = "cache "
+_MAPPED_FROM = 4 * 2**20
+"""Smaller files are read."""
 _UNFINISHED_S = 3_600.0
 """After this time a file that the store does not name is left over from a process that died."""
 
@@ -136,10 +138,10 @@ class SpaceCaches:
 
 def _mapped(path: Path) -> Any:
     """The bytes of a file, to be written by this process alone: a change of them does not reach the file."""
-    if os.name == "nt":
-        # Windows does not delete a file that is mapped.
-        return bytearray(path.read_bytes())
     with path.open("rb") as file:
+        # A map holds the file open, and many small ones would be too many. Windows does not delete a file that is mapped.
+        if os.name == "nt" or os.fstat(file.fileno()).st_size < _MAPPED_FROM:
+            return bytearray(file.read())
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +28,7 @@ from memwell.records import Page, Record, Space
 from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import Changes, RecordIndex
+from memwell.storage.sqlite import index
 from tests.longterm.test_snapshot import EVERYTHING
 
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "", [1], {"b": 1}, {"b": True}])
@@ -152,6 +153,11 @@ class Reads:
         self.count += len(found.records)
         return found
 
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        for piece in self._index.pieces(space):
+            self.count += len(piece.records)
+            yield piece
+
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
         found = self._index.get(space, ids)
         self.count += len(found)
@@ -242,7 +248,7 @@ def test_a_first_recall_reads_what_has_changed_and_the_hits(tmp_path: Path):
         first = Memory(backend, SPACE, snapshots=Snapshots(backend.index, keep=True))
         found = first.recall("note 17")
         first._snapshots.close()
-        backend.index.upsert([_record(number, 8) for number in range(600, 603)])
+        backend.index.upsert([replace(_record(number, 8), text="else") for number in range(600, 603)])
         reads = Reads(backend.index)
         again = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads), keep=True)).recall("note 17")
         assert [hit.id for hit in again] == [hit.id for hit in found]
@@ -272,10 +278,10 @@ def test_an_engine_saves_at_its_end_what_the_next_one_begins_with(tmp_path: Path
     for settings_, files in ((Settings(recall_cache=False), 0), (Settings(), 1)):
         with memwell.open(place, embedder=None, settings=settings_) as memory:
             memory.remember([f"Note {number} is about the harbour." for number in range(20)])
-            hits = [(hit.text, round(hit.score, 4)) for hit in memory.recall("note 7")]
+            hits = [hit.text for hit in memory.recall("note 7")]
         assert len(list(tmp_path.glob("app.db-cache/*"))) == files
     with memwell.open(place, embedder=None) as memory:
-        assert [(hit.text, round(hit.score, 4)) for hit in memory.recall("note 7")] == hits
+        assert [hit.text for hit in memory.recall("note 7")] == hits
 
 
 def test_erased_words_are_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -287,12 +293,12 @@ def test_erased_words_are_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for _ in range(2):
         with memwell.open(tmp_path / "app.db", embedder=None) as memory:
             memory.remember([f"Note {number} is about the harbour." for number in range(20)])
-            memory.remember("The zeppelin lands at noon.", id="secret")
+            secret = memory.remember("The zeppelin lands at noon.").id
             memory.recall("note 7")
     assert any(name.endswith(".cache") for name in with_it())
     with memwell.open(tmp_path / "app.db", embedder=None) as memory:
         memory.recall("zeppelin")
-        memory.erase("secret")
+        memory.erase(secret)
         assert with_it() == []
         memory.recall("note 7")
     assert with_it() == []
@@ -332,3 +338,53 @@ def test_recalls_that_are_not_stored_are_not_saved(tmp_path: Path):
         with Snapshots(backend.index, keep=True).of(SPACE) as held:
             assert held.memories(["r1"])["r1"][1].accessed is None
             assert held.snapshot.accessed[held.snapshot.row_of("r1")] == 0.0
+
+
+def test_a_large_space_is_searched_by_the_store_until_its_snapshot_is_made_and_kept(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        large = Snapshots(backend.index, keep=True, most_records=100)
+        memory = Memory(backend, SPACE, snapshots=large)
+        assert memory.recall("note 17")[0].id == "r17"
+        assert large._thread is not None
+        large._thread.join()
+        assert large.suits(SPACE)
+        reads = Reads(backend.index)
+        mapped = Snapshots(cast(Any, reads), keep=True, most_records=100)
+        assert ranked(mapped) == ranked(Snapshots(backend.index))
+        assert reads.count == 0
+        memory.erase("r17")
+        assert not large.suits(SPACE), "what was kept held its words"
+        large.close()
+
+
+def test_a_space_that_would_take_too_much_memory_is_left_to_the_store(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        large = Snapshots(backend.index, keep=True, most_records=100, most_bytes=600 * 100)
+        assert not large.suits(SPACE)
+        assert large._thread is None
+        assert not list(tmp_path.glob("app.db-cache/*"))
+
+
+def test_a_space_is_read_in_pieces_and_what_is_stored_meanwhile_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(index, "_PIECE", 7)
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 20)
+        pieces = backend.index.pieces
+
+        def disturbed(space: Space) -> Iterator[Changes]:
+            for number, piece in enumerate(pieces(space)):
+                assert (piece.whole, len(piece.records)) == (number == 0, [7, 7, 7][number])
+                yield piece
+                if number == 0:
+                    backend.index.upsert([_record(5, 8), _record(20, 8)])
+                    backend.index.delete(SPACE, ["r3", "r19"])
+
+        monkeypatch.setattr(backend.index, "pieces", disturbed)
+        with Snapshots(backend.index).of(SPACE) as held:
+            assert {f"r{number}" for number in range(30) if f"r{number}" in held.snapshot} == {
+                f"r{number}" for number in range(21) if number not in (3, 19)
+            }

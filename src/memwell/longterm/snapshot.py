@@ -41,7 +41,8 @@ class QuantizedVectors:
     """Vectors quantized to one byte a number, a row each. A row that was never set is zeros."""
 
     def __init__(self, saved: Arrays | None = None) -> None:
-        found: Arrays = saved or {}
+        # Without a dimension there are no rows yet, even if there was room for some.
+        found: Arrays = saved if saved is not None and saved["codes"].shape[1] else {}
         self._codes: NDArray[np.int8] = found.get("codes", np.zeros((0, 0), np.int8))
         self._scales: Floats = found.get("scales", np.zeros(0, np.float32))
         self._lengths: Floats = found.get("lengths", np.zeros(0, np.float32))

@@ -13,13 +13,13 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memwell.errors import Conflict, MemwellError
+from memwell.errors import MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, holds_for_value
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_file import restored, saved
 from memwell.longterm.traits import KEY, Traits, effective, traits_of
 from memwell.records import Record, Space, paged
-from memwell.storage.protocols import Changes, KeptCache, RecordIndex
+from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 
@@ -235,6 +235,8 @@ class HeldSnapshot:
         self.lock = threading.Lock()
         self.snapshot = Snapshot()
         self.state: int | None = None
+        self.is_new = True
+        """Whether it was not read from the store yet."""
         self._read, self._read_all = read, read_all
         self._touched: dict[str, tuple[datetime, float]] = {}
         """When memories were recalled, where the store does not have it yet, and what it had."""
@@ -295,12 +297,13 @@ class HeldSnapshot:
 
     def _with_touch(self, id_: str, traits: Traits) -> Traits:
         """The stored traits of a memory, with a recall that is not stored yet."""
-        moment, _ = self._touched.get(id_, (None, 0.0))
-        if moment is None:
+        if id_ not in self._touched:
             return traits
+        moment, _ = self._touched[id_]
         if traits.accessed is not None and traits.accessed >= moment:
             del self._touched[id_]
             return traits
+        self._touched[id_] = moment, 0.0 if traits.accessed is None else traits.accessed.timestamp()
         return replace(traits, accessed=moment)
 
     @classmethod
@@ -335,11 +338,11 @@ class HeldSnapshot:
 
     # Saving
 
-    def saved(self, state: int) -> Generator[bytes | memoryview]:
-        """The bytes of the snapshot at this state. Raises ``Conflict`` when it is at another. Locked until the last."""
+    def saved(self) -> Generator[Any]:
+        """The state of the snapshot, then its bytes, piece by piece. It is locked until the last piece."""
         with self.lock:
-            if self.state != state:
-                raise Conflict(f"the snapshot has changed: it is at {self.state}, not {state}")
+            self.unsaved = 0
+            yield self.state
             for id_, (_, before) in self._touched.items():
                 self.snapshot.touch(id_, before)
             try:
@@ -350,6 +353,7 @@ class HeldSnapshot:
 
     def restore(self, kept: KeptCache | None) -> None:
         """Begin with a snapshot that was saved, if it can be used."""
+        self.is_new = False
         snapshot = None if kept is None else restored(kept.data)
         if kept is not None and snapshot is not None:
             self._clear()
@@ -358,6 +362,10 @@ class HeldSnapshot:
 
 
 _PAGE = 1_000
+_BYTES_A_MEMORY = 500
+"""About what a memory takes in a snapshot besides its vector."""
+_LARGEST = 4
+"""How many times the limit of memory the snapshot of one large space may take."""
 _LEAST_SAVED = 500
 """A snapshot of fewer memories is built about as fast as it is read."""
 _RENEWED = 8
@@ -385,7 +393,10 @@ class Snapshots:
         self._keep = keep
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldSnapshot] = OrderedDict()
-        self._saving: threading.Thread | None = None
+        self._made: set[Space] = set()
+        """The large spaces whose snapshots were made in the background."""
+        self._thread: threading.Thread | None = None
+        self._closed = False
 
     @contextmanager
     def of(self, space: Space) -> Generator[HeldSnapshot]:
@@ -396,17 +407,13 @@ class Snapshots:
                 held = self._held[space] = self._new(space)
             self._held.move_to_end(space)
         with held.lock:
-            changes = self._changes(space, held)
-            if changes.state is None:
+            if not self._follow(space, held):
                 # Inside a transaction: its changes may be rolled back, so they must not enter the shared snapshot.
                 held = self._new(space)
-                changes = self._changes(space, held)
-            if changes.whole or changes.records or changes.gone:
-                held.follow(changes)
-                self._shrink()
+                self._follow(space, held, shared=False)
             yield held
-            if changes.state is not None and self._is_due(held, _RENEWED):
-                self._save_in_background(space, held)
+            if held.state is not None and self._is_due(held, _RENEWED):
+                self._in_background(self._save, space, held)
 
     def _new(self, space: Space) -> HeldSnapshot:
         index = self._index
@@ -415,20 +422,66 @@ class Snapshots:
             lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
         )
 
-    def _changes(self, space: Space, held: HeldSnapshot) -> Changes:
-        if held.state is None and self._keep:
+    def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True) -> bool:
+        """Bring a snapshot up to date. False when it is shared, and the changes are those of a transaction."""
+        if held.is_new and self._keep:
             held.restore(self._index.kept_cache(space))
-        changes = self._index.changes(space, held.state)
-        return self._index.changes(space) if held.outgrown(changes) else changes
+        held.is_new = False
+        while True:
+            known = held.state
+            for changes in self._index.pieces(space) if known is None else [self._index.changes(space, known)]:
+                if changes.state is None and shared:
+                    return False
+                if held.outgrown(changes):
+                    # It is read again, from the beginning.
+                    held.state = None
+                    break
+                if changes.whole or changes.records or changes.gone:
+                    held.follow(changes)
+                    self._shrink()
+            else:
+                # What was stored while the pieces were read is among the changes since.
+                if known is not None or held.state is None:
+                    return True
 
     def suits(self, space: Space) -> bool:
-        """Whether a space is small enough to hold; a larger one is searched through the store's indexes."""
-        return space in self._held or self._index.info(space).records <= self._most_records
+        """Whether a space can be held: a large one only from what is kept. Otherwise the store's indexes search it."""
+        if space in self._held:
+            return True
+        info = self._index.info(space)
+        return info.records <= self._most_records or (self._keep and self._is_prepared(space, info))
+
+    def _is_prepared(self, space: Space, info: IndexInfo) -> bool:
+        """Whether the snapshot of a large space is kept; if not, it is made in the background, once."""
+        held = self._new(space)
+        held.restore(self._index.kept_cache(space))
+        if held.state is not None:
+            with self._lock:
+                self._held.setdefault(space, held)
+            return True
+        expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
+        if space not in self._made and expected <= _LARGEST * self._most_bytes:
+            self._in_background(self._make, space)
+        return False
+
+    def _make(self, space: Space) -> None:
+        """Make the snapshot of a large space and keep it. It is not held: from the file it takes less memory."""
+        self._made.add(space)
+        held = self._new(space)
+        with suppress(MemwellError):
+            for piece in self._index.pieces(space):
+                if self._closed or held.outgrown(piece):
+                    return
+                held.follow(piece)
+            held.is_new = False
+            self._follow(space, held)
+            self._save(space, held)
 
     def forget(self, space: Space) -> None:
         """Drop the snapshot of a space."""
         with self._lock:
             self._held.pop(space, None)
+            self._made.discard(space)
 
     def _shrink(self) -> None:
         with self._lock:
@@ -445,28 +498,25 @@ class Snapshots:
         size = len(held.snapshot)
         return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
 
-    def _save_in_background(self, space: Space, held: HeldSnapshot) -> None:
+    def _in_background(self, work: Callable[..., None], *args: Any) -> None:
+        """Start a thread, unless one is at work: what is not done then is due again at the next recall."""
         with self._lock:
-            if self._saving is not None and self._saving.is_alive():
-                return
-            self._saving = threading.Thread(target=self._save, args=(space, held), name="memwell-snapshot", daemon=True)
-            self._saving.start()
+            if not self._closed and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=work, args=args, name="memwell-snapshot", daemon=True)
+                self._thread.start()
 
     def _save(self, space: Space, held: HeldSnapshot) -> None:
-        state = held.state
-        if state is not None:
-            # Not tried again at once when it cannot be kept.
-            held.unsaved = 0
-            # A cache only saves time.
-            with suppress(MemwellError), closing(held.saved(state)) as parts:
-                self._index.keep_cache(space, state, parts)
+        # A cache only saves time. When it cannot be kept, that is tried again after more changes.
+        with suppress(MemwellError), closing(held.saved()) as parts:
+            self._index.keep_cache(space, next(parts), parts)
 
     def close(self) -> None:
         """Save the snapshots that have changed much since they were saved."""
         with self._lock:
-            saving, listed = self._saving, list(self._held.items())
-        if saving is not None:
-            saving.join()
+            self._closed = True
+            thread, listed = self._thread, list(self._held.items())
+        if thread is not None:
+            thread.join()
         for space, held in listed:
             if self._is_due(held, _RENEWED_AT_END):
                 self._save(space, held)

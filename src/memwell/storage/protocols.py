@@ -14,7 +14,7 @@ A call that has returned is durable, as far as the backend says it is. A call th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
@@ -371,6 +371,14 @@ class RecordIndex(ABC):
 
         This is how a cache of a space stays current; when nothing changed it is cheap.
         """
+
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        """The whole space as ``changes`` gives it, in pieces where the store can: all of it might not fit into memory.
+
+        Only the first piece says that it is the whole. All have the same state; what is stored while they are read may be
+        in them, and is among the ``changes`` since that state.
+        """
+        yield self.changes(space)
 
     @abstractmethod
     def info(self, space: Space) -> IndexInfo:

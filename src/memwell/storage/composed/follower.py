@@ -542,6 +542,9 @@ class FollowedIndex(RecordIndex):
     def changes(self, space: Space, since: int | None = None) -> Changes:
         return self._home.changes(space, since)
 
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        return self._home.pieces(space)
+
     def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
         return self._home.keep_cache(space, state, parts)
 

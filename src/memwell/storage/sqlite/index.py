@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
@@ -30,6 +31,12 @@ _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
 
 
+_PIECE = 4_096
+_NO_SPACE = SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+_PIECES = (
+    f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
+    "WHERE record.key >= ? AND record.key <= ? ORDER BY record.key LIMIT ?"
+)
 _SCAN = (
     f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
     "WHERE record.key >= ? AND record.key <= ? AND {condition} ORDER BY record.key {order} LIMIT ?"
@@ -286,6 +293,18 @@ class SqliteIndex(RecordIndex):
 
         return self._connections.snapshot(operation)
 
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        path = given.check_space(space).encoded()
+        row = self._connections.read(lambda session: space_row(session, path)) or _NO_SPACE
+        state = None if self._connections.transaction_here() is not None else row.change
+        start, end = row.bounds
+        whole = more = True
+        while more:
+            rows = self._connections.read(partial(_piece, start=start, end=end))
+            yield Changes(state, whole, _Numbered(space, rows), [])
+            whole, more = False, len(rows) == _PIECE
+            start = rows[-1][0] + 1 if more else end
+
     def info(self, space: Space) -> IndexInfo:
         path = given.check_space(space).encoded()
         row = self._connections.read(lambda session: space_row(session, path))
@@ -334,7 +353,7 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
 
 
 def _changes(session: Session, space: Space, known: SpaceRow | None, since: int | None, *, inside: bool) -> Changes:
-    row = known or SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+    row = known or _NO_SPACE
     state = None if inside else row.change
     whole = since is None or not row.forgotten <= since <= row.change
     if not whole and since == row.change:
@@ -344,6 +363,10 @@ def _changes(session: Session, space: Space, known: SpaceRow | None, since: int 
     keys = _changed_keys(session, row, since or 0)
     found = list(_Numbered(space, _whole_rows(session, row, keys)))
     return Changes(state, False, found, sorted(set(keys) - {number for number, _ in found}))
+
+
+def _piece(session: Session, *, start: int, end: int) -> list[tuple[Any, ...]]:
+    return session.rows(_PIECES, (start, end, _PIECE))
 
 
 class _Numbered(Sequence[tuple[int, Record]]):

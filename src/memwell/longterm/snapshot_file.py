@@ -71,7 +71,7 @@ def saved(snapshot: Snapshot) -> Iterator[bytes | memoryview]:
 def restored(data: Any) -> Snapshot | None:
     """The snapshot in the bytes of a file, or None when they are not what ``saved`` wrote.
 
-    ``data`` is a writable buffer that nobody else writes: changes of the snapshot are made in it.
+    ``data`` is a writable buffer for this snapshot alone: its changes are made there.
     """
     view = memoryview(data)
     if bytes(view[: len(_MAGIC)]) != _MAGIC:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -247,22 +247,23 @@ class _Patterns(NamedTuple):
 
 @cache
 def _patterns() -> _Patterns:
-    """Compiled for the first text that is not ASCII: classifying all letters takes about 15 ms."""
+    """Compiled for the first text that is not ASCII: classifying all letters takes a few milliseconds."""
     runs = re.compile(f"[{_UNSPACED}]+")
     # The basic plane without Han and Hangul; a space separates characters that are not consecutive.
     blocks = (range(0x3000), range(0xA490, 0xAC00), range(0xFB00, 0xFFFE))
     alphabets = runs.sub(" ", " ".join("".join(map(chr, block)) for block in blocks))
-    letters = _ranges(alphabets, str.isalnum) + _RARE
-    marks = _ranges(alphabets, lambda char: unicodedata.category(char) in ("Mn", "Mc"))
+    kinds = "".join(map(unicodedata.category, alphabets))
+    # In a pattern an alphanumeric character is what isalnum() says it is. A category has two letters.
+    letters = _ranges(alphabets, re.finditer(r"[^\W_]+", alphabets), 1) + _RARE
+    marks = _ranges(alphabets, re.finditer("(?:M[nc])+", kinds), 2)
     words = re.compile(f"[{letters}][{letters}{marks}']*")
     return _Patterns(words.findall, re.compile(_EMOJI).findall, runs.findall)
 
 
-def _ranges(alphabets: str, accepted: Callable[[str], bool]) -> str:
-    """The accepted characters as ranges of a regular expression."""
-    flags = "".join("x" if accepted(char) else " " for char in alphabets)
-    stretches = (match.span() for match in re.finditer("x+", flags))
-    return "".join(f"{alphabets[start]}-{alphabets[end - 1]}" for start, end in stretches)
+def _ranges(alphabets: str, stretches: Iterable[re.Match[str]], width: int) -> str:
+    """Stretches of characters, each ``width`` long, as ranges of a regular expression."""
+    spans = ((match.start() // width, match.end() // width) for match in stretches)
+    return "".join(f"{alphabets[start]}-{alphabets[end - 1]}" for start, end in spans)
 
 
 class _Words(dict[str, str]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -158,8 +158,8 @@ class Reads:
             self.count += len(piece.records)
             yield piece
 
-    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        found = self._index.get(space, ids)
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        found = self._index.numbered(space, numbers)
         self.count += len(found)
         return found
 

@@ -372,6 +372,10 @@ class RecordIndex(ABC):
         This is how a cache of a space stays current; when nothing changed it is cheap.
         """
 
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        """The records of these ids that exist, with or without their vectors; their numbers are those of ``changes``."""
+        return self.get(space, numbers)
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         """The whole space as ``changes`` gives it, in pieces where the store can: all of it might not fit into memory.
 

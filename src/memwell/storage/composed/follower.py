@@ -542,6 +542,9 @@ class FollowedIndex(RecordIndex):
     def changes(self, space: Space, since: int | None = None) -> Changes:
         return self._home.changes(space, since)
 
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        return self._home.numbered(space, numbers)
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         return self._home.pieces(space)
 

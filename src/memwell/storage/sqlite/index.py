@@ -47,6 +47,7 @@ _BY_IDS = (
     "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
     "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
 )
+_BY_KEYS = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _OUTDATED_GRAPHS = (
     "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
 )
@@ -256,9 +257,8 @@ class SqliteIndex(RecordIndex):
 
     @staticmethod
     def _hits(session: Session, space: Space, found: Sequence[tuple[float, int]]) -> list[Hit]:
-        sql = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
         keys = msgspec.json.encode([key for _, key in found]).decode()
-        rows = {row[0]: row for row in session.execute(sql, (keys,)).fetchall()}
+        rows = {row[0]: row for row in session.execute(_BY_KEYS, (keys,)).fetchall()}
         return [Hit(_record(space, rows[key], None), score) for score, key in found]
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
@@ -292,6 +292,13 @@ class SqliteIndex(RecordIndex):
             return _changes(session, space, space_row(session, path), since, inside=inside)
 
         return self._connections.snapshot(operation)
+
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        path, keys = given.check_space(space).encoded(), msgspec.json.encode(list(numbers.values())).decode()
+        sql = f"{_BY_KEYS} AND record.key >> 36 = (SELECT space.key FROM space WHERE space.path = ?)"
+        rows = self._connections.read(lambda session: session.rows(sql, (keys, path)))
+        found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
+        return [found[id_] for id_ in numbers if id_ in found]
 
     def pieces(self, space: Space) -> Iterator[Changes]:
         path = given.check_space(space).encoded()

@@ -327,6 +327,15 @@ class _ChangesSuite(Suite):
             assert changes.whole
             assert [one.id for _, one in changes.records] == ["a", "b"]
 
+    def test_records_are_read_by_their_numbers(self, store: Backend) -> None:
+        store.index.upsert([record("a", "one", vector=[1, 0]), record("b", "two"), record("gone")])
+        numbers = {one.id: number for number, one in store.index.changes(HOME).records}
+        store.index.delete(HOME, ["gone"])
+        asked = {id_: numbers[id_] for id_ in ("b", "gone", "a")}
+        found = store.index.numbered(HOME, asked)
+        assert [(one.id, one.text) for one in found] == [("b", "two"), ("a", "one")]
+        assert store.index.numbered(HOME, {}) == store.index.numbered(AWAY, asked) == []
+
     def test_pieces_are_the_whole_space(self, store: Backend) -> None:
         for count in (0, 3):
             store.index.upsert([record(f"r{number}", vector=[1, number]) for number in range(count)])

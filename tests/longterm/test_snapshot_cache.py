@@ -21,7 +21,7 @@ from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.memory import Memory
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
-from memwell.longterm.snapshot_cache import RowFilters, Snapshots
+from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots
 from memwell.longterm.traits import Traits, with_traits
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Page, Record, Space
@@ -52,14 +52,26 @@ FILTERS = st.recursive(
 CHANGES = st.lists(st.dictionaries(st.sampled_from([f"r{n}" for n in range(90)]), METADATA, max_size=30), max_size=4)
 
 
+def reader_of(snapshot: Snapshot, records: dict[str, Record]) -> MemoryReader:
+    def metadata() -> Iterator[tuple[int, dict[str, Any]]]:
+        return ((numbered(id_), record.metadata) for id_, record in records.items())
+
+    return MemoryReader(lambda numbers: [records[id_] for id_ in numbers], records.values, metadata)
+
+
+def numbered(id_: str) -> int:
+    return int(id_[1:]) if id_[1:].isdigit() else 1000
+
+
 def change(snapshot: Snapshot, records: dict[str, Record], changed: dict[str, dict[str, Any]]) -> None:
     records.update({id_: Record(text=id_, id=id_, metadata=metadata) for id_, metadata in changed.items()})
-    snapshot.apply([SnapshotEntry(id_, id_, kind="memory") for id_ in changed], ())
+    snapshot.apply([SnapshotEntry(id_, id_, kind="memory", number=numbered(id_)) for id_ in changed], ())
 
 
 @given(CHANGES, st.lists(FILTERS, min_size=1, max_size=3), st.sets(st.sampled_from([f"r{n}" for n in range(90)])))
 def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list[Filter], gone: set[str]):
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    reader = reader_of(snapshot, records)
     for changed in [*changes, {f"r{n}": {"a": n} for n in range(70)}, None]:
         if changed is None:
             snapshot.apply((), gone)
@@ -69,7 +81,7 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
         change(snapshot, records, changed)
         row_filters.follow(snapshot, [records[id_] for id_ in changed])
         for wanted in filters:
-            flags = row_filters.flags(wanted, snapshot, records.values)
+            flags = row_filters.flags(wanted, snapshot, reader)
             assert len(flags) == snapshot.limit
             assert {id_ for id_ in records if flags[snapshot.row_of(id_)]} == {
                 id_ for id_, record in records.items() if holds(wanted, record)
@@ -79,10 +91,11 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
 
 def test_values_that_nothing_has_any_more_do_not_pile_up():
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    reader = reader_of(snapshot, records)
     for number in range(1100):
         change(snapshot, records, {"one": {"a": number}})
         row_filters.follow(snapshot, [records["one"]])
-        assert row_filters.flags(Where("a", "eq", number), snapshot, records.values).all()
+        assert row_filters.flags(Where("a", "eq", number), snapshot, reader).all()
     (column,) = row_filters._columns.values()
     assert len(column._numbers) <= 1026
 
@@ -162,6 +175,11 @@ class Reads:
         found = self._index.numbered(space, numbers)
         self.count += len(found)
         return found
+
+    def metadata(self, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
+        for one in self._index.metadata(space):
+            self.count += 1
+            yield one
 
     def scan(self, *args: Any, **options: Any) -> Page[Record]:
         found = self._index.scan(*args, **options)
@@ -270,6 +288,25 @@ def test_the_usual_filters_read_no_memories(tmp_path: Path, options: dict[str, A
         reads.count = 0
         assert len(memory.recall("note 17", limit=5, **options)) == 5
         assert reads.count == 5
+
+
+def test_a_filter_on_other_metadata_reads_it_once(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        backend.index.upsert(
+            [replace(_record(number, None), metadata=with_traits({"n": number}, Traits())) for number in range(30)]
+        )
+        reads = Reads(backend.index)
+        memory = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads)))
+        memory.recall("note 1")
+        reads.count = 0
+        for filters, (where, found) in enumerate(
+            [({"n": 7}, 1), ({"n": 8}, 1), ({"n": {"$gt": 26}}, 3), ({"x": 1}, 0)]
+        ):
+            assert len(memory.recall("note", where=where)) == found
+            reads.count -= found
+            assert reads.count == 30, filters
+        backend.index.upsert([replace(_record(40, None), metadata=with_traits({"n": 30}, Traits()))])
+        assert len(memory.recall("note", where={"n": {"$gt": 26}})) == 4
 
 
 def test_an_engine_saves_at_its_end_what_the_next_one_begins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -29,15 +29,27 @@ _UNUSED = 1024
 """How many unused values a column may hold in addition to one for each memory."""
 
 _ABSENT = object()
+_BYTES_OF_METADATA = 800
 
-ReadAll = Callable[[], Iterable[Record]]
-"""Reads all memories of the space, for a filter that the snapshot's own columns do not answer."""
+
+class MemoryReader(NamedTuple):
+    """How the memories of a snapshot are read: some by their ids and numbers, all, or the metadata of all by number."""
+
+    some: Callable[[Mapping[str, int]], list[Record]]
+    all: Callable[[], Iterable[Record]]
+    metadata: Callable[[], Iterable[tuple[int, dict[str, Any]]]]
+
+
+class _Metadata(NamedTuple):
+    """The part of a memory that most filters read."""
+
+    metadata: dict[str, Any]
 
 
 class _RowCache(Protocol):
     """A value for each row of a snapshot, which follows its changes."""
 
-    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool: ...
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool: ...
 
 
 RowCache = TypeVar("RowCache", bound=_RowCache)
@@ -49,44 +61,73 @@ class RowFilters:
     def __init__(self) -> None:
         self._columns: OrderedDict[str, _Column] = OrderedDict()
         self._answers: OrderedDict[str, _Answers] = OrderedDict()
+        self._metadata: dict[int, dict[str, Any]] = {}
+        """The metadata of each row, once a filter has asked for one."""
 
     def clear(self) -> None:
         """Drop everything, for another snapshot."""
-        self._columns.clear()
-        self._answers.clear()
+        for kept in (self._columns, self._answers, self._metadata):
+            kept.clear()
 
-    def follow(self, snapshot: Snapshot, records: Collection[Record]) -> None:
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the metadata takes."""
+        return _BYTES_OF_METADATA * len(self._metadata)
+
+    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> None:
         """Update the rows of new and changed memories."""
+        rows = list(_in_rows(snapshot, records))
+        if self._metadata:
+            self._metadata.update((row, record.metadata) for row, record in rows)
         for kept in (self._columns, self._answers):
-            for name in [name for name, one in kept.items() if not one.follow(snapshot, records)]:
+            for name in [name for name, one in kept.items() if not one.follow(snapshot, rows)]:
                 del kept[name]
 
-    def flags(self, wanted: Filter, snapshot: Snapshot, read_all: ReadAll) -> Flags:
+    def flags(self, wanted: Filter, snapshot: Snapshot, reader: MemoryReader) -> Flags:
         """A flag for every row of the snapshot; the flags of unused rows are undefined."""
         if isinstance(wanted, Not):
-            return ~self.flags(wanted.filter, snapshot, read_all)
+            return ~self.flags(wanted.filter, snapshot, reader)
         if isinstance(wanted, AllOf | AnyOf):
             every = isinstance(wanted, AllOf)
             together = np.full(snapshot.limit, every, np.bool_)
             for one in wanted.filters:
-                flags = self.flags(one, snapshot, read_all)
+                flags = self.flags(one, snapshot, reader)
                 together = together & flags if every else together | flags
             return together
         own = _own_flags(wanted, snapshot)
-        return self._read_flags(wanted, snapshot, read_all) if own is None else own
+        return self._read_flags(wanted, snapshot, reader) if own is None else own
 
-    def _read_flags(self, wanted: Where, snapshot: Snapshot, read_all: ReadAll) -> Flags:
-        """The flags of a comparison for which the memories must be read, once."""
-        if wanted.operator == "eq" and not str(wanted.field).startswith("@"):
-            path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
-            column = _used(self._columns, repr(path)) or _new(
-                self._columns, repr(path), _Column(path), snapshot, read_all
-            )
-            return column.equal(wanted.value, snapshot.limit)
+    def _read_flags(self, wanted: Where, snapshot: Snapshot, reader: MemoryReader) -> Flags:
+        """The flags of a comparison with what the snapshot does not hold."""
         # Keyed by spelling: 1, 1.0 and True are equal as values but different in a filter.
         name = repr(wanted)
-        answers = _used(self._answers, name) or _new(self._answers, name, _Answers(wanted), snapshot, read_all)
-        return answers.flags[: snapshot.limit].copy()
+        if str(wanted.field).startswith("@"):
+            known = _used(self._answers, name)
+            if known is None:
+                known = _new(self._answers, name, _Answers(wanted), snapshot, _in_rows(snapshot, reader.all()))
+            return known.flags[: snapshot.limit].copy()
+        if wanted.operator == "eq":
+            path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
+            column = _used(self._columns, repr(path))
+            if column is None:
+                column = _new(self._columns, repr(path), _Column(path), snapshot, self._read_metadata(snapshot, reader))
+            return column.equal(wanted.value, snapshot.limit)
+        known = _used(self._answers, name)
+        if known is None:
+            known = _new(self._answers, name, _Answers(wanted), snapshot, self._read_metadata(snapshot, reader))
+        return known.flags[: snapshot.limit].copy()
+
+    def _read_metadata(self, snapshot: Snapshot, reader: MemoryReader) -> Iterator[tuple[int, _Metadata]]:
+        if not self._metadata:
+            rows = np.flatnonzero(snapshot.alive[: snapshot.limit])
+            numbered = dict(zip(snapshot.number[rows].tolist(), rows.tolist(), strict=True))
+            self._metadata = {numbered[number]: found for number, found in reader.metadata() if number in numbered}
+        return ((row, _Metadata(found)) for row, found in self._metadata.items() if row < snapshot.limit)
+
+
+def _in_rows(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
+    """Memories with their rows, without those that are not in the snapshot."""
+    return ((row, record) for record in records if (row := snapshot.ids.get(record.id)) is not None)
 
 
 _MOMENTS: dict[str, Callable[[NDArray[np.float64], float], Flags]] = {
@@ -124,8 +165,14 @@ def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:
     return kept.get(name)
 
 
-def _new(kept: OrderedDict[str, RowCache], name: str, one: RowCache, snapshot: Snapshot, read_all: ReadAll) -> RowCache:
-    one.follow(snapshot, read_all())
+def _new(
+    kept: OrderedDict[str, RowCache],
+    name: str,
+    one: RowCache,
+    snapshot: Snapshot,
+    memories: Iterable[tuple[int, Any]],
+) -> RowCache:
+    one.follow(snapshot, memories)
     kept[name] = one
     if len(kept) > _MOST_KEPT:
         kept.popitem(last=False)
@@ -140,17 +187,15 @@ class _Column:
         self._numbers: dict[Any, int] = {}
         self._codes = np.zeros(0, np.int32)
 
-    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool:
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool:
         """Read memories again. False when too many values are unused, and the column should be rebuilt."""
         missing = len(snapshot.alive) - len(self._codes)
         if missing > 0:
             self._codes = np.concatenate((self._codes, np.zeros(missing, np.int32)))
         numbers, codes = self._numbers, self._codes
-        for record in records:
-            row = snapshot.ids.get(record.id)
-            if row is not None:
-                value = _scalar(self._found(record.metadata))
-                codes[row] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
+        for row, memory in memories:
+            value = _scalar(self._found(memory.metadata))
+            codes[row] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
         return len(numbers) <= len(snapshot) + _UNUSED
 
     def equal(self, value: object, limit: int) -> Flags:
@@ -180,15 +225,13 @@ class _Answers:
         self._wanted = wanted
         self.flags: Flags = np.zeros(0, np.bool_)
 
-    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> bool:
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool:
         """Apply the filter to memories again."""
         missing = len(snapshot.alive) - len(self.flags)
         if missing > 0:
             self.flags = np.concatenate((self.flags, np.zeros(missing, np.bool_)))
-        for record in records:
-            row = snapshot.ids.get(record.id)
-            if row is not None:
-                self.flags[row] = holds(self._wanted, record)
+        for row, memory in memories:
+            self.flags[row] = holds(self._wanted, memory)
         return True
 
 
@@ -231,13 +274,13 @@ def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
 class HeldSnapshot:
     """The snapshot of a space, and how its memories are read. Hold its lock while using it."""
 
-    def __init__(self, read: Callable[[Mapping[str, int]], list[Record]], read_all: ReadAll) -> None:
+    def __init__(self, reader: MemoryReader) -> None:
         self.lock = threading.Lock()
         self.snapshot = Snapshot()
         self.state: int | None = None
         self.is_new = True
         """Whether it was not read from the store yet."""
-        self._read, self._read_all = read, read_all
+        self._reader = reader
         self._touched: dict[str, tuple[datetime, float]] = {}
         """When memories were recalled, where the store does not have it yet, and what it had."""
         self._row_filters = RowFilters()
@@ -260,7 +303,7 @@ class HeldSnapshot:
         self._followed += len(changes.records)
         self.unsaved += len(changes.records) + len(changes.gone)
         if changes.whole or self._followed > _MEASURED_EVERY:
-            self.nbytes, self._followed = self.snapshot.nbytes, 0
+            self.nbytes, self._followed = self.snapshot.nbytes + self._row_filters.nbytes, 0
 
     def _follow_some(self, changes: Changes) -> None:
         active = list(self._active(changes.records))
@@ -310,14 +353,15 @@ class HeldSnapshot:
     def of(cls, records: Iterable[Record]) -> HeldSnapshot:
         """A snapshot of these memories, for one query."""
         known = {record.id: record for record in records}
-        held = cls(lambda ids: [known[id_] for id_ in ids], known.values)
+        numbered = [(number, record.metadata) for number, record in enumerate(known.values())]
+        held = cls(MemoryReader(lambda numbers: [known[id_] for id_ in numbers], known.values, lambda: numbered))
         held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
 
     def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
         numbers = {id_: int(self.snapshot.number[self.snapshot.row_of(id_)]) for id_ in ids}
-        found = {record.id: (record, traits_of(record)) for record in self._read(numbers)}
+        found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
         return {
             id_: (record, self._with_touch(id_, traits))
             for id_, (record, traits) in found.items()
@@ -335,7 +379,7 @@ class HeldSnapshot:
         expired = (expires != 0.0) & (expires <= now.timestamp())
         if wanted is None:
             return ~expired if expired.any() else None
-        return self._row_filters.flags(wanted, snapshot, self._read_all) & ~expired
+        return self._row_filters.flags(wanted, snapshot, self._reader) & ~expired
 
     # Saving
 
@@ -423,8 +467,11 @@ class Snapshots:
     def _new(self, space: Space) -> HeldSnapshot:
         index = self._index
         return HeldSnapshot(
-            lambda numbers: index.numbered(space, numbers),
-            lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
+            MemoryReader(
+                lambda numbers: index.numbered(space, numbers),
+                lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
+                lambda: index.metadata(space),
+            )
         )
 
     def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True) -> bool:

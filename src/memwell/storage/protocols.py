@@ -376,6 +376,10 @@ class RecordIndex(ABC):
         """The records of these ids that exist, with or without their vectors; their numbers are those of ``changes``."""
         return self.get(space, numbers)
 
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        """The number and the metadata of every record of the space."""
+        return ((number, record.metadata) for piece in self.pieces(space) for number, record in piece.records)
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         """The whole space as ``changes`` gives it, in pieces where the store can: all of it might not fit into memory.
 

@@ -82,6 +82,7 @@ def test_what_was_stored_since_leaves_it_and_a_deletion_does_not(store: SqliteBa
     store.scrub()
     assert kept(store) == (2, b"first")
     store.index.delete(HOME, ["a"])
+    store.seal("moved: to another place")
     store.scrub()
     assert kept(store) is None
     assert files(store) == []

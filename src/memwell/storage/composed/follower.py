@@ -545,6 +545,9 @@ class FollowedIndex(RecordIndex):
     def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
         return self._home.numbered(space, numbers)
 
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        return self._home.metadata(space)
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         return self._home.pieces(space)
 

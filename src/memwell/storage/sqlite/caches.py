@@ -129,7 +129,7 @@ class SpaceCaches:
     def _remove_unnamed(self, older_s: float) -> None:
         """Remove files that the store does not name. A process that is still writing one then finds that it is gone."""
         listed = self._files()
-        named = self._connections.read(lambda session: {one.file for one in _all_named(session).values()})
+        named = self._connections.read(_all_files)
         for file in listed:
             with suppress(OSError):
                 if file.name not in named and time.time() - file.stat().st_mtime >= older_s:
@@ -151,9 +151,9 @@ def _remove(file: Path | None) -> None:
             file.unlink(missing_ok=True)
 
 
-def _all_named(session: Session) -> dict[int, _Named]:
-    rows = session.rows("SELECT name, value FROM store WHERE name >= ? AND name < ?", (_PREFIX, f"{_PREFIX}:"))
-    return {int(name[len(_PREFIX) :]): msgspec.json.decode(value, type=_Named) for name, value in rows}
+def _all_files(session: Session) -> set[str]:
+    rows = session.rows("SELECT value FROM store WHERE name >= ? AND name < ?", (_PREFIX, f"{_PREFIX}:"))
+    return {msgspec.json.decode(value, type=_Named).file for (value,) in rows}
 
 
 def _named(session: Session, space: int) -> _Named | None:
@@ -163,11 +163,14 @@ def _named(session: Session, space: int) -> _Named | None:
 
 def _outdated(session: Session) -> list[int]:
     """The spaces from which a record was deleted since their cache was made."""
-    named = _all_named(session)
-    rows = session.rows("SELECT path FROM space WHERE key IN (SELECT value FROM json_each(?))", (_listed(named),))
-    spaces = [row for (path,) in rows if (row := space_row(session, path)) is not None]
-    kept = {row.key for row in spaces if not _lost_any(session, row, named[row.key].change)}
-    return sorted(set(named) - kept)
+    # In this order, because other values of the store are no JSON.
+    changed = session.rows(
+        "SELECT space.path, store.value ->> '$.change' FROM space CROSS JOIN store ON store.name = ? || space.key "
+        "WHERE store.value ->> '$.change' <> space.change",
+        (_PREFIX,),
+    )
+    rows = [(space_row(session, path), made_at) for path, made_at in changed]
+    return [row.key for row, made_at in rows if row is not None and _lost_any(session, row, made_at)]
 
 
 def _unname(session: Session, spaces: Iterable[int]) -> None:
@@ -184,7 +187,3 @@ def _lost_any(session: Session, row: SpaceRow, since: int) -> bool:
         "WHERE record_change.key > ? AND record_change.key <= ? AND record.key IS NULL LIMIT 1"
     )
     return session.one(sql, (row.low | since, row.low | row.change)) is not None
-
-
-def _listed(keys: Iterable[int]) -> str:
-    return msgspec.json.encode(list(keys)).decode()

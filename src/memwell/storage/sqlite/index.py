@@ -300,6 +300,15 @@ class SqliteIndex(RecordIndex):
         found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
         return [found[id_] for id_ in numbers if id_ in found]
 
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        path = given.check_space(space).encoded()
+
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            row = space_row(session, path) or _NO_SPACE
+            return session.rows("SELECT key, metadata FROM record WHERE key >= ? AND key <= ?", row.bounds)
+
+        return ((key, _decode(metadata)) for key, metadata in self._connections.snapshot(operation))
+
     def pieces(self, space: Space) -> Iterator[Changes]:
         path = given.check_space(space).encoded()
         row = self._connections.read(lambda session: space_row(session, path)) or _NO_SPACE

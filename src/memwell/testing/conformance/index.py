@@ -334,6 +334,7 @@ class _ChangesSuite(Suite):
         asked = {id_: numbers[id_] for id_ in ("b", "gone", "a")}
         found = store.index.numbered(HOME, asked)
         assert [(one.id, one.text) for one in found] == [("b", "two"), ("a", "one")]
+        assert dict(store.index.metadata(HOME)) == {numbers[id_]: {} for id_ in ("a", "b")}
         assert store.index.numbered(HOME, {}) == store.index.numbered(AWAY, asked) == []
 
     def test_pieces_are_the_whole_space(self, store: Backend) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,7 @@ def measure(folder: Path, sizes: Sequence[int]) -> Section:
         path = folder / f"{size}.db"
         if not path.exists():
             add(path, 0, size)
+        shutil.rmtree(f"{path}-cache", ignore_errors=True)
         for found in ("nothing saved", "a snapshot", f"a snapshot, {_MORE} new"):
             if found.endswith("new"):
                 add(path, size, _MORE)

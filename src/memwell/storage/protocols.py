@@ -413,6 +413,11 @@ class RecordIndex(ABC):
     arevector = asyncify(revector)
     achanges = asyncify(changes)
     ainfo = asyncify(info)
+    anumbered = asyncify(numbered)
+    ametadata = asyncify(metadata)
+    apieces = asyncify(pieces)
+    akeep_cache = asyncify(keep_cache)
+    akept_cache = asyncify(kept_cache)
 
 
 class Blobs(ABC):

@@ -87,10 +87,6 @@ class SpaceCaches:
                 self._connections.write(lambda session: _unname(session, outdated))
             self._remove_unnamed(0.0)
 
-    def size(self) -> int:
-        """The bytes of all caches."""
-        return sum(file.stat().st_size for file in self._files())
-
     def _name(self, session: Session, path: str, file: Path, change: int) -> str | None:
         """Name a file in the store. The file that was named before, or empty; None when the new one cannot be used."""
         row = space_row(session, path)

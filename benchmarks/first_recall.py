@@ -91,7 +91,7 @@ def _memory(number: int, text: str, row: NDArray[np.float32]) -> Record:
         id=f"m{number:08}",
         time=moment,
         metadata=with_traits({"tag": f"t{number % 7}"}, traits),
-        vector=row,
+        vector=row.tolist(),
     )
 
 

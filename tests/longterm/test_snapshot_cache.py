@@ -214,7 +214,7 @@ def ranked(snapshots: Snapshots) -> dict[str, float]:
     with snapshots.of(SPACE) as held:
         size = held.snapshot.dimensions
         query = ParsedQuery.of(
-            "When did Anna buy a train ticket? 火车", now=1.8e9, vector=vector(1, size) if size else None
+            "When did Anna buy a train ticket? 火车", now=1.8e9, vector=np.array(vector(1, size)) if size else None
         )
         allowed = held.allowed(Where(("memwell", "session"), "eq", "one"), MOMENT)
         every, some = (rank(held.snapshot, query, weights=EVERYTHING, allowed=one) for one in (None, allowed))

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ _BYTES_OF_METADATA = 800
 class MemoryReader(NamedTuple):
     """How the memories of a snapshot are read: some by their ids and numbers, all, or the metadata of all by number."""
 
-    some: Callable[[Mapping[str, int]], list[Record]]
+    some: Callable[[Mapping[str, int]], Iterable[Record]]
     all: Callable[[], Iterable[Record]]
     metadata: Callable[[], Iterable[tuple[int, dict[str, Any]]]]
 
@@ -354,7 +355,7 @@ class HeldSnapshot:
         """A snapshot of these memories, for one query."""
         known = {record.id: record for record in records}
         numbered = [(number, record.metadata) for number, record in enumerate(known.values())]
-        held = cls(MemoryReader(lambda numbers: [known[id_] for id_ in numbers], known.values, lambda: numbered))
+        held = cls(MemoryReader(partial(map, known.__getitem__), known.values, lambda: numbered))
         held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
 
@@ -468,9 +469,9 @@ class Snapshots:
         index = self._index
         return HeldSnapshot(
             MemoryReader(
-                lambda numbers: index.numbered(space, numbers),
+                partial(index.numbered, space),
                 lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
-                lambda: index.metadata(space),
+                partial(index.metadata, space),
             )
         )
 

@@ -87,7 +87,7 @@ CROSS_CUTTING_TESTS = frozenset(
     {
         "cli/test_secrets.py",
         "service/browser/test_dashboard.py",
-        "service/browser/test_mending.py",
+        "service/browser/test_repairing.py",
         "service/browser/test_more_pages.py",
         "service/test_processes.py",
         "storage/postgres/test_crashes.py",
@@ -491,7 +491,7 @@ def test_every_benchmark_can_be_imported():
     modules = [
         ".".join(path.relative_to(folder).with_suffix("").parts)
         for path in sorted((folder / "benchmarks").rglob("*.py"))
-        if path.stem != "__main__"
+        if path.stem != "__main__" and path != folder / "benchmarks/encoder/train.py"  # It runs where torch is.
     ]
     assert len(modules) > 30
     for module in modules:

@@ -340,6 +340,7 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
     assert (hits[0]["id"], hits[0]["session"]) == (ids[0], "talk")
     assert "nuts" in run("facts", "Ann").out
     assert "nuts" in run("profile", "Ann").out
+    assert "2026-01-05" in run("context", "what can Ann eat?", "--budget", 400, "--now", "2026-01-05T12:00").out
     made = run("context", "what can Ann eat?", "--budget", 400)
     assert "allergic to nuts" in made.out
     assert "of 400 tokens" in made.out
@@ -352,7 +353,8 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
         assert run("import", file, "--store", f"{file}.db").code == 0
         assert "allergic to nuts" in run("recall", "nuts", "--store", f"{file}.db").out
     assert "删除" in run("erase", "--all", "--yes", language="zh").out
-    assert run("recall", "nuts").out == "Nothing found.\n"
+    assert "Nothing relevant was found" in run("recall", "nuts").out
+    assert run("recall", "nuts", "--min-relevance", 0).out == "Nothing found.\n"
 
 
 @pytest.mark.parametrize(
@@ -400,7 +402,11 @@ def test_recall_says_why_in_plain_words(run: Run):
     assert "意思" in run("recall", "milk", language="zh").out
     assert "dense_best" in run("recall", "milk", "--explain").out
     assert "Ann drinks milk" in run("recall", "milk", "--speaker", "aLICE").out
-    assert run("recall", "milk", "--speaker", "Bob").out == "Nothing found.\n"
+    assert "Nothing relevant was found" in run("recall", "milk", "--speaker", "Bob").out
+    assert run("recall", "milk", "--speaker", "Bob", "--min-relevance", 0).out == "Nothing found.\n"
+    assert "Nothing relevant was found" in run("recall", "hunter2").out
+    assert "没有找到相关的记忆" in run("recall", "hunter2", language="zh").out
+    assert "milk" in run("recall", "hunter2", "--min-relevance", 0).out
 
 
 def test_an_export_never_writes_over_a_file_unasked(run: Run, tmp_path: Path):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.recall.evaluate import MeanScores, load
-from benchmarks.recall.examples import Example, cached, examples
+from benchmarks.recall.examples import CachingEmbedder, Example, examples
 from benchmarks.recall.learn import ranked_by
 from memwell.longterm.weights import Weights, default_weights
 
@@ -74,8 +74,8 @@ def main() -> None:
     # Loading the models takes a while; --help should not.
     from memwell.models.local import LocalEmbedder
 
-    embed = cached(LocalEmbedder().embed, options.cache)
-    data = {name: list(examples(load(name, options.folder), embed)) for name in DATA}
+    vectors = CachingEmbedder(LocalEmbedder(), options.cache)
+    data = {name: list(examples(load(name, options.folder), vectors)) for name in DATA}
     print("\n".join(table(data, default_weights())))
 
 

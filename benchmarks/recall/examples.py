@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.recall.evaluate import MeanScores, Query, Sample, Scores, Unit, judged, summary
 from memwell.longterm.candidates import ParsedQuery
-from memwell.longterm.signals import observe
+from memwell.longterm.signals import SignalTable, observe
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry, embedded_text
+from memwell.longterm.tokens import best_matches
 from memwell.longterm.weights import SIGNALS, Weights
+from memwell.models.ports import QueryTokens, TokenEmbedder
 
 Vectors = NDArray[np.float32]
-Embed = Callable[[Sequence[str]], Vectors]
 _EVERYTHING = Weights.linear(dict.fromkeys(SIGNALS, 0.0))
 _JUDGED = 120
 """A ranking is judged by its first units; ten sessions are always among so many."""
@@ -34,28 +37,52 @@ class Example(NamedTuple):
     """Questions of one group share evidence: they are never split between learning and judging."""
 
 
-def cached(embed: Embed, folder: Path | None) -> Embed:
-    """The same embedder, which keeps its vectors in a folder by what it was asked."""
-    if folder is None:
-        return embed
+class CachingEmbedder:
+    """An embedder that keeps the vectors of lists of texts in a folder, if there is one."""
 
-    def remembered(texts: Sequence[str]) -> Vectors:
-        path = folder / f"{hashlib.sha256(chr(0).join(texts).encode()).hexdigest()[:24]}.npy"
+    def __init__(self, embedder: TokenEmbedder, folder: Path | None = None) -> None:
+        self.embedder = embedder
+        self._folder = folder
+
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, list[bytes]]:
+        """The vectors and the token vectors of texts."""
+        if self._folder is None:
+            return self.embedder.embed_tokens(texts)
+        digest = hashlib.sha256(chr(0).join([self.embedder.name, *texts]).encode()).hexdigest()[:24]
+        path = self._folder / f"{digest}.msgpack"
         if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            np.save(path, embed(texts))
-        return np.load(path)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            rows, tokens = self.embedder.embed_tokens(texts)
+            path.write_bytes(msgspec.msgpack.encode((rows.astype(np.float32).tobytes(), tokens)))
+        packed, tokens = msgspec.msgpack.decode(path.read_bytes(), type=tuple[bytes, list[bytes]])
+        return np.frombuffer(packed, np.float32).reshape(len(texts), -1), tokens
 
-    return remembered
 
+class EmbeddedSample:
+    """A store with its vectors."""
 
-def entries(store: Sample, embed: Embed) -> list[SnapshotEntry]:
-    """The units of a store as entries with vectors."""
-    plain = [
-        SnapshotEntry(unit.id, unit.text, unit.speaker, unit.session, unit.position, unit.time) for unit in store.units
-    ]
-    vectors = embed([embedded_text(entry) for entry in plain])
-    return [entry._replace(vector=vector) for entry, vector in zip(plain, vectors, strict=True)]
+    def __init__(self, store: Sample, vectors: CachingEmbedder) -> None:
+        self.store = store
+        self._embedder = vectors.embedder
+        rows, tokens = vectors.embed([embedded_text(unit.speaker, unit.text) for unit in store.units])
+        plain = (
+            SnapshotEntry(unit.id, unit.text, unit.speaker, unit.session, unit.position, unit.time)
+            for unit in store.units
+        )
+        self.snapshot = Snapshot.build(entry._replace(vector=row) for entry, row in zip(plain, rows, strict=True))
+        self._tokens = {unit.id: one for unit, one in zip(store.units, tokens, strict=True)}
+
+    def observe(self, query: Query) -> SignalTable:
+        """The signals of the candidates of a question."""
+        vector, tokens = self._embedder.embed_query(query.text)
+        shared = self._embedder.shared_from
+        vector = self._embedder.distinct(vector) if vector.any() else vector
+        question = ParsedQuery.of(query.text, now=query.now, vector=vector, shared_from=shared)
+        late = None if tokens is None else partial(self._late, tokens)
+        return observe(self.snapshot, question, _EVERYTHING, late=late)
+
+    def _late(self, tokens: QueryTokens, ids: Sequence[str]) -> Vectors | None:
+        return best_matches(self._embedder, tokens, [self._tokens[id_] for id_ in ids])
 
 
 def flattened(store: Sample, step: int = 3) -> Sample:
@@ -66,14 +93,13 @@ def flattened(store: Sample, step: int = 3) -> Sample:
     return Sample(f"{store.name}-flat", units, store.queries[::step])
 
 
-def examples(stores: Iterable[Sample], embed: Embed) -> Iterator[Example]:
+def examples(stores: Iterable[Sample], vectors: CachingEmbedder) -> Iterator[Example]:
     """Every question of every store with its candidates, exactly those that would be ranked."""
     for store in stores:
-        snapshot, units = Snapshot.build(entries(store, embed)), {unit.id: unit for unit in store.units}
-        vectors = embed([query.text for query in store.queries])
-        for query, vector in zip(store.queries, vectors, strict=True):
-            observed = observe(snapshot, ParsedQuery.of(query.text, now=query.now, vector=vector), _EVERYTHING)
-            found = [units[snapshot.ids[row]] for row in observed.rows]
+        embedded, units = EmbeddedSample(store, vectors), {unit.id: unit for unit in store.units}
+        for query in store.queries:
+            observed = embedded.observe(query)
+            found = [units[embedded.snapshot.ids[row]] for row in observed.rows]
             gold = np.array([unit.id in query.gold for unit in found])
             yield Example(query, found, observed.signals, gold, _group(store, query))
 
@@ -93,4 +119,4 @@ def _scores(example: Example, scores: NDArray[Any]) -> Scores:
     return judged(example.query, [example.units[at] for at in order])
 
 
-__all__ = ["Embed", "Example", "Vectors", "cached", "entries", "examples", "flattened", "judge"]
+__all__ = ["CachingEmbedder", "EmbeddedSample", "Example", "Vectors", "examples", "flattened", "judge"]

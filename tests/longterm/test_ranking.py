@@ -88,6 +88,9 @@ def test_without_a_conversation_there_are_no_neighbours():
     signals = {"session": Signal(1.0, 0.1), "dense_session": Signal(1.0, 0.1), "dense": Signal(0.2, 0.05)}
     assert line(signals, session="") == "related meaning (60 %); same words: drinks, milk (40 %)"
     assert line(signals) == "from a conversation about it (80 %); related meaning (20 %)"
+    inferred = {**signals, "length": Signal(0.3, 0.0)}
+    assert line(inferred, session="") == line(signals)
+    assert line({**inferred, "opens": Signal(1.0, 0.0)}, session="") == line(signals, session="")
 
 
 @pytest.mark.parametrize(
@@ -209,6 +212,53 @@ def test_the_best_of_many_are_candidates_whatever_the_filter() -> None:
     found = rank(snapshot, ask("word3"), allowed=allowed, limit=CANDIDATES)
     assert len(found) == CANDIDATES
     assert all(int(hit.id) % 2 == 1 and int(hit.id) % 7 == 3 for hit in found)
+
+
+def _joined(own: float, shared: list[float]) -> np.ndarray:
+    """A vector with two numbers of its language, of which ``own`` is one, and a shared part."""
+    part = np.array(shared) / np.linalg.norm(shared)
+    return np.concatenate(([own, 0.0], (1.0 - own * own) ** 0.5 * part)).astype(np.float32)
+
+
+TWO_LANGUAGES = [
+    SnapshotEntry("stranger", "I got a new lamp.", vector=np.array([0.5, 0.8, 0.0, 0.3, 0.1], np.float32)),
+    SnapshotEntry("right", "婚礼在海边举行。", vector=_joined(0.0, [1.0, 0.2, 0.1])),
+    SnapshotEntry("other", "我买了一盏灯。", vector=_joined(0.0, [-0.2, 1.0, 0.1])),
+]
+
+
+def asked_across(text: str, shared_from: int | None) -> ParsedQuery:
+    return ParsedQuery.of(text, now=NOW, vector=_joined(0.9, [1.0, 0.1, 0.2]), shared_from=shared_from)
+
+
+def test_a_translation_is_no_worse_than_a_stranger_with_a_common_word() -> None:
+    snapshot = Snapshot.build(TWO_LANGUAGES)
+    question = "Where did they get married, and who got the ring?"
+    assert rank(snapshot, asked_across(question, None))[0].id == "stranger"
+    best = rank(snapshot, asked_across(question, 2))[0]
+    assert best.id == "right"
+    assert best.signals["dense"].value == pytest.approx(0.98, abs=0.03)
+    told = in_words(
+        best.signals, text="婚礼在海边举行。", speaker="", session="", query=question, language="en", most=4
+    )
+    assert "meaning" in told
+    assert "words" not in told
+
+
+def test_a_text_in_another_language_that_nothing_relates_is_no_translation() -> None:
+    far = [one._replace(vector=_joined(0.0, [0.06, 0.9, -0.45])) for one in TWO_LANGUAGES[1:]]
+    stranger = TWO_LANGUAGES[0]._replace(vector=np.array([0.0, 1.0, 0.0, 0.0, 0.0], np.float32))
+    found = rank(Snapshot.build([stranger, *far]), asked_across("Where did they get married?", 2))
+    assert all(abs(hit.signals["dense"].value) < 0.1 for hit in found if "dense" in hit.signals)
+    assert all("translated" not in hit.signals for hit in found)
+
+
+def test_words_that_no_record_has_are_asked_for_too() -> None:
+    snapshot = Snapshot.build([SnapshotEntry("a", "the oven gets hot"), SnapshotEntry("b", "a village by the sea")])
+    [first, _] = rank(snapshot, ask("zebra getting married yesterday"), weights=Weights.linear({"coverage": 1.0}))
+    assert (first.id, first.signals["coverage"].value < 0.5) == ("a", True)
+    [whole, _] = rank(snapshot, ask("getting hot"), weights=Weights.linear({"coverage": 1.0, "words": 1.0}))
+    assert [whole.signals[name].value for name in ("coverage", "words")] == [1.0, 1.0]
 
 
 def test_a_vector_finds_what_words_do_not() -> None:

@@ -74,6 +74,51 @@ def test_signs_tell_the_nearest_from_the_rest_whatever_changed_since() -> None:
     assert again[[4500, 5999]].tolist() == [0.0, 0.0]
 
 
+def _two_languages(seed: int, rows: int, own: int, shared: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Vectors whose first part is of one language (every other row has zeros there), their shared parts, and flags."""
+    shares, native = _unit(seed + 1, rows, shared), np.arange(rows) % 2 == 0
+    vectors = np.concatenate((0.9 * _unit(seed, rows, own), 0.19**0.5 * shares), axis=1)
+    vectors[~native] = np.concatenate((np.zeros((rows, own), np.float32), shares), axis=1)[~native]
+    return vectors.astype(np.float32), shares, native
+
+
+@given(seed=st.integers(0, 10_000), rows=st.integers(2, 40), own=st.integers(1, 50), shared=st.integers(4, 50))
+def test_across_languages_the_shared_parts_are_compared(seed: int, rows: int, own: int, shared: int) -> None:
+    vectors, shares, native = _two_languages(seed, rows, own, shared)
+    codes = _codes(vectors)
+    for asked in range(2):
+        codes.share_from(None)
+        plain = codes.dots(vectors[asked], rows)
+        codes.share_from(own)
+        same = native == native[asked]
+        found = codes.dots(vectors[asked], rows)
+        assert found[same].tolist() == plain[same].tolist()
+        assert found[~same] == pytest.approx((shares @ shares[asked])[~same], abs=0.15)
+        assert codes.dots_of(np.arange(rows), vectors[asked]).tolist() == found.tolist()
+        foreign = codes.foreign(vectors[asked], slice(rows))
+        assert foreign is not None
+        assert foreign.tolist() == (~same).tolist()
+    codes[0] = np.concatenate((np.zeros(own, np.float32), shares[0]))
+    assert codes.dots(vectors[1], rows)[0] == pytest.approx(float(shares[0] @ shares[1]), abs=0.15)
+    del codes[0]
+    assert codes.dots(vectors[1], rows)[0] == 0.0
+
+
+def test_signs_tell_the_nearest_in_another_language() -> None:
+    vectors, shares, native = _two_languages(6, 5000, 120, 200)
+    shares[1] = shares[0]
+    vectors[1, 120:] = shares[0]
+    codes = QuantizedVectors()
+    codes.grow(5000)
+    codes.put(range(5000), list(vectors))
+    codes.share_from(120)
+    for asked, other in ((0, 1), (1, 0)):
+        likely = codes.likely_dots(vectors[asked], 5000)
+        same = native == native[asked]
+        assert int(np.argmax(np.where(same, 0.0, likely))) == other
+        assert float(np.abs(likely - shares @ shares[asked])[~same].max()) < 6.0 / 200**0.5
+
+
 # Speakers: whom a question means, and who is forgotten.
 
 
@@ -103,7 +148,7 @@ entries = st.builds(
     speaker=st.sampled_from(["", "Anna", "Ben Lee", "user"]),
     session=st.sampled_from(["", "one", "two"]),
     position=st.integers(0, 3),
-    time=st.sampled_from([0.0, 1.0e9, 1.6e9]),
+    time=st.sampled_from([0.0, 1.0e9, 1.6e9, 1.6e9 + 3 * 3600, 1.6e9 + 6 * 3600, 1.6e9 + 9 * 3600]),
     importance=st.floats(0, 1, width=32),
     uses=st.integers(0, 3),
     vector=st.one_of(st.none(), st.integers(0, 5).map(vector_of)),
@@ -117,8 +162,17 @@ changes = st.lists(
 )
 
 
-@given(changes)
-def test_a_changed_pool_ranks_as_one_built_afresh(changes: list[tuple[list[SnapshotEntry], list[str]]]) -> None:
+@pytest.mark.parametrize("longest_run", [2, 200])
+@given(changes=changes)
+def test_a_changed_pool_ranks_as_one_built_afresh(
+    changes: list[tuple[list[SnapshotEntry], list[str]]], longest_run: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("memwell.longterm.snapshot._LONGEST_RUN", longest_run)
+        _check_changed_pool(changes)
+
+
+def _check_changed_pool(changes: list[tuple[list[SnapshotEntry], list[str]]]) -> None:
     snapshot, kept = Snapshot(), {}
     for changed, removed in changes:
         snapshot.apply(changed, removed)
@@ -147,6 +201,66 @@ def test_neighbours_follow_the_positions_and_not_the_order_of_arrival() -> None:
     assert [snapshot.previous[last], snapshot.following[last]] == [middle, NOWHERE]
     snapshot.apply((), ["1"])
     assert snapshot.following[first] == last
+
+
+def _turn(name: str, hours: float, speaker: str = "Ann", position: int = 0) -> SnapshotEntry:
+    return SnapshotEntry(name, name, speaker, "", position, 1.7e9 + 3600 * hours)
+
+
+def _conversations(snapshot: Snapshot) -> list[list[str]]:
+    """The ids of each session in the order of their links; each session of its own number."""
+    firsts = [row for row in range(snapshot.limit) if snapshot.alive[row] and snapshot.previous[row] == NOWHERE]
+    found: dict[int, list[str]] = {}
+    for row in firsts:
+        number = int(snapshot.session[row])
+        assert number not in found
+        found[number] = []
+        while row != NOWHERE:
+            assert snapshot.session[row] == number
+            found[number].append(snapshot.ids[row])
+            row = int(snapshot.following[row])
+    assert snapshot.session_count == len(found)
+    for number, ids in found.items():
+        assert snapshot.session_lengths[number] == sum(snapshot.lengths[snapshot.row_of(one)] for one in ids)
+    return sorted(found.values())
+
+
+def test_turns_without_a_session_are_one_conversation_until_a_gap_of_four_hours() -> None:
+    turns = [_turn("a", 0), _turn("b", 3), _turn("c", 6), _turn("d", 10.5), _turn("e", 11, "Ben")]
+    assert _conversations(Snapshot.build(turns)) == [["a", "b", "c"], ["d", "e"]]
+    snapshot = Snapshot.build(turns[:3:2])
+    assert _conversations(snapshot) == [["a"], ["c"]]
+    for turn in (turns[1], turns[4], turns[3]):
+        snapshot.apply([turn], ())
+    assert _conversations(snapshot) == [["a", "b", "c"], ["d", "e"]]
+    snapshot.apply((), ["b"])
+    assert _conversations(snapshot) == [["a"], ["c"], ["d", "e"]]
+    snapshot.apply([_turn("f", 8)], ["d"])
+    assert _conversations(snapshot) == [["a"], ["c", "f", "e"]]
+
+
+def test_turns_of_the_same_time_keep_their_order() -> None:
+    snapshot = Snapshot.build([_turn("z", 0, position=1), _turn("y", 0, position=2), _turn("x", 0, position=3)])
+    assert _conversations(snapshot) == [["z", "y", "x"]]
+
+
+def test_a_fact_or_a_memory_without_a_time_is_no_turn() -> None:
+    kept = [_turn("a", 0, ""), _turn("b", 0, ""), SnapshotEntry("c", "c", "Ann"), SnapshotEntry("d", "d", "Ann")]
+    assert _conversations(Snapshot.build(kept)) == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_a_very_long_run_of_turns_is_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memwell.longterm.snapshot._LONGEST_RUN", 4)
+    turns = [_turn(f"{place:02}", place / 10) for place in range(12)]
+    whole = Snapshot.build(turns)
+    assert whole.session_count == 12
+    assert [whole.following[whole.row_of(turn.id)] != NOWHERE for turn in turns] == [True] * 11 + [False]
+    whole.apply((), [turn.id for turn in turns[4:9]])
+    assert whole.session_count == 7
+    whole.apply((), ["03", "09", "10"])
+    assert _conversations(whole) == [["00", "01", "02", "11"]]
+    whole.apply(turns[3:5], ())
+    assert whole.session_count == 6
 
 
 def test_a_vector_of_another_length_is_refused() -> None:

@@ -223,6 +223,18 @@ def test_a_store_that_cannot_be_written_is_read(protected: Path, tmp_path: Path,
     assert caplog.records == []
 
 
+def test_a_prompt_is_made_as_at_a_moment(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=None) as m:
+        for month, drink in ((3, "tea"), (5, "juice")):
+            m.remember(f"We drank {drink}.", time=datetime(2026, month, 10, tzinfo=UTC))
+        for month, drink in ((4, "tea"), (6, "juice")):
+            made = m.context("What did we drink last month?", limit=1, now=datetime(2026, month, 12, tzinfo=UTC))
+            assert f"drank {drink}" in made.text()
+            assert f"2026-{month:02}-12" in made.text()
+        with pytest.raises(InvalidInput, match="now must be a datetime"):
+            m.context("What?", now="today")  # pyright: ignore[reportArgumentType]
+
+
 def test_writing_to_it_says_that_it_can_only_be_read(protected: Path):
     with memwell.open(protected, embedder=HashEmbedder(64)) as m:
         for write in (

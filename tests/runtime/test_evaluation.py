@@ -7,7 +7,7 @@ import pytest
 
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
-from memwell.runtime.evaluation import evaluate
+from memwell.runtime.evaluation import HEADED, WORDS, evaluate
 
 
 @pytest.fixture
@@ -38,6 +38,19 @@ def test_several_processes_measure_the_same(data: Path):
     assert evaluate(data, embedder=None, workers=2, progress=lambda done, total: told.append((done, total))) == here
     assert (here.stores, here.units, here.queries, len(here.rankings)) == (3, 12, 6, 6)
     assert told[-1] == (3, 3)
+
+
+def test_words_are_judged_with_and_without_speaker_and_date(tmp_path: Path):
+    path = tmp_path / "talk.json"
+    units = [
+        {"id": "a", "text": "I bought a lamp.", "speaker": "Ben", "session": "1", "time": "2026-05-01"},
+        {"id": "b", "text": "I bought a lamp too.", "speaker": "Ann", "session": "1", "time": "2026-06-01"},
+    ]
+    asked = [{"id": "q", "text": "What did Ann buy in June?", "gold": ["b"], "cat": "1", "time": "2026-07-01"}]
+    path.write_text(json.dumps([{"name": "talk", "units": units, "queries": asked}]), "utf-8")
+    found = evaluate(path, embedder=None).summaries
+    assert found[HEADED].all.ndcg10 == 1.0
+    assert found[WORDS].all.ndcg10 < 1.0
 
 
 def test_a_model_without_a_name_stays_in_one_process(data: Path):

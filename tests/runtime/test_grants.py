@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import memwell
 from memwell.errors import InvalidInput, MemwellError, NotFound, NotGranted
+from memwell.longterm.recall import looking
 from memwell.messages import human
 from memwell.records import Space
 from memwell.runtime.context import assemble
@@ -313,3 +314,14 @@ class GrantsBesideModel(RuleBasedStateMachine):
 
 GrantsBesideModel.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 TestGrantsBesideModel = GrantsBesideModel.TestCase
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_who_may_only_read_another_s_memory_does_not_change_its_ranking(engine: memwell.Engine, write: bool):
+    ann, ben = engine.at("ann"), engine.at("ben")
+    ann.remember("The cake is in the blue tin.")
+    ann.grant("ben", write=write)
+    ben.shared("ann").recall("the cake")
+    with looking():
+        [hit] = ann.recall("the cake")
+    assert (hit.accessed is not None) is write

@@ -387,6 +387,19 @@ def test_the_log_tells_when_a_tool_is_refused(tenants: Tenants):
     assert refusals(tenants.run, token) == [("remember", "missing-scope", ANN, ())]
 
 
+def test_what_the_page_recalls_is_not_counted_as_use():
+    with running() as run:
+        run.ask("POST", "/v1/memories", {"content": "Ann plays chess."})
+
+        def accessed(headers: dict[str, str]) -> str | None:
+            [hit] = run.ask("POST", "/v1/recall", {"query": "chess"}, headers=headers).json["hits"]
+            return hit["accessed"]
+
+        page = {"X-Memwell-Page": "1"}
+        assert [accessed(page), accessed(page), accessed({})] == [None, None, None]
+        assert accessed(page) is not None
+
+
 def test_health_and_description_need_no_key(tenants: Tenants):
     assert tenants.run.ask("GET", "/health/live", token=None).json["status"] == "ok"
     assert tenants.run.ask("GET", "/health/ready", token=None).status == 200

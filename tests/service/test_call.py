@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound
+from memwell.longterm.recall import looking
 from memwell.runtime.wire.codec import Problem, Request, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.running import Key
@@ -180,3 +181,22 @@ def test_to_be_busy_is_told_and_not_logged_as_a_failure():
     for error, failed in ((Busy("come back later"), False), (BackendError("the disk is gone"), True)):
         told = refused(problem_of(error, request="r"), error)
         assert (told.status >= 500, told.failed is error) == (True, failed)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "from_page", "counts"),
+    [(("read", "write"), False, True), (("read", "write"), True, False), (("read",), False, False)],
+)
+def test_only_a_recall_by_a_program_that_may_write_counts_as_use(
+    scopes: tuple[str, ...], from_page: bool, counts: bool, service: Service
+):
+    key = key_of(service, "acme", "ann", scopes=scopes)
+    memory = service.memory_of(key.space)
+    memory.remember("Ann is allergic to nuts.", id="nuts")
+    asked = RequestData("POST", "/v1/recall", {}, b'{"query": "nuts"}')
+    for name in ("recall", "context"):
+        call = Call(service, OPERATIONS[name], key, {}, from_page=from_page)
+        assert answer(call, asked).status == 200
+    with looking():
+        [hit] = memory.recall("nuts")
+    assert (hit.accessed is not None) is counts

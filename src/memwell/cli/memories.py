@@ -29,6 +29,7 @@ from memwell.cli.terminal import (
     warn,
 )
 from memwell.errors import ConfigurationError, InvalidInput, NotFound
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
 from memwell.runtime.worker import pending_by_space
@@ -168,6 +169,9 @@ def recall_command(
     since: Annotated[str | None, typer.Option(help="Said at or after. 从何时起。")] = None,
     until: Annotated[str | None, typer.Option(help="Said before. 到何时止。")] = None,
     as_of: Annotated[str | None, typer.Option(help="As it was known then. 当时所知。")] = None,
+    min_relevance: Annotated[
+        float, typer.Option(help="Only hits that are at least so likely to help, 0 to 1. 相关度下限，0 到 1。")
+    ] = MIN_RELEVANCE,
     as_json: AsJson = False,
 ) -> None:
     """Find what was remembered, and say why it was found. 找回记忆，并说明理由。"""
@@ -180,11 +184,12 @@ def recall_command(
             since=_moment(since),
             until=_moment(until),
             as_of=_moment(as_of),
+            min_relevance=min_relevance,
         )
     if as_json:
         print_json(hits)
     elif not hits:
-        console().print(say("nothing_found"))
+        console().print(say("nothing_relevant" if min_relevance else "nothing_found"))
     else:
         console().print(hit_table(hits, load_settings().language, query=query, explain=explain))
 
@@ -198,12 +203,13 @@ def context_command(
     budget: Annotated[int, typer.Option(help="The most tokens. 最多多少词元。")] = 2000,
     system: Annotated[str | None, typer.Option(help="The system text. 系统提示。")] = None,
     profile: Annotated[str | None, typer.Option(help="Whose profile goes in. 放入谁的画像。")] = None,
+    now: Annotated[str | None, typer.Option(help="When it is asked, if not just now. 提问时间，默认现在。")] = None,
     receipt: Annotated[bool, typer.Option(help="What went in, what did not, and why. 放入与未放入的清单。")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build the prompt for a question under a budget of tokens. 在词元预算内组装提示词。"""
     with opened(store, space) as engine:
-        made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile)
+        made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile, now=_moment(now))
     if as_json:
         print_json({"messages": made.openai(), "tokens": made.tokens, "budget": made.budget, "receipt": made.receipt})
         return

@@ -35,6 +35,10 @@ _PHRASES = {
     ),
     "no_messages": ("No messages.", "没有消息。"),
     "nothing_found": ("Nothing found.", "没有找到。"),
+    "nothing_relevant": (
+        "Nothing relevant was found. With --min-relevance 0 it shows the nearest memories anyway.",
+        "没有找到相关的记忆。加上 --min-relevance 0 可显示最接近的记忆。",
+    ),
     "window_used": (
         "{count} messages, {used} of {budget} tokens",
         "{count} 条消息，用了 {budget} 个词元中的 {used} 个",

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._products import product
 from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
@@ -29,7 +28,7 @@ from memwell.language.words import STOP_WORDS, check_string
 from memwell.longterm.candidates import ParsedQuery, weighted_terms
 from memwell.longterm.embedding import MOST_TRIES, QueryVector, QueryVectors
 from memwell.longterm.ranking import rank
-from memwell.longterm.recall import likeliest, reranked
+from memwell.longterm.recall import cosine, likeliest, reranked
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -141,24 +140,26 @@ class Search:
         tries = 0
         while True:
             query = self._asked_now(asked.query) if tries < MOST_TRIES else QueryVector(None, None)
-            question = self._question(asked, moment, query.vector)
-            with self._held(asked, question) as held:
+            question = self._question(asked, moment, query)
+            with self._held(asked, query) as held:
                 if self._query_vectors.still(query, held.state):
                     return self._ranked(held, question, asked, moment)
             tries += 1
 
     @contextmanager
-    def _held(self, asked: SearchRequest, question: ParsedQuery) -> Generator[HeldSnapshot]:
+    def _held(self, asked: SearchRequest, query: QueryVector) -> Generator[HeldSnapshot]:
         """The chunks to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
         if not self.snapshots.suits(space):
-            yield self._likeliest(asked, question)
+            yield self._likeliest(asked, query)
             return
         with self.snapshots.of(space) as held:
             yield held
 
-    def _question(self, asked: SearchRequest, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
-        question = ParsedQuery.of(asked.query, now=moment.timestamp(), vector=vector)
+    def _question(self, asked: SearchRequest, moment: datetime, query: QueryVector) -> ParsedQuery:
+        question = ParsedQuery.of(
+            asked.query, now=moment.timestamp(), vector=query.vector, shared_from=query.shared_from
+        )
         others = self.synonyms.terms(asked.query) if asked.expand else []
         if not others:
             return question
@@ -189,17 +190,17 @@ class Search:
             rows = embedder.embed(texts)
         except ModelError:
             return [0.0] * len(texts)
-        return [float(near) for near in product(rows, asked.vector)]
+        return [cosine(asked, row) for row in rows]
 
     def document(self, id_: str) -> Parsed:
         """A document as it was read. Raises ``NotFound``."""
         return self._shelf.parsed(self._shelf.required(id_))
 
-    def _likeliest(self, asked: SearchRequest, question: ParsedQuery) -> HeldSnapshot:
+    def _likeliest(self, asked: SearchRequest, query: QueryVector) -> HeldSnapshot:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
         index, space = self._shelf.backend.index, self._shelf.space
         most = max(_CANDIDATES, asked.limit)
-        return HeldSnapshot.of(likeliest(index, space, asked.query, question.vector, _narrowed(asked), most))
+        return HeldSnapshot.of(likeliest(index, space, asked.query, query, _narrowed(asked), most))
 
     def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: SearchRequest, moment: datetime) -> list[Found]:
         ranked = rank(

@@ -621,6 +621,13 @@ class RememberingEmbedder(Embedder):
     def dimensions(self) -> int:
         return self._inner.dimensions
 
+    @property
+    def shared_from(self) -> int | None:
+        return self._inner.shared_from
+
+    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        return self._inner.distinct(vector)
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if missing:

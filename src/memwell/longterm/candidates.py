@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -34,6 +35,16 @@ _HOW_MANY = re.compile(
 )
 _I = re.compile(r"\b(?:i|my|me|mine|myself|we|our|us)\b|我", re.IGNORECASE)
 _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
+_IN_PASSING = re.compile(
+    r"\b(?:can|could|would|will)(?:n't)? you\b|\byou (?:can|could|would|may|might)\b|\b(?:thank|as) you\b"
+    r"|\bdo(?:n't)? you (?:happen to |still )?(?:know|think|have|remember|recall|mind)\b"
+    r"|\b(?:tell|told|asked?|show(?:ed)?|g[ai]ve|(?:sa(?:y|id)|mention(?:ed)?|talk(?:ed)?|sp[eo]a?ke?) (?:to|with)) you\b"
+    r"|\b(?:tell|remind|show|give|help|let) (?:me|us)\b"
+    r"|[你您]还?(?:能|可|会不会|是否|知道|知不知道|觉得|认为|有没有|有什么|有啥|记得|记不记得)|(?:请|麻烦|让)[你您]"
+    r"|(?:告诉过?|[跟和对向])[你您]|(?:告诉|提醒|帮)我",
+    re.IGNORECASE,
+)
+"""Where *I* and *you* do not say whose words are meant: in a request, and for the one who was told something."""
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
 _FUNCTION_WORDS = frozenset(
@@ -58,7 +69,7 @@ _FRAME_WORDS = frozenset(
 )
 """Words that mostly say which form the answer should have."""
 _FRAME_WEIGHT = 0.3
-_CHINESE_FUNCTION = frozenset(
+CHINESE_FUNCTION = frozenset(
     "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
 )
 
@@ -79,13 +90,18 @@ class ParsedQuery(NamedTuple):
     asks_how_many: bool
     of_me: bool
     of_you: bool
+    shared_from: int | None = None
+    """From which number on its vector is comparable across languages, as its embedder says."""
 
     @classmethod
-    def of(cls, text: str, *, now: float, vector: NDArray[Any] | None = None) -> ParsedQuery:
+    def of(
+        cls, text: str, *, now: float, vector: NDArray[Any] | None = None, shared_from: int | None = None
+    ) -> ParsedQuery:
         """Parse a query. Without a vector it is searched by its words alone."""
         terms = weighted_terms(text)
         # A long text is no question, and the times and numbers in it say little about what it needs.
         asked = "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
+        meant = _IN_PASSING.sub(" ", text)
         return cls(
             text,
             now,
@@ -96,8 +112,9 @@ class ParsedQuery(NamedTuple):
             _times(asked, now),
             _WHEN.search(asked) is not None,
             _HOW_MANY.search(asked) is not None,
-            _I.search(text) is not None,
-            _YOU.search(text) is not None,
+            _I.search(meant) is not None,
+            _YOU.search(meant) is not None,
+            shared_from,
         )
 
 
@@ -118,12 +135,13 @@ def weighted_terms(text: str) -> dict[str, float]:
     if not text.isascii():
         for char in _HAN.findall(text):
             terms.setdefault(char, HAN_WEIGHT)
-    telling = {term: weight for term, weight in terms.items() if not _is_function(term)}
+    telling = {term: weight for term, weight in terms.items() if not is_function_word(term)}
     return dict(list((telling or terms).items())[:MAX_TERMS])
 
 
-def _is_function(term: str) -> bool:
-    return term in _FUNCTION_WORDS or _CHINESE_FUNCTION.issuperset(term)
+def is_function_word(term: str) -> bool:
+    """Whether a term says how something is asked, and not what."""
+    return term in _FUNCTION_WORDS or CHINESE_FUNCTION.issuperset(term)
 
 
 # Comparing the query with every row of a snapshot.
@@ -142,6 +160,7 @@ TINY = 1e-9
 _BROAD = 2.0  # the highest weight of a signal that does not depend on the query, in the choice
 _HOUR = 3_600.0
 _SAMPLE_OF = 8
+_FEW_TERMS = 5  # a record cannot have all words of a long query
 
 
 class FoundTerms(NamedTuple):
@@ -151,6 +170,10 @@ class FoundTerms(NamedTuple):
     sizes: Numbers
     telling: Floats
     names: Flags
+    asked: float
+    """The weight of all terms of the query, also of those that no record has."""
+    weightiest: float
+    """The weight of its few weightiest terms."""
 
 
 class Matches(NamedTuple):
@@ -164,6 +187,10 @@ class Matches(NamedTuple):
     """The weight of each term, by its number."""
     names: Flags
     """Which terms are part of names."""
+    asked: float
+    """The weight of all terms of the query, also of those that no record has."""
+    weightiest: float
+    """The weight of its few weightiest terms."""
 
 
 class Compared(NamedTuple):
@@ -212,12 +239,22 @@ def compare(
         assert question.vector is not None
         dense[:limit] = snapshot.vectors.dots(question.vector, limit)
         lowest, highest = float(dense.min()), float(dense.max())
-        choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, TINY))
+        near = (dense[:limit] - lowest) * np.float32(1.0 / max(highest - lowest, TINY))
+        choice += _with_translations(near, snapshot, question, weights, slice(limit))
     if weights.plain:
         choice = plain_scores(snapshot, question, weights, dense[:limit], slice(limit))
     elif weights.broad:
         add_broad(choice, snapshot, question, weights)
     return Compared(matches, words, dense), chosen(choice, usable, count)
+
+
+def _with_translations(
+    near: Floats, snapshot: Snapshot, question: ParsedQuery, weights: Weights, rows: Rows | slice
+) -> Floats:
+    """How near rows are, raised where they are in another language than the query and have no words to be chosen by."""
+    assert question.vector is not None, "is_near_to_any() checked it"
+    foreign = snapshot.vectors.foreign(question.vector, rows) if weights.count_words else None
+    return near if foreign is None else np.where(foreign, near + near * np.maximum(near, 0.0), near)
 
 
 def add_broad(choice: Floats, snapshot: Snapshot, question: ParsedQuery, weights: Weights) -> None:
@@ -273,14 +310,15 @@ def _choice_by_words(snapshot: Snapshot, matches: Matches, words: Floats) -> Flo
 
 def found_terms(snapshot: Snapshot, question: ParsedQuery) -> FoundTerms:
     """The query's terms that occur in the snapshot, in the query's order, with their weights."""
-    asked = zip(question.terms, question.term_weights.tolist(), strict=True)
-    weights = {term: weight for term, weight in asked if term in snapshot.postings}
+    asked = dict(zip(question.terms, question.term_weights.tolist(), strict=True))
+    weights = {term: weight for term, weight in asked.items() if term in snapshot.postings}
     sizes = np.array([len(snapshot.postings[term]) for term in weights])
     rarity = np.log1p((len(snapshot) - sizes + 0.5) / (sizes + 0.5))
     telling = (rarity * list(weights.values())).astype(np.float32)
-    return FoundTerms(
-        list(weights), sizes, telling, np.array([term in question.name_terms for term in weights], np.bool_)
-    )
+    names = np.array([term in question.name_terms for term in weights], np.bool_)
+    rarest = math.log1p(2 * len(snapshot) + 1)
+    every = sorted([*telling.tolist(), *(rarest * asked[term] for term in asked.keys() - weights.keys())])
+    return FoundTerms(list(weights), sizes, telling, names, sum(every), sum(every[-_FEW_TERMS:]))
 
 
 def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
@@ -297,7 +335,7 @@ def scored(snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Number
     terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.intp))
     counts = counts.astype(np.float32)
     scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
-    return Matches(rows, counts, terms, scores, found.telling, found.names)
+    return Matches(rows, counts, terms, scores, found.telling, found.names, found.asked, found.weightiest)
 
 
 def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:
@@ -411,9 +449,8 @@ class _Shortlist:
             return plain_scores(self._snapshot, self._question, self._weights, near, slice(limit))
         if likely is None:
             return self._base.copy()
-        first = likely * np.float32(1.0 / max(float(likely.max()) - min(float(likely.min()), 0.0), TINY))
-        first += self._base
-        return first
+        near = likely * np.float32(1.0 / max(float(likely.max()) - min(float(likely.min()), 0.0), TINY))
+        return self._base + _with_translations(near, self._snapshot, self._question, self._weights, slice(limit))
 
     def _exact(self, rows: Rows, likely: Floats | None) -> Floats:
         snapshot, vector = self._snapshot, self._question.vector
@@ -426,7 +463,9 @@ class _Shortlist:
         choice = self._base[rows]
         if self._left_out:
             choice += self._words_left_out(rows)
-        choice += near * np.float32(1.0 / max(float(near.max()) - min(lowest, 0.0), TINY))
+        if vector is not None:
+            near *= np.float32(1.0 / max(float(near.max()) - min(lowest, 0.0), TINY))
+            choice += _with_translations(near, snapshot, self._question, self._weights, rows)
         return choice
 
     def _words_left_out(self, rows: Rows) -> Floats:

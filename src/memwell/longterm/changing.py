@@ -358,6 +358,7 @@ class Eraser(MemoryBase):
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.duplicate_key(record))
                 self.backend.kv.delete(self._inner, inner_key(STAGED, record.id))
+                self.indexer.tokens.delete(record.id)
                 for evidence in traits_of(record).evidence:
                     self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
             self.backend.index.delete(self.space, ids)

@@ -16,8 +16,9 @@ import msgspec
 from memwell.errors import Conflict, ModelError
 from memwell.filters import id_begins_with
 from memwell.longterm.journal import Journal, inner_key, inner_space, pending_vector
+from memwell.longterm.tokens import TokenStore
 from memwell.models.named import embedder_named
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, QueryTokens, TokenEmbedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import now
@@ -125,6 +126,20 @@ class Embedders:
         return self.wanted_embedder.weight > DEFAULT or self.embedder_for(name) is None
 
 
+class EmbeddedText(NamedTuple):
+    """The vector of a text, and its token vectors; no bytes when it has none."""
+
+    row: NDArray[np.float32]
+    tokens: bytes
+
+
+def embedded(embedder: Embedder, texts: Sequence[str]) -> list[EmbeddedText]:
+    """The vectors of texts, and their token vectors if the embedder has any. Raises ``ModelError``."""
+    if isinstance(embedder, TokenEmbedder):
+        return list(map(EmbeddedText, *embedder.embed_tokens(texts)))
+    return [EmbeddedText(row, b"") for row in embedder.embed(texts)]
+
+
 # The vectors of queries: of the embedder whose vectors the space has.
 
 _MOST_ASKED = 256
@@ -133,10 +148,19 @@ MOST_TRIES = 3
 
 
 class QueryVector(NamedTuple):
-    """The vector of a query and the name of its model; None without an embedder, when it fails or is unknown."""
+    """The vector of a query and the name of its model; None without an embedder, when it fails or is unknown.
+
+    ``tokens`` are its token vectors, and ``embedder`` what compares them, if the embedder has any.
+    """
 
     model: str | None
     vector: NDArray[np.float32] | None
+    tokens: QueryTokens | None = None
+    embedder: TokenEmbedder | None = None
+    shared_from: int | None = None
+    """From which number on the vector is comparable across languages, as its embedder says."""
+    distinct: NDArray[np.float32] | None = None
+    """The vector without what all questions have in common, to rank by."""
 
 
 class QueryVectors:
@@ -144,7 +168,7 @@ class QueryVectors:
 
     def __init__(self, embedders: Embedders) -> None:
         self._embedders = embedders
-        self._vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
+        self._vectors: dict[tuple[str, str], QueryVector] = {}
         self._model: str | None = None
         self._known = False
         self._state: int | None = None
@@ -161,17 +185,17 @@ class QueryVectors:
             # The space may be re-embedded with an embedder that is known here.
             self._known = False
             return QueryVector(model, None)
-        vector = self._vectors.get((embedder.name, query))
-        if vector is None:
+        made = self._vectors.get((embedder.name, query))
+        if made is None:
             try:
-                vector = embedder.embed([query])[0]
+                made = _query_vector(embedder, query)
             except ModelError:
                 return QueryVector(model, None)
             if len(self._vectors) >= _MOST_ASKED:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
-            self._vectors[embedder.name, query] = vector
-        return QueryVector(model, vector if vector.any() else None)
+            self._vectors[embedder.name, query] = made
+        return made._replace(model=model)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:
         """Whether the searched vectors are of the model that embedded the query. Call it after the search.
@@ -192,6 +216,14 @@ class QueryVectors:
     def clear(self) -> None:
         """Drop the cached vectors."""
         self._vectors.clear()
+
+
+def _query_vector(embedder: Embedder, query: str) -> QueryVector:
+    late = embedder if isinstance(embedder, TokenEmbedder) else None
+    vector, tokens = (embedder.embed([query])[0], None) if late is None else late.embed_query(query)
+    if not vector.any():
+        return QueryVector(embedder.name, None)
+    return QueryVector(embedder.name, vector, tokens, late, embedder.shared_from, embedder.distinct(vector))
 
 
 # Re-embedding: all vectors of a space are made by another embedder while the old ones are still searched.
@@ -256,6 +288,7 @@ class Reembedding:
         self._embedders = embedders
         self._text_of = text_of
         self._mark_failed = on_failure
+        self._tokens = TokenStore(backend.kv, self._inner)
         self._tries = 0
 
     def left(self) -> int:
@@ -402,15 +435,17 @@ class Reembedding:
         kept = None if entry is None else _unpacked(entry)
         return kept is not None and (kept.model, kept.digest) == (self._target.name, _digest(self._text_of(record)))
 
-    def _keep(self, record: Record, row: NDArray[np.float32] | None) -> None:
-        packed = b"" if row is None or not row.any() else row.tobytes()
+    def _keep(self, record: Record, made: EmbeddedText | None) -> None:
+        packed = b"" if made is None or not made.row.any() else made.row.tobytes()
+        # The token vectors are not staged: until the vectors are swapped, those of this embedder are ignored.
+        self._tokens.put(record.id, self._target.name, b"" if made is None else made.tokens)
         kept = _StagedVector(record.id, self._target.name, _digest(self._text_of(record)), packed)
         self._backend.kv.put(self._inner, inner_key(STAGED, record.id), msgspec.msgpack.encode(kept))
 
-    def _rows(self, records: Sequence[Record]) -> list[NDArray[np.float32] | None] | None:
+    def _rows(self, records: Sequence[Record]) -> list[EmbeddedText | None] | None:
         """The vectors of records; None when the embedder fails. After some failures it embeds them one by one."""
         try:
-            rows = list(self._target.embed([self._text_of(record) for record in records]))
+            rows = embedded(self._target, [self._text_of(record) for record in records])
         except ModelError as error:
             _log.warning("the embedder %s failed; the vectors of before serve on: %s", self._target.name, error)
             self._tries += 1
@@ -418,11 +453,11 @@ class Reembedding:
         self._tries = 0
         return [*rows]
 
-    def _rows_apart(self, records: Sequence[Record]) -> list[NDArray[np.float32] | None] | None:
-        rows: list[NDArray[np.float32] | None] = []
+    def _rows_apart(self, records: Sequence[Record]) -> list[EmbeddedText | None] | None:
+        rows: list[EmbeddedText | None] = []
         for record in records:
             try:
-                rows.append(self._target.embed([self._text_of(record)])[0])
+                rows += embedded(self._target, [self._text_of(record)])
             except ModelError:
                 rows.append(None)
         if all(row is None for row in rows):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -16,15 +16,13 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.claims.reading import LOOKED_AT, claims
 from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
-from memwell.longterm.embedding import Embedders, Reembedding, WantedEmbedder
+from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.journal import (
@@ -37,6 +35,8 @@ from memwell.longterm.journal import (
     pending_vector,
     queue_skipped,
 )
+from memwell.longterm.snapshot import embedded_text
+from memwell.longterm.tokens import TokenStore
 from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_metadata, traits_of, with_traits
 from memwell.messages import Message, human, system
 from memwell.models.ports import ChatModel, Completion, Embedder
@@ -249,6 +249,7 @@ class Indexer:
         self.journal = Journal(backend, space)
         self._read_view = ReadView(backend, space, self.journal)
         self.facts = Facts(backend.kv, self._inner)
+        self.tokens = TokenStore(backend.kv, self._inner)
 
     @property
     def view(self) -> Backend:
@@ -311,10 +312,12 @@ class Indexer:
             with self._backend.transaction():
                 current = made is not None and self.embedders.claim(made.model)
                 if made is not None and current:
-                    records = [_with_vector(record, row) for record, row in zip(records, made.rows, strict=True)]
+                    records = [_with_vector(record, one) for record, one in zip(records, made.texts, strict=True)]
                 whole = current and len(memories) == len(pending)
                 self.journal.advance(marks, indexed=end, embedded=end if whole else None)
-                self._store(records, named)
+                stored = self._store(records, named)
+                if made is not None and current:
+                    self._store_tokens(made.model, zip(records, made.texts, strict=True), stored)
                 for record, one in zip(records, found, strict=True):
                     # A repetition is said at another time, and may make a fact true again.
                     if one:
@@ -332,8 +335,8 @@ class Indexer:
             self._mark_failed(entry.id, str(error))
             return None
 
-    def _store(self, records: Sequence[Record], named: frozenset[str]) -> None:
-        """Store records; a repetition of a memory is added to its evidence."""
+    def _store(self, records: Sequence[Record], named: frozenset[str]) -> Collection[str]:
+        """Store records; a repetition of a memory is added to its evidence. Returns the ids of the new ones."""
         fresh: dict[str, Record] = {}
         known = {record.id for record in self._backend.index.get(self._space, [record.id for record in records])}
         for record in records:
@@ -351,6 +354,13 @@ class Indexer:
                 else:
                     self._backend.index.upsert([again])
         self._backend.index.upsert(list(fresh.values()))
+        return fresh
+
+    def _store_tokens(self, model: str, made: Iterable[tuple[Record, EmbeddedText]], stored: Collection[str]) -> None:
+        """Store the token vectors of the memories that were stored."""
+        for record, text in made:
+            if record.id in stored and text.tokens:
+                self.tokens.put(record.id, model, text.tokens)
 
     def _duplicate_of(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
         """The memory with the same text, if any. Messages of a conversation are never repetitions."""
@@ -382,9 +392,8 @@ class Indexer:
 
     @staticmethod
     def embedded_text(record: Record) -> str:
-        """The text to embed for a memory: the speaker in front, so that *what did Ann say* is near it."""
-        speaker = traits_of(record).speaker
-        return f"{speaker}: {record.text}" if speaker else record.text
+        """The text to embed for a memory: the speaker's name in front, so that *what did Ann say* is near it."""
+        return embedded_text(traits_of(record).speaker, record.text)
 
     def give_up_vectors(self) -> None:
         """Count all entries as embedded, and queue the missing vectors in new entries."""
@@ -403,7 +412,7 @@ class Indexer:
         if embedder is None:
             return None
         try:
-            return _Embedded(embedder.name, embedder.embed([self.embedded_text(record) for record in records]))
+            return _Embedded(embedder.name, embedded(embedder, [self.embedded_text(record) for record in records]))
         except ModelError as error:
             _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
@@ -424,7 +433,7 @@ class Indexer:
                     return len(pending)
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
-                    self._give(records, made.rows)
+                    self._give(records, made)
                 elif records and not self._skips_known:
                     note_skipped(self._backend, self._space)
                     self._skips_known = True
@@ -438,11 +447,12 @@ class Indexer:
         ids = [str(one.metadata["embed"]) if _is_pending_vector(one) else one.id for one in pending]
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
-    def _give(self, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
+    def _give(self, records: Sequence[Record], made: _Embedded) -> None:
         """Store vectors, except for memories that changed since they were read."""
-        rows = {record.id: (record, row) for record, row in zip(records, vectors, strict=True)}
-        same = [one for one in self._backend.index.get(self._space, list(rows)) if one.text == rows[one.id][0].text]
-        self._backend.index.upsert([_with_vector(one, rows[one.id][1]) for one in same])
+        texts = {record.id: (record, text) for record, text in zip(records, made.texts, strict=True)}
+        same = [one for one in self._backend.index.get(self._space, list(texts)) if one.text == texts[one.id][0].text]
+        self._backend.index.upsert([_with_vector(one, texts[one.id][1]) for one in same])
+        self._store_tokens(made.model, texts.values(), {one.id for one in same})
 
     def _embed_apart(self, marks: JournalMarks) -> int:
         """After some failures, embed texts one by one, so that a text the embedder refuses does not block the others.
@@ -464,7 +474,7 @@ class Indexer:
                 if made is None:
                     self._mark_failed(record.id, "the embedder cannot take its text")
                 elif self.embedders.claim(made.model):
-                    self._give([record], made.rows)
+                    self._give([record], made)
         return len(pending)
 
 
@@ -472,7 +482,7 @@ class _Embedded(NamedTuple):
     """Vectors, and the name of the embedder that made them."""
 
     model: str
-    rows: NDArray[np.float32]
+    texts: list[EmbeddedText]
 
 
 def _mark_failed(kv: KeyValue, inner: Space, id_: str, reason: str) -> None:
@@ -532,9 +542,9 @@ def _weighed(record: Record, facts: int) -> Record:
     return replace(record, metadata=with_traits(own_metadata(record), weighed))
 
 
-def _with_vector(record: Record, row: NDArray[np.float32]) -> Record:
+def _with_vector(record: Record, made: EmbeddedText) -> Record:
     """A record with its vector; a row of zeros, of a text with nothing to embed, is left out."""
-    return replace(record, vector=row) if row.any() else record
+    return replace(record, vector=made.row) if made.row.any() else record
 
 
 def _said_again(known: Record, again: Record) -> Record:

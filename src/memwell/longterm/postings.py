@@ -210,6 +210,14 @@ class RowPostings:
         """The numbers of a row's words."""
         return set(self._terms_of(row).tolist())
 
+    def has(self, term: str, rows: Integers) -> NDArray[np.bool_]:
+        """Which of some rows have a term. No row is below 0."""
+        if term not in self:
+            return np.zeros(len(rows), np.bool_)
+        posting = self[term]
+        places = np.minimum(np.searchsorted(posting, rows << _COUNT_BITS), len(posting) - 1)
+        return posting[places] >> _COUNT_BITS == rows
+
     def column(self, term: str, rows: int) -> NDArray[np.uint8] | None:
         """The count of a common term in each of ``rows`` rows; None for a term that is not common."""
         number = self._number(term)

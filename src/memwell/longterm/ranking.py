@@ -18,9 +18,10 @@ from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
 from memwell.language.words import STOP_WORDS, by_language, language_code
 from memwell.longterm.candidates import ParsedQuery
-from memwell.longterm.signals import CANDIDATES, SignalTable, observe
+from memwell.longterm.signals import CANDIDATES, BestMatches, SignalTable, observe
 from memwell.longterm.snapshot import Flags, Snapshot
 from memwell.longterm.weights import Signal, Weights, default_weights
+from memwell.models.ports import WordMatch
 from memwell.values import check_count, check_text
 
 # The reasons of a hit in words: a few of them with their parts of the score, in English or Chinese.
@@ -34,9 +35,9 @@ _CLOSE = 0.5
 _OFTEN = 0.75
 """The value of the signal ``uses`` after three recalls."""
 _REASONS = {
-    "meaning": ("dense", "dense_best"),
+    "meaning": ("dense", "dense_best", "late", "late_best", "translated"),
     "words": ("words", "coverage", "rarest", "names"),
-    "near_words": ("near", "window", "window_coverage", "dense_window"),
+    "near_words": ("near", "window", "window_coverage", "dense_window", "late_window"),
     "talk": ("session", "dense_session"),
     "answer": ("answers", "answers_dense", "follows_question"),
     "time": ("time",),
@@ -47,11 +48,12 @@ _REASONS = {
     "recency": ("recency", "access"),
     "uses": ("uses",),
     "reranker": ("reranker",),
+    "current": ("current",),
 }
 _REASON_OF = {signal: reason for reason, signals in _REASONS.items() for signal in signals}
 _ALONE = {
     **dict.fromkeys(("near", "window", "window_coverage", "session"), "words"),
-    **dict.fromkeys(("dense_window", "dense_session"), "meaning"),
+    **dict.fromkeys(("dense_window", "dense_session", "late_window"), "meaning"),
 }
 """The reasons of neighbour signals for a memory without neighbours: they are about the memory itself."""
 _SAYS_NOTHING_UP_TO = {"importance": 0.5}
@@ -75,6 +77,8 @@ _PHRASES = by_language(
         "uses": ("often recalled", "常被回忆"),
         "used": ("recalled before", "曾被回忆"),
         "reranker": ("preferred by the reranker", "重排模型选中"),
+        "current": ("supersedes another hit", "取代了另一条结果"),
+        "superseded": ("superseded by {id}", "已被 {id} 取代"),
         "nothing": ("nothing better was found", "没有更合适的"),
         "named": ("{reason}: {words}", "{reason}：{words}"),
         "part": ("{reason} ({part} %)", "{reason}（{part}%）"),
@@ -113,25 +117,34 @@ def in_words(
     language: str,
     most: int,
     asked: str = "",
+    matches: Sequence[WordMatch] = (),
 ) -> str:
-    """The weightiest reasons in one line, as in ``same meaning (41 %); same words: milk, coffee (33 %)``.
+    """The weightiest reasons in one line, as in ``same meaning: job ~ works (41 %); same words: Ann (33 %)``.
 
-    With ``query`` the words are named; ``asked`` is the query that found the hit. Raises ``InvalidInput`` for another
-    language.
+    With ``query`` the words are named; ``asked`` is the query that found the hit, and ``matches`` are its words that the
+    hit answers by others. Raises ``InvalidInput`` for another language.
     """
     phrases = _PHRASES[language_code(language, "reasons")]
     named: list[str] = []
-    found = reasons(signals, neighbours=bool(session))
+    found = reasons(signals, neighbours=bool(session) or _follows_another(signals))
     if "words" in found and _only_named(query or asked, text, speaker):
         found["speaker"] = found.pop("words") + found.get("speaker", 0.0)
         found = dict(sorted(found.items(), key=lambda item: -item[1]))
     for reason, part in list(found.items())[:most]:
         phrase = phrases[_phrase_of(reason, signals, speaker)].format(speaker=speaker)
         words = shared_words(query, text) if reason == "words" else []
+        if query and reason == "meaning":
+            words = [f"{one.asked} ~ {one.found}" for one in matches if one.asked != one.found]
         if words:
             phrase = phrases["named"].format(reason=phrase, words=phrases["comma"].join(words))
         named.append(phrases["part"].format(reason=phrase, part=round(100 * part)))
     return phrases["and"].join(named) or phrases["nothing"]
+
+
+def _follows_another(signals: Mapping[str, Signal]) -> bool:
+    """Whether a memory without a session was taken for a turn of a conversation, and not for its first."""
+    # Where there are no neighbours, the length does not count.
+    return "length" in signals and "opens" not in signals
 
 
 class _Hit(Protocol):
@@ -145,10 +158,23 @@ class _Hit(Protocol):
     def asked(self) -> str: ...
 
 
-def why_found(hit: _Hit, most: int, query: str, language: str, *, speaker: str = "", session: str = "") -> str:
-    """``in_words`` of a hit. Raises ``InvalidInput`` for a query that is no text, and for another language."""
+def why_found(
+    hit: _Hit,
+    most: int,
+    query: str,
+    language: str,
+    *,
+    speaker: str = "",
+    session: str = "",
+    matches: Sequence[WordMatch] = (),
+    superseded_by: str = "",
+) -> str:
+    """``in_words`` of a hit, after what superseded it.
+
+    Raises ``InvalidInput`` for a query that is no text, and for another language.
+    """
     check_text(query, "a query")
-    return in_words(
+    reasoned = in_words(
         hit.signals,
         text=hit.text,
         speaker=speaker,
@@ -157,7 +183,12 @@ def why_found(hit: _Hit, most: int, query: str, language: str, *, speaker: str =
         language=language,
         most=check_count(most, "most"),
         asked=hit.asked,
+        matches=matches,
     )
+    if not superseded_by:
+        return reasoned
+    phrases = _PHRASES[language_code(language, "reasons")]
+    return phrases["and"].join((phrases["superseded"].format(id=superseded_by), reasoned))
 
 
 def _only_named(query: str, text: str, speaker: str) -> bool:
@@ -233,6 +264,7 @@ def rank(
     limit: int = 10,
     weights: Weights | None = None,
     diversity: float = 0.0,
+    late: BestMatches | None = None,
 ) -> list[Ranked]:
     """The best records, best first, at most ``limit``; only rows flagged in ``allowed``, if given.
 
@@ -248,7 +280,7 @@ def rank(
     weights = weights or default_weights()
     # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
-    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted))
+    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late)
     scores = weights.piecewise.scores(observed.signals)
     order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
@@ -278,7 +310,7 @@ def diverse(
     chosen: list[int] = []
     repeated = dict.fromkeys(order, 0.0)
     while repeated:
-        best = max(repeated, key=lambda at: worth[at] * (1.0 - diversity * repeated[at]))
+        best = max(repeated, key=lambda at: (worth[at] * (1.0 - diversity * repeated[at]), -repeated[at]))
         chosen.append(best)
         del repeated[best]
         for at in repeated:

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar, cast
@@ -19,25 +20,47 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import diverse, rank, why_found
-from memwell.longterm.snapshot import Snapshot
+from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
+from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
+from memwell.longterm.superseding import COMPARED, SUPERSEDED, current_first, superseded
+from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
-from memwell.longterm.weights import Signal, Weights
-from memwell.models.ports import Reranker
+from memwell.longterm.weights import Signal, Weights, default_weights
+from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
+_DIVERSIFIED = 4
+"""With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
+
+
+_looking: ContextVar[bool] = ContextVar("memwell_looking", default=False)
+
+
+@contextmanager
+def looking(only: bool = True) -> Generator[None]:
+    """Do not count recalls in this block as use, so that looking at memories does not change their ranking.
+
+    With ``only`` False it changes nothing.
+    """
+    token = _looking.set(only or _looking.get())
+    try:
+        yield
+    finally:
+        _looking.reset(token)
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -61,14 +84,29 @@ class Recalled(msgspec.Struct, frozen=True):
     """The query that found it."""
     accessed: datetime | None = None
     """When it was last recalled before, as far as that is recorded."""
+    matches: tuple[WordMatch, ...] = ()
+    """The words of the query that it answers best, each with its own word for it; only of embedders with token vectors."""
+    relevance: float = 0.0
+    """The probability that it helps to answer ``asked``, from 0 to 1; 0 for a memory that was not recalled."""
+    superseded_by: str = ""
+    """The id of the later memory that makes it outdated; then ``superseded`` is among its flags."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
-        """The reasons in one line, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+        """The reasons in one line, the weightiest first, as in ``same meaning: job ~ works (41 %); same words (33 %)``.
 
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
-        return why_found(self, most, query, language, speaker=self.speaker, session=self.session)
+        return why_found(
+            self,
+            most,
+            query,
+            language,
+            speaker=self.speaker,
+            session=self.session,
+            matches=self.matches,
+            superseded_by=self.superseded_by,
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -99,15 +137,18 @@ class RecallingMemory(MemoryBase):
         now: datetime | None = None,
         weights: Weights | None = None,
         diversity: float = 0.0,
+        min_relevance: float = 0.0,
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
         ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive) and ``where`` (over the
         metadata) restrict it; ``as_of`` asks what was known at that time; ``now`` is the reference for words such as
-        *yesterday*. Raises ``InvalidInput`` for an invalid query or filter.
+        *yesterday*. Of these, hits whose relevance is below ``min_relevance`` are left out. Raises ``InvalidInput`` for an
+        invalid query or filter.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
+        check_relevance(min_relevance)
         if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
         if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -122,6 +163,8 @@ class RecallingMemory(MemoryBase):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
                     hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity, not tries)
                     if hits is not None:
+                        hits = [hit for hit in hits if hit.relevance >= min_relevance]
+                        self._count_use(held, hits, moment)
                         return hits
             tries += 1
 
@@ -143,7 +186,7 @@ class RecallingMemory(MemoryBase):
         snapshots = self._current_snapshots()
         if not snapshots.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
-            yield self._held_about(query, asked.vector, wanted, most), wanted
+            yield self._held_about(query, asked, wanted, most), wanted
             return
         with snapshots.of(self.space) as held:
             yield held, _spoken_by(speaker, held, wanted)
@@ -179,33 +222,60 @@ class RecallingMemory(MemoryBase):
         strict: bool,
     ) -> list[Recalled] | None:
         """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
-        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
+        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
+        late = None
+        if asked.tokens is not None and asked.embedder is not None:
+            store = TokenStore(self.indexer.view.kv, self._inner)
+            late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
+        weighed = weights or self.weights or default_weights()
+        pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
         found = rank(
             held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
-            limit=limit * _RERANKED if self.reranker else limit,
-            weights=weights or self.weights,
-            diversity=0.0 if self.reranker else diversity,
+            # The relevance of one hit must not depend on how many were asked for.
+            limit=max(pool, COMPARED, BEST_OF) if limit else 0,
+            weights=weighed,
+            late=None if late is None else late.best,
         )
         memories = held.memories([one.id for one in found], wanted)
         if strict and len(memories) < len(found):
             return None
+        found = [one for one in found if one.id in memories]
+        records = {id_: record for id_, (record, _) in memories.items()}
+        traits = {id_: known for id_, (_, known) in memories.items()}
+        texts = [records[one.id].text for one in found]
+        relevant = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        relevance_of = {one.id: relevance for one, relevance in zip(found, relevant, strict=True)}
+        replaced = superseded([one.id for one in found[:COMPARED]], records, traits, pool)
+        # Own weights decide the order alone, and a question about the past may mean the outdated memory.
+        order = {} if weights or self.weights or asks_about_past(query) else replaced
         hits = [
-            as_recalled(memories[one.id][0], one.score, one.signals, memories[one.id][1], query)
-            for one in found
-            if one.id in memories
+            _raised(
+                as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevance_of[one.id]),
+                share,
+            )
+            for one, share in current_first(found, order)[:pool]
         ]
         if self.reranker is not None:
-            hits = reranked(self.reranker, query, hits, [hit.text for hit in hits])
-            if diversity > 0.0:
-                hits = _diversified(held.snapshot, hits, diversity)
-        hits = hits[:limit]
+            judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
+            hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
+        if diversity > 0.0:
+            hits = _diversified(held.snapshot, hits, diversity)
+        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
+        if late is not None:
+            texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
+            matches = late.matches([hit.id for hit in hits], texts)
+            hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
+        return hits
+
+    def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
+        """Note that hits were given to the caller, and count them as used unless the caller only looks."""
         ids = [hit.id for hit in hits]
         self._echoes.heard({hit.id: hit.text for hit in hits})
-        held.touch(ids, moment)
-        self._used(self.space, ids, moment)
-        return hits
+        if not (_looking.get() or self.backend.read_only):
+            held.touch(ids, moment)
+            self._used(self.space, ids, moment)
 
     def forget_query_vectors(self) -> None:
         """Drop the cached vectors of queries."""
@@ -223,7 +293,7 @@ class RecallingMemory(MemoryBase):
                 return {}
             records = self.indexer.view.index.get(self.space, list(ids))
             if self._query_vectors.still(query_vector):
-                return _cosines(query_vector.vector, records)
+                return _cosines(query_vector, records)
         return {}
 
     # Reading without a query
@@ -274,20 +344,18 @@ class RecallingMemory(MemoryBase):
         """How many memories can be recalled."""
         return sum(1 for _ in self._active())
 
-    def _held_about(
-        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
-    ) -> HeldSnapshot:
+    def _held_about(self, query: str, asked: QueryVector, wanted: Filter | None, most: int) -> HeldSnapshot:
         """The best matches of a space too large to hold, from the store's own indexes."""
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
             # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
-            records = likeliest(self.indexer.view.index, self.space, query, vector, None, most)
+            records = likeliest(self.indexer.view.index, self.space, query, asked, None, most)
             if all(holds(wanted, record) for record in records):
                 return HeldSnapshot.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, vector, wanted, most))
+        return HeldSnapshot.of(likeliest(self.indexer.view.index, self.space, query, asked, wanted, most))
 
     def _held_at(self, moment: datetime) -> HeldSnapshot:
         """The memories as they were known at a time."""
@@ -345,6 +413,19 @@ def reranked(reranker: Reranker, query: str, hits: Sequence[H], texts: Sequence[
     return judged[::-1]
 
 
+def _raised(hit: Recalled, share: float) -> Recalled:
+    """A hit that stands for an outdated one, with what that adds to its score."""
+    if not share:
+        return hit
+    before = hit.signals.get("current", Signal(1.0, 0.0))
+    signals = {**hit.signals, "current": Signal(1.0, before.share + share)}
+    return replace(hit, score=hit.score + share, signals=signals)
+
+
+def _flagged(hit: Recalled, superseded_by: str) -> Recalled:
+    return replace(hit, flags=(*hit.flags, SUPERSEDED), superseded_by=superseded_by) if superseded_by else hit
+
+
 def _diversified(snapshot: Snapshot, hits: Sequence[Recalled], diversity: float) -> list[Recalled]:
     rows = np.array([snapshot.row_of(hit.id) for hit in hits], np.intp)
     order = diverse(snapshot, rows, np.array([hit.score for hit in hits]), range(len(hits)), diversity)
@@ -355,24 +436,44 @@ def likeliest(
     index: RecordIndex,
     space: Space,
     query: str,
-    vector: NDArray[np.float32] | None,
+    asked: QueryVector,
     where: Filter | None,
     most: int,
 ) -> list[Record]:
     """The best matches of a space by the store's own indexes of words and vectors."""
     # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
     hits = index.match(space, query, limit=most, where=where)
-    if vector is not None:
+    for vector in _searched(asked):
         # A vector of another size means that the space was just re-embedded; the caller then asks again.
         with suppress(InvalidInput):
             hits += index.near(space, vector.tolist(), limit=most, where=where)
     return index.get(space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
 
-def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
-    asked = vector / np.linalg.norm(vector)
+def _searched(asked: QueryVector) -> list[NDArray[np.float32]]:
+    """The vectors to search for: the query's, and its shared part alone, which is nearest to other languages."""
+    vector, start = asked.vector, asked.shared_from
+    if vector is None or start is None or not vector[:start].any():
+        return [] if vector is None else [vector]
+    shared = vector.copy()
+    shared[:start] = 0.0
+    return [vector, shared] if shared.any() else [vector]
+
+
+def _cosines(asked: QueryVector, records: Sequence[Record]) -> dict[str, float]:
+    size = 0 if asked.vector is None else len(asked.vector)
     rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
-    return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}
+    return {id_: cosine(asked, row) for id_, row in rows.items() if len(row) == size}
+
+
+def cosine(asked: QueryVector, row: NDArray[np.float32]) -> float:
+    """The cosine of a query's vector with another; where their languages differ, that of the parts they share."""
+    vector, start = asked.vector, asked.shared_from
+    assert vector is not None, "the caller checked it"
+    if start is not None and vector[:start].any() != row[:start].any():
+        vector, row = vector[start:], row[start:]
+    lengths = float(np.linalg.norm(vector) * np.linalg.norm(row))
+    return float(product(row, vector)) / lengths if lengths else 0.0
 
 
 def _wanted(
@@ -417,6 +518,7 @@ def as_recalled(
     signals: Mapping[str, Signal] | None = None,
     traits: Traits | None = None,
     asked: str = "",
+    relevance: float = 0.0,
 ) -> Recalled:
     """A memory as callers see it: its traits as fields, apart from the user's metadata."""
     traits = traits_of(record) if traits is None else traits
@@ -438,4 +540,5 @@ def as_recalled(
         traits.pinned,
         asked,
         traits.accessed,
+        relevance=relevance,
     )

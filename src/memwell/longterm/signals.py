@@ -2,13 +2,14 @@
 
 Words and vectors are compared over the whole snapshot, which gives the candidates; the other signals are computed for these
 only. Scores of words depend on how many and how rare the query's words are, so they are relative to the best candidate,
-which has 1.
+which has 1 unless it has only little of the query.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,19 @@ from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
 from memwell.longterm.weights import BROAD, SIGNALS, Weights
 from memwell.storage.bm25 import K1, B
 
+BestMatches: TypeAlias = Callable[[Sequence[str]], "Floats | None"]
+"""How well each piece of the query is matched by each record, given by id: a row a piece, a column a record.
+
+A column of NaN is unknown; None when all are.
+"""
+
 _DAY = 86_400.0
+_ENOUGH = 0.7
+"""The share of the query's few weightiest words that is a full match, if no candidate has more."""
+_NEAREST = 0.8
+"""How near, relative to the nearest candidate, a record in another language must be to count as one with the words."""
+_UNRELATED = 0.08
+"""The cosine of texts in different languages that have nothing to do with each other; at twice as much they may."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
 
 
@@ -44,19 +57,26 @@ class SignalTable(NamedTuple):
 
 
 def observe(
-    snapshot: Snapshot, question: ParsedQuery, weights: Weights, allowed: Flags | None = None, count: int = CANDIDATES
+    snapshot: Snapshot,
+    question: ParsedQuery,
+    weights: Weights,
+    allowed: Flags | None = None,
+    count: int = CANDIDATES,
+    late: BestMatches | None = None,
 ) -> SignalTable:
     """The signals of the candidates among the allowed rows (a flag for every row below the limit).
 
-    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0.
+    There are at most ``count`` candidates. A signal without a curve in the weights is not computed and stays 0. ``late``
+    compares the pieces of the query with those of records.
     """
+    snapshot.vectors.share_from(question.shared_from)
     usable = snapshot.alive[: snapshot.limit] if allowed is None else snapshot.alive[: snapshot.limit] & allowed
     compared, rows = (compare_likely if snapshot.limit >= LARGE else compare)(
         snapshot, question, weights, usable, count
     )
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
-        candidates = Candidates(snapshot, question, weights.decay, compared, rows)
+        candidates = Candidates(snapshot, question, weights.decay, compared, rows, late)
         for name in weights.piecewise.names:
             found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
@@ -68,18 +88,29 @@ class Candidates:
     """The candidates of a query; each property is a signal: a number for each candidate, or None where it is unknown."""
 
     def __init__(
-        self, snapshot: Snapshot, question: ParsedQuery, decay: float, compared: Compared, rows: NDArray[np.intp]
+        self,
+        snapshot: Snapshot,
+        question: ParsedQuery,
+        decay: float,
+        compared: Compared,
+        rows: NDArray[np.intp],
+        late: BestMatches | None = None,
     ) -> None:
+        self._best_matches = late
         self._snapshot, self._question, self._decay, self._rows = snapshot, question, decay, rows
         self._matches, words, dense, self._together = compared
         self._before, self._after = snapshot.previous[rows], snapshot.following[rows]
         # Without neighbours the signals about them would only repeat those of the record.
         self._apart = int(self._before.max()) == NOWHERE == int(self._after.max())
         self._has_words = len(self._matches.rows) > 0
-        self._words = words * np.float32(1.0 / max(float(words[rows].max()), TINY))
+        # Where the best candidate shares one common word with the query, this is no full match.
+        best = max(float(words[rows].max()), _ENOUGH * self._matches.weightiest, TINY)
+        self._words = words * np.float32(1.0 / best)
         self._all_dense = dense
         self._has_dense = bool(dense.any())
         self._best_dense = max(float(dense[rows].max()), TINY)
+        vector = question.vector if self._has_dense else None
+        self._foreign = None if vector is None else snapshot.vectors.foreign(vector, rows)
 
     @property
     def words(self) -> Numbers | None:
@@ -123,7 +154,7 @@ class Candidates:
 
     @property
     def coverage(self) -> Numbers | None:
-        """The share of the query's weight in the words it has."""
+        """The share of the query's weight, of all its words, in the words it has."""
         return self._covered(0) if self._has_words else None
 
     @property
@@ -194,6 +225,31 @@ class Candidates:
         return np.maximum(self._all_dense[self._before] / self._best_dense, 0.0) * self._answering
 
     @property
+    def late(self) -> Numbers | None:
+        """The mean, over the pieces of the query, of the best match among its own."""
+        return None if self._late is None else self._late[0]
+
+    @property
+    def late_best(self) -> Numbers | None:
+        """The same, relative to the best candidate."""
+        return None if self._late is None else _relative(self._late[0])
+
+    @property
+    def late_window(self) -> Numbers | None:
+        """The same for the record and the one before it as one text."""
+        return None if self._late is None or self._apart else _relative(self._late[1])
+
+    @property
+    def translated(self) -> Numbers | None:
+        """How near a record in another language than the query's is: it stands in for words that it cannot share."""
+        if self._foreign is None:
+            return None
+        # Steep: what is only somewhat near, or where nothing is near, must not win against a record that has the words.
+        dense = self._all_dense[self._rows]
+        near = np.clip((dense / self._best_dense - _NEAREST) / (1.0 - _NEAREST), 0.0, 1.0)
+        return np.where(self._foreign, near * near * np.clip((dense - _UNRELATED) / _UNRELATED, 0.0, 1.0), 0.0)
+
+    @property
     def speaker(self) -> Numbers | None:
         """1 when the query names its speaker, -1 when it names another."""
         return self._speaker_match(self._snapshot.speakers.named(self._question.terms))
@@ -247,6 +303,30 @@ class Candidates:
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
 
     @cached_property
+    def _late(self) -> Floats | None:
+        """Late interaction of each candidate: alone, and with the record before it as one text."""
+        if self._best_matches is None or not self._has_dense:
+            return None
+        # A missing neighbour is the record itself.
+        rows = self._rows
+        before = np.where(self._before == NOWHERE, rows, self._before)
+        wanted, places = np.unique(np.concatenate((rows, before)), return_inverse=True)
+        best = self._best_matches([self._snapshot.ids[row] for row in wanted.tolist()])
+        if best is None:
+            return None
+        best[:, ~self._snapshot.has_vector[wanted]] = np.nan
+        own, earlier = (best[:, part] for part in np.split(places, 2))
+        unknown = np.isnan(own[0])
+        if unknown.all():
+            return None
+        scores = np.stack((own.sum(0), np.fmax(own, earlier).sum(0)))
+        if unknown.any():
+            # As far from the others as its vector is: a text of another language must not lose for having no tokens.
+            dense = self._all_dense[rows]
+            scores[:, unknown] = scores[:, ~unknown].mean(1, keepdims=True) + dense[unknown] - dense[~unknown].mean()
+        return scores
+
+    @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:
         """The count of each term in each candidate, and in each candidate with its neighbours."""
         places = np.full(self._snapshot.limit + 1, NOWHERE, np.int32)
@@ -272,7 +352,7 @@ class Candidates:
     def _covered(self, which: int) -> Numbers:
         telling = self._matches.telling
         held = self._held if which == 0 else self._counts[which] > 0
-        return product(held, telling) / telling.sum()
+        return product(held, telling) / self._matches.asked
 
     def _speaker_match(self, meant: list[int]) -> Numbers | None:
         if not meant:

@@ -12,6 +12,7 @@ it while its stored text stays as it is.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -33,6 +34,7 @@ from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings,
 Floats = NDArray[np.float32]
 
 _MOST = 127.0
+_LEAST = 1e-6
 _BLOCK = 4096
 _AT_ONCE = 256
 
@@ -51,6 +53,45 @@ class QuantizedVectors:
         self.dimensions: int = self._codes.shape[1]
         self._rows = len(self._codes)
         self._signs: dict[int, numkong.PackedMatrix] = {}
+        place = int(found["shared_from"][0]) if found else NOWHERE
+        self._shared_from: int | None = None if place == NOWHERE else place
+        self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
+        self._own_signs: Integers = found.get("own_signs", np.zeros(0, np.int32))
+
+    def share_from(self, place: int | None) -> None:
+        """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
+        if place != self._shared_from:
+            self._shared_from = place
+            for start in range(0, len(self._codes) if place is not None else 0, _BLOCK):
+                self._measure(np.arange(start, min(start + _BLOCK, len(self._codes))))
+
+    def _measure(self, rows: NDArray[np.intp]) -> None:
+        """Note the length of the shared part of rows that have numbers of their language only; 0 for the others."""
+        own, shared = np.split(self._codes[rows], [self._shared_from or 0], axis=1)
+        lengths = np.linalg.norm(shared.astype(np.float32), axis=1) * self._scales[rows]
+        self._shared[rows] = np.where(own.any(1), lengths, 0.0)
+        self._own_signs[rows] = np.count_nonzero(own > 0, axis=1)
+
+    def foreign(self, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Flags | None:
+        """Which rows are of a text in another language than a vector's; None where that is not known, or none is."""
+        if self._shared_from is None or not self.dimensions:
+            return None
+        found = (self._shared[rows] > 0.0) != bool(vector[: self._shared_from].any())
+        found &= self._lengths[rows] > 0.0
+        return found if found.any() else None
+
+    def _translated(self, products: Floats, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Floats:
+        """Dot products with those of rows in another language replaced by the cosine of the shared parts.
+
+        There the dot product is that of the shared parts only, and small because each is only a part of its vector.
+        """
+        foreign = self.foreign(vector, rows)
+        if foreign is not None:
+            lengths = np.where(self._shared[rows] > 0.0, self._shared[rows], self._lengths[rows])
+            asked = float(np.linalg.norm(vector[self._shared_from :]))
+            cosines = products[foreign] / np.maximum(lengths[foreign] * np.float32(asked), _LEAST)
+            products[foreign] = np.clip(cosines, -1.0, 1.0)
+        return products
 
     def arrays(self, rows: int) -> dict[str, NDArray[Any]]:
         """The first rows as arrays, from which they are made again."""
@@ -58,17 +99,27 @@ class QuantizedVectors:
         bits = np.zeros((len(codes), (self.dimensions + 7) // 8), np.uint8)
         for start in range(0, len(codes), _BLOCK):
             bits[start : start + _BLOCK] = self._block_bits(start // _BLOCK)[: len(codes) - start]
-        return {"codes": codes, "scales": self._scales[:rows], "lengths": self._lengths[:rows], "bits": bits}
+        return {
+            "codes": codes,
+            "scales": self._scales[:rows],
+            "lengths": self._lengths[:rows],
+            "bits": bits,
+            "shared": self._shared[:rows],
+            "own_signs": self._own_signs[:rows],
+            "shared_from": np.array([NOWHERE if self._shared_from is None else self._shared_from]),
+        }
 
     def grow(self, rows: int) -> None:
         """Make room for this many rows."""
         self._rows = rows
         if not self.dimensions or len(self._codes) >= rows:
             return
-        old = self._codes, self._scales, self._lengths
+        old = self._codes, self._scales, self._lengths, self._shared, self._own_signs
         self._codes = np.zeros((rows, self.dimensions), np.int8)
-        self._scales, self._lengths = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
-        for before, now in zip(old, (self._codes, self._scales, self._lengths), strict=True):
+        self._scales, self._lengths, self._shared = (np.zeros(rows, np.float32) for _ in range(3))
+        self._own_signs = np.zeros(rows, np.int32)
+        new = self._codes, self._scales, self._lengths, self._shared, self._own_signs
+        for before, now in zip(old, new, strict=True):
             if len(before):
                 now[: len(before)] = before
         # The last block of signs may have ended with the rows.
@@ -94,33 +145,34 @@ class QuantizedVectors:
             self._lengths[some] = np.sqrt(np.einsum("ij,ij->i", whole, whole))
             if self._bits is not None:
                 self._bits[some] = np.packbits(self._codes[some] > 0, axis=1)
+            if self._shared_from is not None:
+                self._measure(np.array(some, np.intp))
         for block in {row // _BLOCK for row in rows} if self._signs else ():
             self._signs.pop(block, None)
 
     def __delitem__(self, row: int) -> None:
         if self.dimensions:
-            self._codes[row], self._scales[row], self._lengths[row] = 0, 0.0, 0.0
+            self._codes[row], self._scales[row], self._lengths[row], self._shared[row] = 0, 0.0, 0.0, 0.0
 
     @property
     def nbytes(self) -> int:
         """The memory that the rows take."""
-        return self._codes.nbytes + 2 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
+        return self._codes.nbytes + 4 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
 
     def dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """The dot products of the first ``limit`` rows with a vector."""
-        return self._products(self._codes[:limit], self._scales[:limit], vector)
+        return self._products(slice(limit), vector)
 
     def dots_of(self, rows: NDArray[np.intp], vector: NDArray[Any]) -> Floats:
         """The dot products of some rows with a vector: the same numbers as from ``dots``."""
         if not len(rows):
             return np.zeros(0, np.float32)
-        return self._products(self._codes[rows], self._scales[rows], vector)
+        return self._products(rows, vector)
 
-    @staticmethod
-    def _products(codes: NDArray[np.int8], scales: Floats, vector: NDArray[Any]) -> Floats:
+    def _products(self, rows: NDArray[np.intp] | slice, vector: NDArray[Any]) -> Floats:
         (asked,), (scale,) = _coded(np.asarray(vector, np.float32)[None, :])
-        products = np.asarray(numkong.cdist(codes, asked[None, :], metric="dot"))
-        return (products[:, 0] * (scales * scale)).astype(np.float32)
+        products = np.asarray(numkong.cdist(self._codes[rows], asked[None, :], metric="dot"))
+        return self._translated((products[:, 0] * (self._scales[rows] * scale)).astype(np.float32), vector, rows)
 
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two rows; 0 when one of them is zero."""
@@ -134,11 +186,24 @@ class QuantizedVectors:
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
         likely = np.zeros(limit, np.float32)
+        foreign = self.foreign(vector, slice(limit))
+        shared = np.zeros(limit if foreign is not None else 0, np.float32)
         for start in range(0, limit, _BLOCK):
             unlike = np.asarray(numkong.hammings_packed(asked, self._block(start // _BLOCK)))[0, : limit - start]
             cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
+            if foreign is not None:
+                shared[start : start + _BLOCK] = self._likely_shared(vector, start, unlike)
         likely *= self._lengths[:limit]
+        if foreign is not None:
+            likely[foreign] = shared[foreign]
         return likely
+
+    def _likely_shared(self, vector: NDArray[Any], start: int, unlike: NDArray[Any]) -> Floats:
+        """The estimated cosines of the shared parts of a vector and of rows in another language."""
+        # Only one of the two has numbers before the shared part, so each positive one of these is a differing sign.
+        codes = _coded(np.asarray(vector, np.float32)[None, :])[0][0, : self._shared_from]
+        unlike = unlike.astype(np.int32) - self._own_signs[start : start + len(unlike)] - np.count_nonzero(codes > 0)
+        return _cosines(self.dimensions - len(codes)).take(unlike, mode="clip")
 
     def _block(self, number: int) -> numkong.PackedMatrix:
         packed = self._signs.get(number)
@@ -270,6 +335,12 @@ NOWHERE = -1
 _FIRST_ROWS = 64
 _MANY_HEADS = 4096
 _DAY = 86_400.0
+_MANY_COME = 8
+_GAP = 4 * 3_600.0
+"""Turns without a session that are further apart, in seconds, are of different conversations."""
+_LONGEST_RUN = 200
+"""More turns without such a gap are no conversation, but an import without times."""
+
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
@@ -303,10 +374,10 @@ def is_chinese(text: str) -> bool:
     return not text.isascii() and 3 * len(_HAN.findall(text)) >= len(text.replace(" ", ""))
 
 
-def embedded_text(entry: SnapshotEntry) -> str:
-    """The text to embed for an entry: the speaker in front, so that *what did Anna say* is near it."""
-    name = speaker_name(entry.speaker)
-    return f"{name}: {entry.text}" if name else entry.text
+def embedded_text(speaker: str, text: str) -> str:
+    """The text to embed for a record: the speaker's name in front, so that *what did Anna say* is near it."""
+    name = speaker_name(speaker)
+    return f"{name}: {text}" if name else text
 
 
 def date_words(time: float, *, chinese: bool) -> str:
@@ -338,6 +409,8 @@ def _vector_of(entry: SnapshotEntry) -> Floats | None:
 
 _Place: TypeAlias = tuple[int, str, int]
 """The position of a record in its session: its order, its id and its row."""
+_Turn: TypeAlias = tuple[float, int, str, int]
+"""The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
 class Snapshot:
@@ -346,12 +419,14 @@ class Snapshot:
     def __init__(self) -> None:
         self.ids = Names()
         self.sessions = Names()
-        """The names of sessions; that of a record without one is empty."""
+        """The names of sessions; that of one that has none begins with NUL."""
         self.kinds = Names()
         self.postings = RowPostings()
         self.speakers = Speakers()
         self.vectors = QuantizedVectors()
         self.total_words = 0
+        self._turns: list[_Turn] | None = []
+        """The turns without a session in order; None while they are not needed."""
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -376,16 +451,18 @@ class Snapshot:
         self.position = np.zeros(rows, np.int64)
         self.expires = np.zeros(rows, np.float64)
         self.number = np.zeros(rows, np.int64)
+        self.is_turn: Flags = np.zeros(rows, np.bool_)
         self.session_lengths: Floats = np.zeros(rows, np.float32)
+        self.session_sizes: Integers = np.zeros(rows, np.int32)
         self.session_last: Integers = np.full(rows, NOWHERE, np.int32)
         self.vectors.grow(rows)
 
     COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
         "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "kind", "position", "expires",
-        "number", "session_lengths", "session_last",
+        "number", "is_turn", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
-    """All columns: they grow together, and they are what a file holds. The last two have a row for each session."""
+    """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
     _ROWS = ("previous", "following", "session_last")
     """The columns that hold rows; ``NOWHERE`` where there is none."""
 
@@ -409,7 +486,7 @@ class Snapshot:
         snapshot.ids, snapshot.sessions = Names(below(arrays, "ids")), Names(below(arrays, "sessions"))
         snapshot.kinds = Names(below(arrays, "kinds"))
         snapshot.postings = RowPostings(below(arrays, "postings"))
-        snapshot.speakers = speakers
+        snapshot.speakers, snapshot._turns = speakers, None
         snapshot.vectors = QuantizedVectors(below(arrays, "vectors"))
         snapshot.vectors.grow(len(snapshot.alive))
         snapshot.total_words = int(snapshot.lengths[: snapshot.limit].sum(dtype=np.float64))
@@ -561,6 +638,7 @@ class Snapshot:
         self.position[rows] = [one.position for one in entries]
         self.expires[rows] = [one.expires for one in entries]
         self.number[rows] = [one.number for one in entries]
+        self.is_turn[rows] = [bool(one.speaker and one.time and not one.session) for one in entries]
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
@@ -579,16 +657,108 @@ class Snapshot:
         """Link rows with their neighbours in their sessions."""
         come: dict[int, list[_Place]] = {}
         for row, entry in zip(rows, entries, strict=True):
-            # A record without a session is a session of its own.
-            number = self.sessions.get(entry.session)
-            if number is None:
-                number = self.sessions.add(entry.session)
-                self.session_lengths[number], self.session_last[number] = 0.0, NOWHERE
-            come.setdefault(number, []).append((entry.position, entry.id, row))
-            self.session[row] = number
+            # A record without a session is a session of its own; NUL is in no session's name.
+            self.session[row] = number = self._session(entry.session or f"\0{entry.id}")
+            self.session_sizes[number] += 1
+            self.previous[row] = self.following[row] = NOWHERE
+            if entry.session:
+                come.setdefault(number, []).append((entry.position, entry.id, row))
         np.add.at(self.session_lengths, self.session[rows], self.lengths[rows])
         for number, places in come.items():
             self._link_all(number, sorted(places, reverse=True))
+        self._infer_sessions(
+            sorted(
+                (entry.time, entry.position, entry.id, row)
+                for row, entry in zip(rows, entries, strict=True)
+                if entry.speaker and entry.time and not entry.session
+            )
+        )
+
+    def _session(self, name: str) -> int:
+        number = self.sessions.get(name)
+        if number is None:
+            number = self.sessions.add(name)
+            if number >= len(self.session_lengths):
+                self._grow(2 * number)
+            self.session_lengths[number], self.session_sizes[number], self.session_last[number] = 0.0, 0, NOWHERE
+        return number
+
+    def _turn(self, row: int) -> _Turn:
+        return float(self.times[row]), *self._place(row)
+
+    def _all_turns(self) -> list[_Turn]:
+        if self._turns is None:
+            rows = np.flatnonzero(self.is_turn[: self.limit] & self.alive[: self.limit])
+            self._turns = sorted(map(self._turn, rows.tolist()))
+        return self._turns
+
+    def _infer_sessions(self, turns: Sequence[_Turn]) -> None:
+        """Link turns without a session with those shortly before and after, and give them a session together.
+
+        A text without a speaker is no turn: facts that are stored one after the other need not have to do with each other.
+        """
+        if not turns:
+            return
+        known = self._all_turns()
+        missing = [turn for turn in turns if known[(at := bisect_left(known, turn)) : at + 1] != [turn]]
+        if len(missing) * _MANY_COME < len(known):
+            for turn in missing:
+                insort(known, turn)
+        else:
+            self._turns = known = sorted([*known, *missing])
+        done = 0
+        for turn in turns:
+            at = bisect_left(known, turn)
+            self._link_turns(at)
+            self._link_turns(at + 1)
+            if at >= done:
+                done = self._join_run(at)
+
+    def _link_turns(self, at: int) -> None:
+        """Link the turn at a place with the one before it, if they are of one conversation."""
+        turns = self._all_turns()
+        if 0 < at < len(turns):
+            before, after = turns[at - 1][3], turns[at][3]
+            near = self._is_near(at)
+            self.following[before], self.previous[after] = (after, before) if near else (NOWHERE, NOWHERE)
+
+    def _is_near(self, at: int) -> bool:
+        """Whether the turn at a place is shortly after the one before it."""
+        turns = self._all_turns()
+        return turns[at][0] - turns[at - 1][0] < _GAP
+
+    def _join_run(self, at: int) -> int:
+        """Put the run of turns around a place into one session, or each into its own if it is too long.
+
+        Returns the place after the turns that were looked at.
+        """
+        turns = self._all_turns()
+        start, end = at, at + 1
+        while start > 0 and at - start <= _LONGEST_RUN and self._is_near(start):
+            start -= 1
+        while end < len(turns) and end - at <= _LONGEST_RUN and self._is_near(end):
+            end += 1
+        for turn in turns[start:end]:
+            first = turn if end - start > _LONGEST_RUN else turns[start]
+            self._move(turn[3], f"\0{first[2]}")
+        return end
+
+    def _move(self, row: int, session: str) -> None:
+        """Take a row out of its session and put it into another."""
+        number = self._session(session)
+        if number != self.session[row]:
+            self._leave(row)
+            self.session[row] = number
+            self.session_sizes[number] += 1
+            self.session_lengths[number] += self.lengths[row]
+
+    def _leave(self, row: int) -> None:
+        """Take a row out of its session."""
+        number = int(self.session[row])
+        self.session_sizes[number] -= 1
+        self.session_lengths[number] -= self.lengths[row]
+        if not self.session_sizes[number]:
+            self.sessions.remove(number)
 
     def _link_all(self, number: int, places: Sequence[_Place]) -> None:
         """Link places, the last of them first, into a session. They are looked for from its end, where most belong."""
@@ -630,8 +800,13 @@ class Snapshot:
         before, after = int(self.previous[row]), int(self.following[row])
         self._join(before, after)
         self.previous[row] = self.following[row] = NOWHERE
-        self.session_lengths[number] -= self.lengths[row]
-        if after == NOWHERE:
+        if self.session_last[number] == row:
             self.session_last[number] = before
-            if before == NOWHERE:
-                self.sessions.remove(number)
+        self._leave(row)
+        if self.is_turn[row]:
+            turns = self._all_turns()
+            at = bisect_left(turns, self._turn(row))
+            del turns[at]
+            self._link_turns(at)
+            for near in range(max(at - 1, 0), min(at + 1, len(turns))):
+                self._join_run(near)

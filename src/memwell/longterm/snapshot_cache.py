@@ -18,6 +18,7 @@ from memwell.errors import MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, holds_for_value
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_file import restored, saved
+from memwell.longterm.tokens import TokenCache
 from memwell.longterm.traits import KEY, Traits, effective, traits_of
 from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
@@ -147,7 +148,7 @@ def _own_flags(wanted: Where, snapshot: Snapshot) -> Flags | None:
         return _named_flags(wanted, snapshot.speaker[:limit], snapshot.speakers.names)
     if field == (KEY, "session") and wanted.operator in ("eq", "in"):
         values = (wanted.value,) if wanted.operator == "eq" else wanted.value
-        numbers = [snapshot.sessions.get(one) for one in values if isinstance(one, str)]
+        numbers = [snapshot.sessions.get(one) for one in values if isinstance(one, str) and one[:1] != "\0"]
         return np.isin(snapshot.session[:limit], [number for number in numbers if number is not None])
     return None
 
@@ -259,7 +260,7 @@ def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
         record.text,
         traits.speaker,
         traits.session,
-        traits.position,
+        traits.position or _order(traits),
         record.time.timestamp(),
         record.kind,
         effective(_standing(traits), traits.uses),
@@ -270,6 +271,11 @@ def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
         0.0 if traits.expires is None else traits.expires.timestamp(),
         number,
     )
+
+
+def _order(traits: Traits) -> int:
+    """The order of memories that were said at the same time without a session: that in which they were stored."""
+    return 0 if traits.session or traits.learned is None else int(traits.learned.timestamp() * 1e6)
 
 
 class HeldSnapshot:
@@ -285,6 +291,7 @@ class HeldSnapshot:
         self._touched: dict[str, tuple[datetime, float]] = {}
         """When memories were recalled, where the store does not have it yet, and what it had."""
         self._row_filters = RowFilters()
+        self.tokens = TokenCache()
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
@@ -313,6 +320,7 @@ class HeldSnapshot:
         removed += [record.id for _, record in changes.records if record.id not in kept]
         for id_ in removed:
             self._touched.pop(id_, None)
+            self.tokens.drop(id_)
         self.snapshot.apply([entry for _, entry in active], removed)
         self._row_filters.follow(self.snapshot, [record for record, _ in active])
 
@@ -320,6 +328,7 @@ class HeldSnapshot:
         """The memories that can be recalled, and what ranking reads of them."""
         for number, record in records:
             traits = self._with_touch(record.id, traits_of(record))
+            self.tokens.drop(record.id)
             if traits.active:
                 yield record, entry_of(record, traits, number)
 
@@ -372,6 +381,7 @@ class HeldSnapshot:
     def _clear(self) -> None:
         self.snapshot = Snapshot()
         self._row_filters.clear()
+        self.tokens.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
         """The rows that may be recalled at ``now`` and satisfy a filter; None when all rows may."""

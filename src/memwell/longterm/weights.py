@@ -24,7 +24,8 @@ from memwell.values import shown
 
 SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
-    "dense", "dense_best", "dense_window", "dense_session", "answers_dense",
+    "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window",
+    "translated",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip
@@ -90,6 +91,11 @@ class Weights:
     def piecewise(self) -> PiecewiseCurves:
         """The curves as arrays, for many records at once."""
         return piecewise_curves(self.curves)
+
+    @cached_property
+    def spread(self) -> float:
+        """The largest difference that all signals can make together."""
+        return sum(curve.spread for curve in self.curves.values())
 
     @cached_property
     def count_words(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -34,6 +34,15 @@ class Embedder(ABC):
     def dimensions(self) -> int:
         """The length of a vector."""
 
+    @property
+    def shared_from(self) -> int | None:
+        """From which number on vectors of texts in different languages are comparable; None: as a whole.
+
+        The numbers before it are of one language: a text in another has zeros there. Each part may be scaled, as long as
+        the whole has unit length; across languages the cosine of the shared parts counts.
+        """
+        return None
+
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A row of unit length for every text, in order.
@@ -42,7 +51,57 @@ class Embedder(ABC):
         ``InvalidInput`` for anything but texts.
         """
 
+    def distinct(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vector of a question without what all questions have in common, of unit length: memories are ranked by it.
+
+        The same vector, unless the embedder knows better.
+        """
+        return vector
+
     aembed = asyncify(embed)
+
+
+class QueryTokens(NamedTuple):
+    """A query in pieces: the vector of each, its weight (all add up to 1), and the word it is a part of."""
+
+    vectors: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    words: list[str]
+
+
+class WordMatch(msgspec.Struct, frozen=True):
+    """A word of a query, the word of a memory that matches it best, and how well, up to 1."""
+
+    asked: str
+    found: str
+    similarity: float
+
+
+class TokenEmbedder(Embedder):
+    """An embedder that also has a vector for each piece of a text, so that a query and a text can be compared in detail.
+
+    This is called late interaction: the score of a text is the mean, over the pieces of the query, of the best match among
+    its own pieces. Token vectors are stored as bytes of the embedder's own format.
+    """
+
+    @abstractmethod
+    def embed_tokens(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[bytes]]:
+        """The rows of ``embed``, and the token vectors of every text; empty for a text that it has none for."""
+
+    @abstractmethod
+    def embed_query(self, query: str) -> tuple[NDArray[np.float32], QueryTokens | None]:
+        """The row of a query, and its token vectors, or None when it has none."""
+
+    @abstractmethod
+    def best_matches(self, query: QueryTokens, texts: Sequence[bytes]) -> NDArray[np.float32]:
+        """How well each piece of a query is matched by the best piece of each text, times its weight: a row a piece.
+
+        The texts are given as token vectors, which are not empty. The sum of a column is the score of its text.
+        """
+
+    @abstractmethod
+    def word_matches(self, query: QueryTokens, tokens: bytes, text: str, most: int = 3) -> list[WordMatch]:
+        """The words of a query that a text answers best, the weightiest first."""
 
 
 class Tool(msgspec.Struct, frozen=True):

@@ -57,6 +57,13 @@ class EmbeddingCache(Embedder):
     def dimensions(self) -> int:
         return self._embedder.dimensions
 
+    @property
+    def shared_from(self) -> int | None:
+        return self._embedder.shared_from
+
+    def distinct(self, vector: Floats) -> Floats:
+        return self._embedder.distinct(vector)
+
     def embed(self, texts: Sequence[str]) -> Floats:
         given = given_texts(texts)
         name, dimensions = self._embedder.name, self._embedder.dimensions

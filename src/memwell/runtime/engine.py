@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -27,9 +27,11 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.messages import Message, Role
-from memwell.models.ports import ChatModel, Embedder
+from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
@@ -39,7 +41,7 @@ from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
 from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import check_id, shown
+from memwell.values import as_utc, check_id, shown
 
 if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
@@ -87,10 +89,12 @@ class EngineParts:
         return engine
 
     def cached_embedder(self, space: Space) -> EmbeddingCache | None:
-        """The configured embedder with a cache; None for a local one, which costs neither money nor network time."""
+        """The configured embedder with a cache; None for a local one, which costs neither money nor network time, and for
+        one with token vectors, which are not cached.
+        """
         embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
-        if embedder is None or not self.caches or not most:
+        if embedder is None or isinstance(embedder, TokenEmbedder) or not self.caches or not most:
             return None
         # It imports numpy, which the local embedders import when they are first used.
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
@@ -279,26 +283,32 @@ class Engine(Closing):
         limit: int = 20,
         language: str | None = None,
         shares: Shares | None = None,
+        now: datetime | None = None,
+        min_relevance: float = MIN_RELEVANCE,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
-        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. ``now`` is the day that
+        the prompt tells, and the reference for words such as *yesterday*. The receipt says what went in, what did not and
+        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
+        alone are over the budget.
         """
         words = language or self._parts.settings.language or "en"
+        moment = self.clock() if now is None else as_utc(now, "now")
         made = assemble(
             query,
             budget=budget,
             history=None if thread is None else self.thread(thread),
-            recaller=self.memory,
+            recaller=_RecallerAt(self.memory, moment),
             profile=None if profile is None else self._profile_in_words(profile, words),
             documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
             system=system,
             limit=limit,
             language=words,
             shares=shares,
-            now=self.clock(),
+            now=moment,
+            min_relevance=min_relevance,
         )
         with suppress(ReadOnlyStore):
             stored = self.receipts.put(made.receipt)
@@ -482,6 +492,16 @@ def chunks_in(backend: Backend, space: Space) -> int:
         # Too many segments for a space of documents below it.
         return 0
     return backend.index.info(knowledge_space(space)).records
+
+
+class _RecallerAt(NamedTuple):
+    """A memory that is asked as at a moment."""
+
+    memory: Memory
+    now: datetime
+
+    def recall(self, query: str, *, limit: int) -> list[Recalled]:
+        return self.memory.recall(query, limit=limit, now=self.now)
 
 
 def _passage(found: Found) -> Passage:

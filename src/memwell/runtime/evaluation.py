@@ -14,6 +14,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import InvalidInput, MemwellError
+from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.ranking import rank
+from memwell.longterm.snapshot import Snapshot, SnapshotEntry
+from memwell.longterm.weights import Weights
 from memwell.models.ports import Embedder
 from memwell.records import Space
 from memwell.runtime.batch import Batch
@@ -203,7 +207,10 @@ def mean(scores: Sequence[Scores]) -> Scores:
 
 MEMWELL = "memwell, shipped defaults"
 WORDS = "its words alone (BM25, text only)"
+HEADED = "its words with speaker and date (BM25, without function words)"
 MEANING = "its vectors alone"
+_WAYS = (MEMWELL, WORDS, HEADED, MEANING)
+_WORDS_ALONE = Weights.linear({"words": 1.0})
 _DEEP = 100
 """The length of a ranking. Where sessions are judged, many of the best units may be of one session."""
 
@@ -256,7 +263,7 @@ def evaluate(
 
         parts = [_measured(store, embedder, most_queries, report) for store in stores]
     rankings = [ranking for part in parts for ranking in part.rankings]
-    found = {way: [one for part in parts for one in part.found[way]] for way in (MEMWELL, WORDS, MEANING)}
+    found = {way: [one for part in parts for one in part.found[way]] for way in _WAYS}
     return Evaluation(
         name,
         len(stores),
@@ -283,7 +290,7 @@ def _measured(
     report: Callable[[int], None],
 ) -> _Part:
     """Remember the units of one sample, and ask its queries."""
-    found: dict[str, list[tuple[str, Scores]]] = {MEMWELL: [], WORDS: [], MEANING: []}
+    found: dict[str, list[tuple[str, Scores]]] = {way: [] for way in _WAYS}
     rankings: list[dict[str, Any]] = []
     with (
         tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder,
@@ -291,8 +298,10 @@ def _measured(
     ):
         memory = engine.at(Space("bench", store.name))
         _remember(memory, store, report)
+        words = Snapshot.build(SnapshotEntry(unit.id, unit.text, unit.speaker, time=unit.time) for unit in store.units)
         for query in store.queries[:most_queries]:
             rankings.append(_asked(memory, store, query, found))
+            found[HEADED].append((query.type, _by_words(words, store, query)))
             report(1)
         used = engine.embedder
     return _Part(None if used is None else used.name, found, rankings)
@@ -333,6 +342,13 @@ def _remember(memory: Engine, store: Sample, report: Callable[[int], None]) -> N
         )
     while worked := memory.memory.indexer.work():
         report(worked)
+
+
+def _by_words(snapshot: Snapshot, store: Sample, query: Query) -> Scores:
+    """The scores of a query by the words that recall searches: those of the text, the speaker and the date."""
+    units = {unit.id: unit for unit in store.units}
+    asked = ParsedQuery.of(query.text, now=query.now)
+    return judged(query, [units[hit.id] for hit in rank(snapshot, asked, limit=_DEEP, weights=_WORDS_ALONE)])
 
 
 def _asked(

@@ -25,7 +25,7 @@ from memwell.errors import InvalidInput, NotGranted
 from memwell.filters import FilterLike
 from memwell.longterm.base import utc_now
 from memwell.longterm.memory import Memory
-from memwell.longterm.recall import Recalled
+from memwell.longterm.recall import Recalled, looking
 from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
@@ -149,7 +149,8 @@ class SharedMemory:
 
     def recall(self, query: str, *, limit: int = 10, **narrowed: Any) -> list[Recalled]:
         """The owner's memories that answer ``query`` best, best first."""
-        return self._read(lambda: self._memory.recall(query, limit=limit, **narrowed))
+        with looking(not self.grant.write):
+            return self._read(lambda: self._memory.recall(query, limit=limit, **narrowed))
 
     def get(self, id_: str, /) -> Recalled:
         """One memory of the owner's. Raises ``NotFound`` when there is none."""

@@ -33,7 +33,16 @@ from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi, pages
 from memwell.service import request_log as logs
 from memwell.service.call import Answered, Call, RequestData, answer, refused
-from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
+from memwell.service.http import (
+    PAGE_HEADER,
+    SAFE,
+    AccessCheck,
+    RefusedRequest,
+    Router,
+    read_file,
+    read_json,
+    response_of,
+)
 from memwell.service.parts import Service
 from memwell.values import now
 
@@ -296,7 +305,7 @@ class App:
         if found.scope != ANYONE:
             key = seen.key = await self._access.key_of(request)
             self.service.rates.check(key)
-        call = Call(self.service, found, key, path, id=seen.id)
+        call = Call(self.service, found, key, path, id=seen.id, from_page=PAGE_HEADER in request.headers)
         call.allow(found.scope)
         asked = RequestData(
             request.method, _target(request), _query(request), once=request.headers.get("idempotency-key")

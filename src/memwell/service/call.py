@@ -17,11 +17,12 @@ import msgspec
 import msgspec.inspect as shapes
 
 from memwell.errors import AccessDenied, Busy, Conflict, InvalidInput, MemwellError
+from memwell.longterm.recall import looking
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, AuditNote, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
@@ -54,7 +55,7 @@ class Events(msgspec.Struct, frozen=True):
 class Call:
     """One request with a valid key: the operation, the key, and the uploaded file."""
 
-    __slots__ = ("_memory", "id", "key", "path", "route", "service", "speaker", "upload")
+    __slots__ = ("_memory", "from_page", "id", "key", "path", "route", "service", "speaker", "upload")
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Call:
         *,
         upload: Path | None = None,
         id: str = "",  # noqa: A002 - the usual name
+        from_page: bool = False,
     ) -> None:
         self.service = service
         self.route = route
@@ -72,6 +74,7 @@ class Call:
         self.path = path
         self.upload = upload
         self.id = id
+        self.from_page = from_page
         self.speaker: str | None = None
         """The speaker that the request names, for the count of active users."""
         self._memory: Engine | None = None
@@ -85,6 +88,11 @@ class Call:
     def scopes(self) -> tuple[str, ...]:
         """The scopes of the key."""
         return self.key.scopes
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether what it recalls is only looked at: a person uses the page, or the key may not write."""
+        return self.from_page or WRITE not in self.key.scopes
 
     @property
     def memory(self) -> Engine:
@@ -269,6 +277,11 @@ class _Gone(Conflict):
 
 
 def _run(call: Call, asked: RequestData) -> Answered:
+    with looking(call.only_looks):
+        return _handled(call, asked)
+
+
+def _handled(call: Call, asked: RequestData) -> Answered:
     handler = HANDLERS[call.route.name]
     if call.route.scope == ERASE:
         # Also before: if the process is killed in between, no erased text is left.

@@ -33,6 +33,9 @@ from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
 from memwell.settings import Settings
 
+PAGE_HEADER = "x-memwell-page"
+"""The header of the page's own requests: what a person looks at there is not counted as use."""
+
 SAFE = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",

@@ -670,6 +670,10 @@ class MemoryBackend(Backend):
     def durable(self) -> bool:
         return False
 
+    @property
+    def read_only(self) -> bool:
+        return self._store.undo.sealed is not None
+
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         return self._store.transaction()
 

@@ -207,6 +207,11 @@ class BaseKeyValue(KeyValue):
         found = self._get(space, check_id(key, "a key"), self._clock())
         return None if found is None else found.entry()
 
+    def get_many(self, space: Space, keys: Sequence[str]) -> dict[str, Entry]:
+        given.check_space(space)
+        wanted = [check_id(key, "a key") for key in keys]
+        return {found.key: found.entry() for found in self._get_many(space, wanted, self._clock())} if wanted else {}
+
     def put(self, space: Space, key: str, value: Any, *, ttl: float | None = None, expect: int | None = None) -> Entry:
         given.check_space(space)
         check_id(key, "a key")
@@ -246,6 +251,10 @@ class BaseKeyValue(KeyValue):
     @abstractmethod
     def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
         """The entry of a key that lives at the moment ``now``."""
+
+    def _get_many(self, space: Space, keys: Sequence[str], now: float) -> list[StoredEntry]:
+        """The entries of keys that live at the moment ``now``, in any order."""
+        return [found for key in keys if (found := self._get(space, key, now)) is not None]
 
     @abstractmethod
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:

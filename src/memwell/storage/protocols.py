@@ -227,6 +227,10 @@ class KeyValue(ABC):
     def get(self, space: Space, key: str) -> Entry | None:
         """The value of a key, or None when there is none or it has expired."""
 
+    def get_many(self, space: Space, keys: Sequence[str]) -> dict[str, Entry]:
+        """The values of several keys, in one query where the store can; keys without a value are left out."""
+        return {key: found for key in keys if (found := self.get(space, key)) is not None}
+
     @abstractmethod
     def put(
         self, space: Space, key: str, value: JSONValue | bytes, *, ttl: float | None = None, expect: int | None = None
@@ -267,6 +271,7 @@ class KeyValue(ABC):
         raise unsupported("copies")
 
     aget = asyncify(get)
+    aget_many = asyncify(get_many)
     aput = asyncify(put)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
@@ -463,6 +468,11 @@ class Backend(Closing, ABC):
     @abstractmethod
     def durable(self) -> bool:
         """Whether a call that has returned survives the death of the process and of the machine."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether writes are known to be refused now. False where only a write can tell."""
+        return False
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:

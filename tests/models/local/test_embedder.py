@@ -50,6 +50,26 @@ def test_english_asks_chinese_and_chinese_english(embedder: LocalEmbedder):
         assert np.argmax(scores, axis=1).tolist() == [0, 1, 2, 3]
 
 
+def test_only_the_shared_numbers_are_in_every_language(embedder: LocalEmbedder):
+    rows = embedder.embed(["Anna likes trains.", "安娜喜欢火车。", "Anna mag Züge und fährt nicht gern mit dem Auto."])
+    assert rows[:, : embedder.shared_from].any(axis=1).tolist() == [True, False, False]
+    assert rows[:, embedder.shared_from :].any(axis=1).all()
+    assert [LocalEmbedder("use").shared_from, LocalEmbedder("minilm").shared_from] == [None, None]
+
+
+def test_what_all_questions_share_is_taken_out(embedder: LocalEmbedder):
+    for question, plain in (
+        ("Which train goes to Rome?", "How are you lately?"),
+        ("哪趟火车去罗马？", "你最近怎么样？"),
+    ):
+        asked, other = embedder.embed([question, plain])
+        distinct = embedder.distinct(asked)
+        assert np.linalg.norm(distinct) == pytest.approx(1.0, abs=1e-5)
+        assert distinct @ other < asked @ other
+        assert distinct @ asked > 0.8
+        assert distinct[: embedder.shared_from].any() == asked[: embedder.shared_from].any()
+
+
 @pytest.mark.parametrize(
     ("text", "least", "most"),
     [

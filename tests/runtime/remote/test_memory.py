@@ -368,7 +368,8 @@ def test_all_that_goes_with_a_memory_comes_through(served: Served, local: Engine
         )
         assert there.recall("nuts", now=T0)[0].why() == here.recall("nuts", now=T0)[0].why()
         passage = Passage(id="p", text="Nuts are seeds.", title="A book", time=T0)
-        found = [m.context("nuts?", documents=[passage], shares=Shares(documents=9)) for m in (here, there)]
+        asked = {"documents": [passage], "shares": Shares(documents=9), "now": T0}
+        found = [m.context("nuts?", **asked) for m in (here, there)]
         assert found[0].openai() == found[1].openai()
         assert prompt(found[0])[:3] == prompt(found[1])[:3]
         assert [r.memories for r in there.receipts.all()] == [r.memories for r in here.receipts.all()] != []

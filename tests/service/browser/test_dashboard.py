@@ -114,6 +114,15 @@ def _blanks(text: str) -> list[str]:
     return [part.partition("}")[0] for part in text.split("{")[1:]]
 
 
+def test_a_search_for_nothing_that_is_known_says_so_and_offers_the_rest(visit: Begin) -> None:
+    here = visit()
+    here.enter("/memories?q=hunter2")
+    here.page.get_by_text("Nothing relevant was found").wait_for()
+    assert here.page.locator(".memory.hit").count() == 0
+    here.page.get_by_role("button", name="Show what is less relevant too").click()
+    assert "relevant" in here.page.locator(".memory.hit .score").first.inner_text()
+
+
 def test_a_search_shows_why_each_memory_was_found(visit: Begin) -> None:
     """In words, and as bars of the same names that add up to the whole; each signal by itself on demand."""
     here = visit()

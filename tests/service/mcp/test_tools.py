@@ -20,7 +20,7 @@ GIVEN: dict[str, dict[str, Any]] = {
         "query": "whale", "limit": 3, "speaker": "Ann", "session": "s", "since": "2026-05-01", "until": "2026-05-02",
         "as_of": "2026-05-03",
     },
-    "context": {"query": "鲸鱼？", "thread": "t", "profile": "user", "budget": 99},
+    "context": {"query": "鲸鱼？", "thread": "t", "profile": "user", "budget": 99, "now": "2026-05-04"},
     "list_memories": {"limit": 3, "cursor": "c", "forgotten": True},
     "forget": {"ids": ["a", "b"], "reason": "so"},
     "undo": {"id": "a"},
@@ -35,7 +35,7 @@ MEANT: dict[str, dict[str, Any]] = {
 }
 """What is not the same under the same name."""
 
-TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(("since", "until", "as_of"), 1)}
+TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(("since", "until", "as_of", "now"), 1)}
 
 
 class Listening:

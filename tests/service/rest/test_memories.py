@@ -184,6 +184,13 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
         ask(service, ann, "recall", query="nobody knows", language="fr", session="none")
 
 
+def test_a_recall_names_what_superseded_a_hit(service: Service, ann: Key):
+    older, newer = remembered(service, ann, "I live in Ghent.", "I moved to Bruges.")
+    found = ask(service, ann, "recall", query="Where do I live?")
+    assert [(one.id, one.superseded_by) for one in found.hits] == [(newer, ""), (older, newer)]
+    assert found.why[1].startswith(f"superseded by {newer}")
+
+
 def test_dates_stand_for_their_midnight(service: Service, ann: Key):
     made = ask(service, ann, "remember", content="Ann came to Graz.", time="2026-03-01").ids[0]
     assert ask(service, ann, "memory", {"id": made}).time == datetime(2026, 3, 1, tzinfo=UTC)
@@ -413,7 +420,7 @@ def known(service: Service, ann: Key) -> Key:
 
 def test_a_prompt_is_the_librarys_with_its_receipt(service: Service, known: Key):
     ask(service, known, "add_messages", {"thread": "t"}, messages=[{"role": "user", "content": "Hello there."}])
-    body = {"query": "what may I not eat?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
+    body = {"query": "what am I allergic to?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
     prompt = ask(service, known, "context", **body)
     library = service.memory_of(known.space).context(**body)
     assert [one.text for one in prompt.messages] == [one.text for one in library.messages]

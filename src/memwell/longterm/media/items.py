@@ -258,6 +258,8 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
     signals: dict[str, Signal] = {}
     asked: str = ""
     """The query that found it."""
+    relevance: float = 0.0
+    """The probability that it helps to answer ``asked``; 0 when it was not found by a query."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line, as in ``same meaning (41 %); same words (33 %)``, in ``en`` or ``zh``.
@@ -311,6 +313,7 @@ def item_of(
     score: float = 0.0,
     signals: Mapping[str, Signal] | None = None,
     asked: str = "",
+    relevance: float = 0.0,
 ) -> MediaItem:
     """The medium of a memory, without its ``absent`` parts. Raises ``InvalidInput`` for fields that cannot be decoded."""
     traits, details = traits_of(record), details_of(record)
@@ -340,4 +343,5 @@ def item_of(
         score=score,
         signals=dict(signals or {}),
         asked=asked,
+        relevance=relevance,
     )

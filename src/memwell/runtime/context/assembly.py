@@ -16,6 +16,7 @@ from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.quoting import clean, quoted
+from memwell.longterm.relevance import MIN_RELEVANCE, check_relevance
 from memwell.messages import Message, Role, Text, check_message
 from memwell.records import paged
 from memwell.runtime.context.choosing import (
@@ -25,6 +26,7 @@ from memwell.runtime.context.choosing import (
     LeftOut,
     Passage,
     Phrases,
+    RecalledMemory,
     Recaller,
     Receipt,
     distinct,
@@ -233,15 +235,18 @@ def assemble(
     limit: int = DEFAULT_LIMIT,
     language: str = "en",
     now: datetime | None = None,
+    min_relevance: float = MIN_RELEVANCE,
 ) -> Context:
     """A prompt of at most ``budget`` tokens that ends with ``query``, with as much as fits of what may help to answer it.
 
     The query may be the latest message of the history, also with tool results after it: then it is not repeated, and
-    the prompt ends with that round. At most ``limit`` memories are recalled. With ``now`` the frame says what day it
-    is; no clock is read. Raises ``InvalidInput`` when the system text and the query alone are over the budget.
+    the prompt ends with that round. At most ``limit`` memories are recalled; those with a ``relevance`` below
+    ``min_relevance`` do not enter. With ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput``
+    when the system text and the query alone are over the budget.
     """
     check_count(budget, "budget")
     check_count(limit, "limit")
+    check_relevance(min_relevance)
     moment = None if now is None else as_utc(now, "now")
     asked = _asked(query, moment)
     count = counter or (default_counter() if history is None else history.counter)
@@ -249,7 +254,7 @@ def assemble(
     plan.begin(system, history)
     plan.add_profile(profile)
     found = recaller.recall(asked.text, limit=limit) if recaller is not None and limit and asked.text.strip() else ()
-    plan.consider([of_memory(one, place, plan.words) for place, one in enumerate(found)])
+    plan.consider([of_memory(one, place, plan.words) for place, one in enumerate(plan.relevant(found, min_relevance))])
     plan.consider([of_passage(one, place, plan.words) for place, one in enumerate(documents)])
     plan.add_conversation(history)
     plan.add_notes()
@@ -361,6 +366,13 @@ class _Plan:
     def _profile_of(self, text: str) -> Message:
         # As a user message, not a system one: a profile is made of what any speaker said.
         return _made(Role.HUMAN, framed(self.words.profile, quoted(text)), None)
+
+    def relevant(self, found: Sequence[RecalledMemory], least: float) -> list[RecalledMemory]:
+        """The memories that are relevant enough; a recaller that does not say how relevant they are is trusted."""
+        kept = [one for one in found if getattr(one, "relevance", 1.0) >= least]
+        ids = {one.id for one in kept}
+        self._left_out += [LeftOut("memory", one.id, "relevance") for one in found if one.id not in ids]
+        return kept
 
     def consider(self, candidates: Iterable[Candidate]) -> None:
         """Add recalled memories or passages as candidates."""

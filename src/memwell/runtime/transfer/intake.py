@@ -23,6 +23,7 @@ from memwell.longterm.journal import inner_key, pending_vector
 from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.messages import Message
+from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import ImportCounts, Imported, Piece
 from memwell.storage.protocols import Backend
@@ -79,7 +80,12 @@ class RawMemory(MemoryBase):
         return self.value(_EMBEDDER) or (None if self.embedder is None else self.embedder.name)
 
     def adopt_embedder(self, name: str | None) -> bool:
-        """Whether vectors of this embedder may be stored here; a space without an embedder adopts it."""
+        """Whether vectors of this embedder may be stored here; a space without an embedder adopts it.
+
+        Not those of an embedder with token vectors, which files do not have: both are made again.
+        """
+        if isinstance(self.embedder, TokenEmbedder):
+            return False
         if self.embedder_name is None and name is not None:
             self.keep(_EMBEDDER, name)
         return self.embedder_name == name

@@ -409,8 +409,9 @@ _MEMORIES = (
          fields=OWNER, takes=("OwnerOnly", ""), gives=COUNTED),
     _row("recall", "POST /v1/recall", Engine.recall,
          "The memories that answer a question, each with its reasons in words.", fields=LANGUAGE | OWNER,
-         takes=("Recall", "A question to the memory. ``language`` is that of the reasons (``en`` or ``zh``); ``owner`` "
-                "is the space of a memory that was shared."), gives=Wrapped(Recollection, "hits"), **_RECALLS),
+         takes=("Recall", "A question to the memory. ``min_relevance`` leaves out hits that are less likely to help; "
+                "``language`` is that of the reasons (``en`` or ``zh``); ``owner`` is the space of a memory that was "
+                "shared."), gives=Wrapped(Recollection, "hits"), **_RECALLS),
     _row("similarities", "POST /v1/similarities", Engine.similarities, "How near memories are to a query in meaning.",
          takes=("Similarities", "Which memories to compare with a query."), gives=NEARNESS, **_RECALLS),
     _row("forget", "POST /v1/forget", Engine.forget, "Forget memories, all or none of them.", gives=IDS,

@@ -94,8 +94,11 @@ class RecalledItem(MemoryItem, frozen=True, kw_only=True):
     """A recalled memory. The shares of its signals add up to its score."""
 
     score: float
+    relevance: float
     why: str
     signals: dict[str, float]
+    superseded_by: str = ""
+    """The id of the later memory that makes it outdated."""
 
 
 class PromptTurn(msgspec.Struct, frozen=True):
@@ -176,7 +179,14 @@ def recalled_item(memory: Recalled, query: str, language: str) -> RecalledItem:
     """A recalled memory as data, with its reasons."""
     shares = {name: round(signal.share, 4) for name, signal in memory.signals.items() if round(signal.share, 4)}
     why = one_line(memory.why(query=query, language=language))
-    return RecalledItem(**_item_fields(memory), score=round(memory.score, 4), why=why, signals=shares)
+    return RecalledItem(
+        **_item_fields(memory),
+        score=round(memory.score, 4),
+        relevance=round(memory.relevance, 4),
+        why=why,
+        signals=shares,
+        superseded_by=memory.superseded_by,
+    )
 
 
 def statement(fact: Fact) -> Statement:
@@ -202,10 +212,14 @@ def passage_item(found: Found, language: str) -> PassageItem:
     return PassageItem(found.id, text, cut, score, why, place.document, words, place.start, place.end, place.page)
 
 
+_MARKS = {"injection": "UNTRUSTED", "superseded": "OUTDATED"}
+
+
 def memory_entries(memories: Iterable[MemoryItem], why: str = "") -> Iterator[str]:
     """Memories as numbered entries; ``why`` is the word before the reasons of a recalled one."""
     for number, one in enumerate(memories, start=1):
-        heading = (one.time[:10], one.speaker, one.trust, *(("UNTRUSTED",) if "injection" in one.flags else ()))
+        marks = (mark for flag, mark in _MARKS.items() if flag in one.flags)
+        heading = (one.time[:10], one.speaker, one.trust, *marks)
         reasons = (f"{one.score:.2f}", f"{why}: {one.why}") if isinstance(one, RecalledItem) else ()
         yield entry(number, heading, one.text, (f"id {one.id}", *reasons, "…" if one.cut else ""))
 

@@ -30,6 +30,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
+from memwell.longterm.recall import looking
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import READ, WRITE
@@ -163,7 +164,8 @@ class _Answering:
 
         def made() -> types.GetPromptResult:
             _allow(caller, prompt.scope, params.name)
-            messages = prompt.messages(caller.memory, params.arguments or {})
+            with looking(WRITE not in caller.scopes):
+                messages = prompt.messages(caller.memory, params.arguments or {})
             return types.GetPromptResult(description=prompt.offered.description, messages=messages)
 
         return await self._or_error(made)
@@ -194,7 +196,8 @@ class _Answering:
 
 def _used(tool: McpTool, caller: Caller, arguments: object) -> ToolAnswer:
     _allow(caller, tool.scope, tool.name)
-    answer = tool.used(caller.memory, tool.decoded(arguments))
+    with looking(WRITE not in caller.scopes):
+        answer = tool.used(caller.memory, tool.decoded(arguments))
     if answer.changed:
         caller.log(*answer.changed[:100], action=tool.name, memories=len(answer.changed))
     return answer

@@ -111,6 +111,10 @@ class ComposedBackend(Backend):
     def durable(self) -> bool:
         return self._home.durable and all(store.durable for store in self._others)
 
+    @property
+    def read_only(self) -> bool:
+        return self._home.read_only
+
     # Transactions
 
     def transaction(self) -> Transaction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memwell.errors import NotFound
@@ -26,6 +26,7 @@ _GET = f"""
         SELECT {_ROW} FROM memwell_entry WHERE space = here.space AND key = %s AND {_LIVE}
     ) AS found
 """
+_GET_MANY = _GET.replace("key = %s", "key = ANY(%s)")
 _STORE = """
     INSERT INTO memwell_entry (space, key, long_key, version, expires, value, bytes, document)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -56,6 +57,11 @@ class PostgresKeyValue(BaseKeyValue):
         bindings = (name_key(key), now)
         rows = self._connections.read(space, lambda session: session.at_once(_GET, space, bindings))
         return _stored(rows[0]) if rows else None
+
+    def _get_many(self, space: Space, keys: Sequence[str], now: float) -> list[StoredEntry]:
+        bindings = ([name_key(key) for key in keys], now)
+        rows = self._connections.read(space, lambda session: session.at_once(_GET_MANY, space, bindings))
+        return [_stored(row) for row in rows]
 
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
         path, bindings = space_key(space), _bindings(space, entry)

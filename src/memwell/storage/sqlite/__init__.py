@@ -225,6 +225,10 @@ class SqliteBackend(Backend):
     def durable(self) -> bool:
         return True
 
+    @property
+    def read_only(self) -> bool:
+        return self._connections.read(lambda one: one.connection.readonly("main") or sealed(one) is not None)
+
     def transaction(self) -> AbstractContextManager[None]:
         return self._connections.transaction()
 

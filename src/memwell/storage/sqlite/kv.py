@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from memwell.errors import NotFound
 from memwell.filters import Filter
@@ -31,6 +33,15 @@ class SqliteKeyValue(BaseKeyValue):
 
     def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
         return self._connections.read(lambda session: _live(session, space, key, now))
+
+    def _get_many(self, space: Space, keys: Sequence[str], now: float) -> list[StoredEntry]:
+        # The keys come first, so that each is looked up by the primary key.
+        sql = (
+            "SELECT entry.key, entry.value, version, expires FROM json_each(?) AS wanted CROSS JOIN entry "
+            f"ON entry.key = wanted.value WHERE {_LIVE}"
+        )
+        bindings = (msgspec.json.encode(keys).decode(), space.encoded(), now)
+        return [StoredEntry(*row) for row in self._connections.read(lambda session: session.rows(sql, bindings))]
 
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
         def operation(session: Session) -> None:

@@ -59,6 +59,16 @@ class KeyValueSuite(Suite):
         assert store.kv.delete(HOME, "key") is False
         assert store.kv.scan(HOME).items == []
 
+    def test_many_keys_are_read_at_once(self, store: Backend, clock: Clock) -> None:
+        keys = ["plain", "ä\n'\"{}", "键", "k" * 1000]
+        put = {key: store.kv.put(HOME, key, number) for number, key in enumerate(keys)}
+        put["bytes"] = store.kv.put(HOME, "bytes", b"\0\xff")
+        store.kv.put(HOME, "gone", 1, ttl=0.2)
+        store.kv.put(HOME / "below", "elsewhere", 1)
+        clock.advance(0.3)
+        assert store.kv.get_many(HOME, [*put, "gone", "elsewhere", "missing", "plain"]) == put
+        assert store.kv.get_many(HOME, []) == {}
+
     def test_a_put_replaces_value_and_time_to_live(self, store: Backend, clock: Clock) -> None:
         first = store.kv.put(HOME, "key", 1, ttl=0.2)
         second = store.kv.put(HOME, "key", {"two": 2})

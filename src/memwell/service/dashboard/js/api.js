@@ -4,6 +4,8 @@ import words from './words/shell.js';
 
 const t = speaking(words);
 const KEPT = 'memwell.key';
+// As in the library: memories that are less relevant to a question are shown only when they are asked for.
+export const MIN_RELEVANCE = 0.05;
 
 export class Problem extends Error {
   constructor({ status = 0, code = 'unreachable', title = '', detail = '', request = '', retry_after: wait = null }) {
@@ -63,7 +65,8 @@ export function address(where, query = {}) {
 }
 
 async function send(method, where, { query, body, file, signal } = {}) {
-  const headers = { Accept: 'application/json', Authorization: `Bearer ${session.key ?? ''}` };
+  // What a person looks at here must not count as use: the service does not, for requests with this header.
+  const headers = { Accept: 'application/json', Authorization: `Bearer ${session.key ?? ''}`, 'X-Memwell-Page': '1' };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   if (file) headers['Content-Type'] = 'application/octet-stream';
   let answer;

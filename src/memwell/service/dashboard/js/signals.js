@@ -15,9 +15,9 @@ const OTHER = 'other';
 
 // Signals that say the same are one reason, as in the words that the service gives along.
 const REASONS = {
-  meaning: ['dense', 'dense_best'],
+  meaning: ['dense', 'dense_best', 'late', 'late_best'],
   words: ['words', 'coverage', 'rarest', 'names'],
-  near_words: ['near', 'window', 'window_coverage', 'dense_window'],
+  near_words: ['near', 'window', 'window_coverage', 'dense_window', 'late_window'],
   talk: ['session', 'dense_session'],
   answer: ['answers', 'answers_dense', 'follows_question'],
   time: ['time'],
@@ -28,10 +28,11 @@ const REASONS = {
   recency: ['recency', 'access'],
   uses: ['uses'],
   reranker: ['reranker'],
+  current: ['current'],
 };
 const REASON_OF = Object.fromEntries(Object.entries(REASONS).flatMap(([reason, signals]) => signals.map((signal) => [signal, reason])));
 // Without neighbours, in a conversation, a memory was compared with itself.
-const ALONE = { ...REASON_OF, near: 'words', window: 'words', window_coverage: 'words', session: 'words', dense_window: 'meaning', dense_session: 'meaning' };
+const ALONE = { ...REASON_OF, near: 'words', window: 'words', window_coverage: 'words', session: 'words', dense_window: 'meaning', dense_session: 'meaning', late_window: 'meaning' };
 
 function nameOf(signal) {
   // A newer service may know signals that this page does not.

@@ -1,4 +1,5 @@
 // The memories: all of them, what answers a question and why, and those that were forgotten.
+import { MIN_RELEVANCE } from '../api.js';
 import * as format from '../format.js';
 import { language, speaking } from '../language.js';
 import { badge, busy, button, empty, field, h, icon, notice, replace, skeleton, svg, tabs } from '../parts.js';
@@ -10,6 +11,7 @@ import { openMemory } from './memory.js';
 
 const t = speaking(words);
 const PAGE = 30;
+const FOUND = 20;
 const FILTERS = ['kind', 'speaker', 'session', 'as_of'];
 
 export function show(root, app, where) {
@@ -146,24 +148,26 @@ function searchForm(app) {
   return { node, take, filters: values, focus: () => query.focus() };
 }
 
-async function recall(list, app, { q, kind, speaker, session, as_of: moment }) {
+async function recall(list, app, wanted, least = MIN_RELEVANCE) {
+  const { q, kind, speaker, session, as_of: moment } = wanted;
   replace(list, skeleton(4, 'block'));
-  const asked = { query: q, limit: 20, language: language() };
+  const asked = { query: q, limit: FOUND, language: language(), min_relevance: least };
   if (kind) asked.kinds = kindsOf(kind);
   if (speaker) asked.speaker = speaker;
   if (session) asked.session = session;
   if (moment) asked.as_of = new Date(moment).toISOString();
   try {
     const { hits, why } = await app.api.post('/v1/recall', asked, app.signal);
+    const everything = least > 0 && hits.length < FOUND && moreButton(() => recall(list, app, wanted, 0), t('everything'));
     replace(
       list,
       moment && notice('plain', t('as_of.note', { time: format.dateTime(asked.as_of) })),
       hits.length
-        ? [h('p', { class: 'muted', role: 'status' }, t('found', { count: hits.length })), hits.map((hit, at) => card(hit, { why: why[at] }))]
-        : empty({ icon: 'search', title: t('missed.title'), text: t('missed.text') }),
+        ? [h('p', { class: 'muted', role: 'status' }, t('found', { count: hits.length })), hits.map((hit, at) => card(hit, { why: why[at] })), everything]
+        : h('div', { role: 'status' }, empty({ icon: 'search', title: t('missed.title'), text: t('missed.text'), action: everything })),
     );
   } catch (error) {
-    if (error.name !== 'AbortError') replace(list, problem(error, () => recall(list, app, { q, kind, speaker, session, as_of: moment })));
+    if (error.name !== 'AbortError') replace(list, problem(error, () => recall(list, app, wanted, least)));
   }
 }
 
@@ -193,8 +197,8 @@ async function listed(list, app, given, cursor = null) {
   }
 }
 
-function moreButton(work) {
-  const made = button({ label: shellT('more') });
+function moreButton(work, label = shellT('more')) {
+  const made = button({ label });
   made.addEventListener('click', () => busy(made, work));
   return h('div', { class: 'row' }, made);
 }
@@ -248,14 +252,16 @@ export function meta(memory, scored = false) {
   return h(
     'div',
     { class: 'meta' },
-    scored && h('span', { class: 'score' }, t('score', { score: format.exact(memory.score) })),
+    scored && h('span', { class: 'score' }, t('relevance', { share: format.percent(memory.relevance) })),
+    scored && h('span', {}, t('score', { score: format.exact(memory.score) })),
     h('time', { datetime: memory.time, title: format.dateTime(memory.time, true) }, format.ago(memory.time)),
     memory.speaker && h('span', {}, speakerName(memory.speaker)),
     memory.session && h('span', {}, memory.session),
     memory.kind !== 'memory' && badge(kindName(memory.kind)),
     importance(memory.importance),
     memory.pinned && h('span', { class: 'badge accent' }, icon('pin', 13), t('pinned')),
-    (memory.flags ?? []).map((flag) => badge(flag, 'warn')),
+    (memory.flags ?? []).filter((flag) => flag !== 'superseded').map((flag) => badge(flag, 'warn')),
+    memory.superseded_by && h('a', { class: 'badge warn', href: `#/memories/${encodeURIComponent(memory.superseded_by)}`, title: t('superseded.hint') }, t('superseded')),
     memory.evidence?.length > 0 && h('span', { class: 'row', title: t('evidence') }, icon('link', 14), String(memory.evidence.length)),
   );
 }

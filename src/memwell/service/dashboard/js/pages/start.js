@@ -1,5 +1,5 @@
 // The guided first memory: tell it something, ask for it, see the prompt, and take the lines for your own program along.
-import { address, session } from '../api.js';
+import { MIN_RELEVANCE, address, session } from '../api.js';
 import * as format from '../format.js';
 import { language, speaking } from '../language.js';
 import { busy, field, h, icon, replace } from '../parts.js';
@@ -62,7 +62,7 @@ function tell(app) {
 
 function ask(app, query) {
   return step('ask', field(t('ask.title'), query, { bare: true }), async () => {
-    const { hits, why } = await app.api.post('/v1/recall', { query: query.value, limit: 3, language: language() }, app.signal);
+    const { hits, why } = await app.api.post('/v1/recall', { query: query.value, limit: 3, language: language(), min_relevance: MIN_RELEVANCE }, app.signal);
     if (!hits.length) return h('p', {}, t('ask.none'));
     return hits.map((hit, at) =>
       h(

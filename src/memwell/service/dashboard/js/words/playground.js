@@ -51,6 +51,7 @@ export default {
     'reason.shown': 'a message of the conversation says it already',
     'reason.duplicate': 'says the same as another',
     'reason.empty': 'has no text',
+    'reason.relevance': 'is hardly relevant to the question',
     'content.why': 'Content, and why',
   },
   zh: {
@@ -105,6 +106,7 @@ export default {
     'reason.shown': '会话中的消息已经说过',
     'reason.duplicate': '与另一条意思相同',
     'reason.empty': '没有文字',
+    'reason.relevance': '与问题关系不大',
     'content.why': '内容与理由',
   },
 };

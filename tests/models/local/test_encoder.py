@@ -1,4 +1,4 @@
-"""MiniLM on our own graph: the same directions as the original."""
+"""The English encoder: what answers a question is near it, in one vector and piece by piece."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.models.local.minilm import DIMENSIONS, MiniLM, WordPieces
+from memwell.models.local.encoder import (
+    DIMENSIONS,
+    TOKEN_DIMENSIONS,
+    Encoder,
+    WordPieces,
+    packed_tokens,
+    unpacked_tokens,
+)
 
 # Word pieces: what the original tokenizer makes of these texts, and that nothing can stop it.
 
@@ -45,8 +52,8 @@ def test_any_text_is_cut_and_fits(text: str, most: int):
 
 
 @pytest.fixture(scope="module")
-def model() -> MiniLM:
-    return MiniLM()
+def model() -> Encoder:
+    return Encoder()
 
 
 @pytest.mark.parametrize(
@@ -57,13 +64,30 @@ def model() -> MiniLM:
         ("How old is the dog?", "Rex turned seven in May.", "We painted the kitchen blue."),
     ],
 )
-def test_what_belongs_together_is_near(model: MiniLM, query: str, near: str, far: str):
-    asked, first, second = (model.embed(text) for text in (query, near, far))
-    assert asked @ first > asked @ second + 0.1
+def test_what_belongs_together_is_near(model: Encoder, query: str, near: str, far: str):
+    asked, first, second = (model.encode(text) for text in (query, near, far))
+    assert asked.vector @ first.vector > asked.vector @ second.vector + 0.1
+    best = [(asked.tokens @ one.tokens.T).max(axis=1) @ asked.weights for one in (first, second)]
+    assert best[0] > best[1] + 0.1
 
 
 @pytest.mark.parametrize("text", ["", "a", "x" * 10**5, "word " * 5000, "中文", "\ud800", "\x00"])
-def test_any_text_has_a_direction(model: MiniLM, text: str):
-    vector = model.embed(text)
-    assert vector.shape == (DIMENSIONS,)
-    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+def test_any_text_has_directions(model: Encoder, text: str):
+    made = model.encode(text)
+    assert made.vector.shape == (DIMENSIONS,)
+    assert made.tokens.shape == (len(made.weights), TOKEN_DIMENSIONS)
+    assert len(model.words(text)) == len(made.weights)
+    assert np.linalg.norm(made.vector) == pytest.approx(1.0, abs=1e-5)
+    assert np.linalg.norm(made.tokens, axis=1) == pytest.approx(1.0, abs=1e-5)
+    assert made.weights.sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_every_piece_has_its_word(model: Encoder):
+    assert model.words("Ann's unaffable!") == ["", "ann", "'", "s", "unaffable", "unaffable", "unaffable", "!"]
+
+
+def test_packed_tokens_keep_their_directions(model: Encoder):
+    tokens = model.encode("Ann keeps bees behind the old mill.").tokens
+    packed = packed_tokens(tokens)
+    assert len(packed) == len(tokens) * TOKEN_DIMENSIONS // 2
+    assert (unpacked_tokens(packed) * tokens).sum(axis=1).min() > 0.97

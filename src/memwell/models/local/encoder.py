@@ -1,0 +1,272 @@
+"""The English encoder: a six-layer transformer over word pieces that was trained to find what answers a question.
+
+It gives a text one vector of 384 numbers, and each of its pieces one of 96 for late interaction: how well a memory answers
+a question is the mean, over the pieces of the question, of the best match among those of the memory. Texts are run one by
+one, so nothing is padded, and a text's vectors do not depend on others. ``encoder.md`` says how the weights were made.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from importlib.resources import files
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memwell.models.local.onnx import (
+    ENCODER,
+    Array,
+    Floats,
+    OnnxGraph,
+    OnnxSession,
+    checked_bytes,
+    multiplies_integers,
+    scaled,
+)
+
+# The word-piece tokenizer of BERT's uncased models.
+
+_UNKNOWN = "[UNK]"
+_START = "[CLS]"
+_END = "[SEP]"
+_LONGEST_WORD = 100
+_REMEMBERED_WORDS = 2**15
+_REMEMBERED_LENGTH = 32
+
+MOST_CHARACTERS = 2**16
+"""Characters beyond this many are not read."""
+
+# Tried first: most texts that are cut end here, so that a long text costs little more than a short one.
+_PREFIX = 2**12
+
+_HAN = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class WordPieces:
+    """A tokenizer with its vocabulary. Thread-safe."""
+
+    def __init__(self) -> None:
+        text = files("memwell.models.local").joinpath("vocabulary.txt").read_text(encoding="utf-8")
+        self._ids = {piece: number for number, piece in enumerate(text.splitlines())}
+        self._start, self._end = self._ids[_START], self._ids[_END]
+        self._unknown = [self._ids[_UNKNOWN]]
+        self._characters = _Characters()
+        self._words: dict[str, list[int]] = {}
+
+    def encode(self, text: str, most: int) -> list[int]:
+        """The ids of a text's pieces, between those of start and end, at most ``most`` in total.
+
+        An empty text is start and end only. Further pieces are dropped.
+        """
+        pieces = self._pieces(text[:_PREFIX], most - 2)
+        if len(pieces) < most - 2 and len(text) > _PREFIX:
+            pieces = self._pieces(text[:MOST_CHARACTERS], most - 2)
+        return [self._start, *pieces[: most - 2], self._end]
+
+    def words(self, text: str, most: int) -> list[str]:
+        """The word of each piece that ``encode`` returns, in lower case; empty for those of start and end."""
+        found: list[str] = []
+        for word in text[:MOST_CHARACTERS].translate(self._characters).split():
+            found += [word] * len(self._words.get(word) or self._cut(word))
+            if len(found) >= most - 2:
+                break
+        return ["", *found[: most - 2], ""]
+
+    def _pieces(self, text: str, most: int) -> list[int]:
+        found: list[int] = []
+        known = self._words
+        for word in text.translate(self._characters).split():
+            found += known.get(word) or self._cut(word)
+            if len(found) >= most:
+                break
+        return found
+
+    def _cut(self, word: str) -> list[int]:
+        pieces = self._longest_pieces(word) if len(word) <= _LONGEST_WORD else self._unknown
+        if len(word) <= _REMEMBERED_LENGTH:
+            if len(self._words) >= _REMEMBERED_WORDS:
+                # A thread that reads it now splits its word again, and no more.
+                self._words.clear()
+            self._words[word] = pieces
+        return pieces
+
+    def _longest_pieces(self, word: str) -> list[int]:
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(len(word), start, -1):
+                piece = self._ids.get(prefix + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return self._unknown
+            pieces.append(piece)
+            start = end
+        return pieces
+
+
+class _Characters(dict[int, str]):
+    """The replacement of each character, computed when it is first seen."""
+
+    def __missing__(self, point: int) -> str:
+        plain = self[point] = _cleaned(chr(point))
+        return plain
+
+
+def _cleaned(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    if character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if character.isspace():
+        return " "
+    plain = "".join(map(_plain, unicodedata.normalize("NFD", character)))
+    return f" {plain} " if any(first <= ord(character) <= last for first, last in _HAN) else plain
+
+
+def _plain(character: str) -> str:
+    if unicodedata.category(character) == "Mn":
+        return ""
+    return "".join(f" {one} " if _separates(one) else one for one in character.lower())
+
+
+def _separates(character: str) -> bool:
+    if character.isascii():
+        return not character.isalnum() and character.isprintable() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+DIMENSIONS = 384
+MOST_PIECES = 256
+"""The most pieces of a text, start and end included."""
+
+_LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
+_MOST_WEIGHT = 4.0
+
+
+class Encoded(NamedTuple):
+    """A text's vector, and the vectors and weights of its pieces, start included and end left out."""
+
+    vector: Floats
+    tokens: Floats
+    weights: Floats
+
+
+class Encoder:
+    """The loaded model. Thread-safe.
+
+    Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the weights are not the
+    expected ones.
+    """
+
+    def __init__(self) -> None:
+        with np.load(io.BytesIO(checked_bytes(ENCODER))) as stored:
+            constants: dict[str, Array] = dict(stored)
+        self._pieces = WordPieces()
+        self._word_rows = _Rows(constants, "trunk.embeddings.word_embeddings.weight")
+        # All texts are of the first type, so its part is added once.
+        of_type = cast(Floats, constants["trunk.embeddings.token_type_embeddings.weight"])[0]
+        positions = _Rows(constants, "trunk.embeddings.position_embeddings.weight")
+        self._positions = positions[np.arange(MOST_PIECES)] + of_type
+        self._session = OnnxSession(_graph(constants))
+
+    def encode(self, text: str) -> Encoded:
+        """The vectors of a text, all of unit length; the weights of its pieces, as of a question, add up to 1."""
+        ids = np.array(self._pieces.encode(text, MOST_PIECES))
+        summed = self._word_rows[ids] + self._positions[: len(ids)]
+        made = self._session.run({"x": summed[None]})[0][:-1]
+        last, tokens, gates = np.split(made, [DIMENSIONS, DIMENSIONS + TOKEN_DIMENSIONS], axis=1)
+        weights = np.exp(np.clip(gates[:, 0], -_MOST_WEIGHT, _MOST_WEIGHT))
+        return Encoded(_unit(last.mean(axis=0)), _unit(tokens), weights / weights.sum())
+
+    def words(self, text: str) -> list[str]:
+        """The word of each piece that ``encode`` has a vector for."""
+        return self._pieces.words(text, MOST_PIECES)[:-1]
+
+
+def _unit(vectors: Floats) -> Floats:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+class _Rows:
+    """A table of 8-bit rows with a scale for each."""
+
+    def __init__(self, constants: dict[str, Array], name: str) -> None:
+        self._table = cast("NDArray[np.int8]", constants[f"{name}.q"])
+        self._scales = cast(Floats, constants[f"{name}.s"])
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Floats:
+        return self._table[rows] * self._scales[rows]
+
+
+def _graph(constants: dict[str, Array]) -> bytes:
+    """The encoder as one graph: from the summed embeddings of a text to its last layer, token vectors and gates, joined."""
+    graph = OnnxGraph(integers=multiplies_integers())
+    x = graph.node("LayerNormalization", ["x", *_norm(graph, constants, "trunk.embeddings")], epsilon=_EPSILON)
+    for number in range(_LAYERS):
+        x = _layer(graph, constants, x, f"trunk.encoder.layer.{number}")
+    head = _Rows(constants, "head.weight")[np.arange(TOKEN_DIMENSIONS)]
+    heads = np.concatenate([head, constants["gate.weight"]]).T
+    biases = np.concatenate([np.zeros(TOKEN_DIMENSIONS, np.float32), constants["gate.bias"]])
+    ends = graph.node("Add", [graph.node("MatMul", [x, graph.constant(heads)]), graph.constant(biases)])
+    out = graph.node("Concat", [x, ends], axis=2)
+    return graph.model({"x": [1, "pieces", DIMENSIONS]}, {out: [1, "pieces", DIMENSIONS + TOKEN_DIMENSIONS + 1]})
+
+
+def _layer(graph: OnnxGraph, constants: dict[str, Array], x: str, layer: str) -> str:
+    def multiplied(x: str, name: str, *, bias: Array | None = None) -> str:
+        matrix, scales = constants[f"{layer}.{name}.weight.q"], constants[f"{layer}.{name}.weight.s"]
+        bias = constants[f"{layer}.{name}.bias"] if bias is None else bias
+        return graph.product(x, scaled(matrix.T, scales), bias)
+
+    parts = [f"{layer}.attention.self.{one}" for one in ("query", "key", "value")]
+    joined = (np.concatenate([constants[f"{one}.weight.{kind}"] for one in parts]) for kind in ("q", "s"))
+    matrix, scales = joined
+    split = graph.node("Split", [graph.product(x, scaled(matrix.T, scales))], 3, axis=2)
+    biases = graph.constant(np.concatenate([constants[f"{one}.bias"] for one in parts]))
+    attended = graph.vendored("MultiHeadAttention", [split, f"{split}.1", f"{split}.2", biases], num_heads=_HEADS)
+    x = _added(graph, constants, x, multiplied(attended, "attention.output.dense"), f"{layer}.attention.output")
+    inner = graph.vendored("Gelu", [multiplied(x, "intermediate.dense")])
+    return _added(graph, constants, x, multiplied(inner, "output.dense"), f"{layer}.output")
+
+
+def _added(graph: OnnxGraph, constants: dict[str, Array], x: str, change: str, name: str) -> str:
+    return graph.vendored("SkipLayerNormalization", [x, change, *_norm(graph, constants, name)], epsilon=_EPSILON)
+
+
+def _norm(graph: OnnxGraph, constants: dict[str, Array], name: str) -> list[str]:
+    return [graph.constant(constants[f"{name}.LayerNorm.{one}"]) for one in ("weight", "bias")]
+
+
+# Token vectors as they are stored: half a byte a number.
+
+TOKEN_DIMENSIONS = 96
+_HALF = TOKEN_DIMENSIONS // 2
+_MOST_CODE = 7
+
+
+def packed_tokens(tokens: Floats) -> bytes:
+    """Token vectors as they are stored: of each, the numbers of the first half in the low four bits of a byte each, those
+    of the second half in the high four.
+    """
+    codes = np.rint(tokens * (_MOST_CODE / np.abs(tokens).max(axis=1, keepdims=True))).astype(np.int8)
+    return ((codes[:, :_HALF] & 0x0F) | (codes[:, _HALF:] << 4)).astype(np.int8).tobytes()
+
+
+def unpacked_tokens(data: bytes) -> Floats:
+    """The vectors that ``packed_tokens`` wrote, of unit length, up to rounding."""
+    both = np.frombuffer(data, np.int8).reshape(-1, _HALF)
+    tokens = np.concatenate(((both << 4) >> 4, both >> 4), axis=1).astype(np.float32)
+    return tokens / np.sqrt(np.einsum("ij,ij->i", tokens, tokens))[:, None]

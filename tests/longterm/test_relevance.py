@@ -1,0 +1,213 @@
+"""Relevance: a probability that means the same in every store, and a filter that only takes away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import memwell
+from memwell.errors import InvalidInput
+from memwell.longterm.memory import Memory
+from memwell.longterm.relevance import (
+    MIN_RELEVANCE,
+    Calibration,
+    LogisticModel,
+    RelevanceModel,
+    check_relevance,
+    default_calibration,
+)
+from memwell.longterm.snapshot_cache import Snapshots
+from memwell.longterm.weights import Weights
+from memwell.models.callables import as_reranker
+from memwell.models.local import LocalEmbedder
+from memwell.models.scripted import HashEmbedder
+from memwell.storage import open_backend
+from tests.longterm.conftest import Bench
+
+SAID = {
+    "nuts": "I am allergic to peanuts, so I never order satay.",
+    "move": "We are moving to Lisbon in September.",
+    "dog": "Our dog Bruno had his vaccination at the vet in Elm Street.",
+    "car": "The car needs new tyres before the winter.",
+    "piano": "My daughter Mia started piano lessons with Mrs. Novak.",
+    "茶": "我每天早上喝一杯龙井茶。",
+    "搬": "我们下个月搬去杭州。",
+    "猫": "我家的猫叫小黑，最怕打雷。",
+    "书": "小李借走了我的《三体》，还没还。",
+    "车": "奶奶的生日是九月十二号。",
+}
+ANSWERED = {
+    "What am I allergic to?": "nuts",
+    "Where are we moving in September?": "move",
+    "Which vet vaccinated Bruno?": "dog",
+    "What does the car need before winter?": "car",
+    "Who gives Mia piano lessons?": "piano",
+    "我早上喝什么茶？": "茶",
+    "我们下个月搬去哪里？": "搬",
+    "我家的猫叫什么？": "猫",
+    "谁借走了我的《三体》？": "书",
+    "奶奶的生日是几号？": "车",
+}
+STRANGE = (
+    "hunter2",
+    "qzxv blorptang",
+    "What is the boiling point of mercury?",
+    "Explain the offside rule.",
+    "How many moons does Neptune have?",
+    "水银的沸点是多少？",
+    "请解释一下越位规则。",
+    "海王星有几颗卫星？",
+)
+
+
+@pytest.fixture(scope="module", params=["local", None], ids=["vectors", "words"])
+def talk(request: pytest.FixtureRequest) -> Iterator[memwell.Engine]:
+    with memwell.open("memory:", embedder=request.param, work=False) as opened:
+        for id_, text in SAID.items():
+            opened.remember(text, id=id_)
+        opened.flush()
+        yield opened
+
+
+@pytest.mark.parametrize("question", STRANGE)
+def test_a_question_about_nothing_that_is_known_brings_nothing_into_a_prompt(talk: memwell.Engine, question: str):
+    made = talk.context(question)
+    assert made.receipt.memories == []
+    assert {one.reason for one in made.receipt.left_out} == {"relevance"}
+    assert [one.text for one in made.messages] == [question]
+    assert talk.recall(question, min_relevance=MIN_RELEVANCE) == []
+    assert len(talk.recall(question)) == len(SAID)
+    assert len(talk.context(question, min_relevance=0.0).receipt.memories) > 1
+
+
+@pytest.mark.parametrize(("question", "answer"), ANSWERED.items())
+def test_what_plainly_answers_is_kept(talk: memwell.Engine, question: str, answer: str):
+    best = talk.recall(question, min_relevance=MIN_RELEVANCE)[0]
+    assert best.id == answer
+    assert best.relevance > 2 * MIN_RELEVANCE
+    assert answer in talk.context(question).receipt.memories
+
+
+TEXTS = st.text("ab cd 猫茶 ?.", max_size=12)
+
+
+@given(st.lists(TEXTS, max_size=6), TEXTS, st.floats(0, 1), st.floats(0, 1), st.sampled_from([None, HashEmbedder(16)]))
+def test_a_higher_bar_leaves_a_part_of_what_a_lower_one_does(
+    texts: list[str], query: str, one: float, other: float, embedder: Any
+):
+    low, high = sorted((one, other))
+    with open_backend("memory:") as backend:
+        memory = Memory(backend, "ann", embedder=embedder)
+        memory.remember([text or "…" for text in texts])
+        everything = memory.recall(query, limit=5)
+        assert all(0.0 <= hit.relevance <= 1.0 for hit in everything)
+        kept = memory.recall(query, limit=5, min_relevance=low)
+        assert [hit.id for hit in kept] == [hit.id for hit in everything if hit.relevance >= low]
+        fewer = memory.recall(query, limit=5, min_relevance=high)
+        assert [hit.id for hit in fewer] == [hit.id for hit in kept if hit.relevance >= high]
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan"), "much", None])
+def test_what_is_no_relevance_is_refused(memory: Memory, wrong: Any):
+    for ask in (lambda: memory.recall("x", min_relevance=wrong), lambda: check_relevance(wrong)):
+        with pytest.raises(InvalidInput, match="min_relevance must be from 0 to 1"):
+            ask()
+
+
+def relevance_by_id(memory: Any, question: str, **options: Any) -> dict[str, float]:
+    return {hit.id: hit.relevance for hit in memory.recall(question, **options)}
+
+
+@pytest.mark.parametrize("question", ["What am I allergic to?", "hunter2", "我家的猫叫什么？"])
+def test_a_hit_is_as_relevant_however_many_are_asked_for_and_however_they_are_found(
+    talk: memwell.Engine, question: str, monkeypatch: pytest.MonkeyPatch
+):
+    # Recency counts in the scores.
+    now = talk.clock()
+    all_of_them = relevance_by_id(talk, question, now=now)
+    for limit in range(1, len(SAID)):
+        assert relevance_by_id(talk, question, limit=limit, now=now).items() <= all_of_them.items()
+    assert relevance_by_id(talk, question, as_of=now + timedelta(days=1), now=now) == all_of_them
+    monkeypatch.setattr(Snapshots, "suits", lambda self, space: False)
+    monkeypatch.setattr(talk.memory, "reranker", None)
+    by_indexes = relevance_by_id(talk, question, now=now)
+    assert len(by_indexes) <= len(all_of_them)
+    for id_, value in list(by_indexes.items())[:1]:
+        # The words of a few candidates are rarer than those of all, so the scores behind the first differ a little.
+        assert value == pytest.approx(all_of_them[id_], abs=0.2)
+
+
+def test_a_reranker_and_other_weights_leave_strangers_strangers(talk: memwell.Engine, monkeypatch: pytest.MonkeyPatch):
+    newest = Weights.time_weighted(similarity=0.0, importance=0.0)
+    assert talk.recall("hunter2", weights=newest, min_relevance=MIN_RELEVANCE) == []
+    now = talk.clock()
+    before = relevance_by_id(talk, "What am I allergic to?", now=now)
+    monkeypatch.setattr(talk.memory, "reranker", as_reranker(lambda query, texts: [len(text) for text in texts]))
+    after = talk.recall("What am I allergic to?", now=now)
+    assert {hit.id: hit.relevance for hit in after} == before
+    assert [len(hit.text) for hit in after] == sorted((len(hit.text) for hit in after), reverse=True)
+    assert talk.recall("hunter2", min_relevance=MIN_RELEVANCE) == []
+
+
+@pytest.mark.parametrize("question", ["What do you know about me?", "", "What did I tell you?"])
+def test_a_question_that_asks_for_no_particular_thing_has_no_bar(talk: memwell.Engine, question: str):
+    assert {hit.relevance for hit in talk.recall(question)} == {0.5}
+
+
+def test_what_was_said_in_the_period_that_is_asked_for_is_relevant(bench: Bench):
+    memory = bench.memory(embedder=None)
+    memory.remember("The boiler was repaired.", id="then", time=bench.now - timedelta(days=6))
+    memory.remember("The roof was repaired.", id="long ago", time=bench.now - timedelta(days=300))
+    relevance = relevance_by_id(memory, "What happened last week?", now=bench.now)
+    assert relevance["then"] > MIN_RELEVANCE
+    assert relevance["then"] > 2 * relevance["long ago"]
+
+
+def test_a_cosine_is_believed_only_of_the_embedder_that_was_calibrated(bench: Bench):
+    memory = bench.memory()
+    memory.remember(list(SAID.values()))
+    memory.flush()
+    assert memory.recall("peanuts satay")[0].signals["dense"].value > 0.0
+    plain = bench.memory("plain", embedder=None)
+    plain.remember(list(SAID.values()))
+    by_words = {hit.text: hit.relevance for hit in plain.recall("peanuts satay")}
+    best = memory.recall("peanuts satay")[0]
+    assert best.relevance == pytest.approx(by_words[best.text], rel=0.2)
+
+
+def test_the_first_model_whose_values_are_known_is_used():
+    sure, unsure = LogisticModel(9.0, {}), LogisticModel(0.0, {"held": 1.0})
+    first = RelevanceModel(LogisticModel(0.0, {"best_dense": 1.0}), sure)
+    calibration = Calibration("", "some", (first, RelevanceModel(sure, unsure)))
+    known = {"held": 1.0, "best_dense": 0.3}
+    assert calibration.relevance(known) == first.relevance(known) < 0.6
+    assert calibration.relevance({"held": 1.0}) > 0.7
+    assert calibration.relevance({"best_held": 1.0}) == 0.5
+    assert sure.probability({}) < LogisticModel(1e9, {}).probability({}) <= 1.0
+    assert 0.0 <= LogisticModel(-1e9, {}).probability({}) < 1e-9
+
+
+def test_the_shipped_models_count_in_the_right_direction():
+    shipped = default_calibration()
+    assert "third of all questions" in shipped.note
+    assert shipped.embedder == LocalEmbedder().name
+    *_, words, across = shipped.models
+    assert not any("dense" in name for name in (*words.known.weights, *words.helps.weights))
+    assert across.known.weights.keys() == {"best_dense"}
+    for model in shipped.models:
+        known = model.known.weights
+        assert known.get("best_held", 0.0) + known.get("best_count", 0.0) >= 0.0
+        assert known.get("best_missing", 0.0) <= 0.0
+        assert known.get("best_dense", 0.0) >= 0.0
+        assert model.helps.weights["behind"] <= 0.0
+
+
+def test_the_page_has_the_same_bar():
+    script = Path(memwell.__file__).parent / "service" / "dashboard" / "js" / "api.js"
+    assert f"MIN_RELEVANCE = {MIN_RELEVANCE:g};" in script.read_text("utf-8")

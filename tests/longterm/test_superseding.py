@@ -1,0 +1,152 @@
+"""Outdated memories: flagged with what superseded them, and below it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.longterm.memory import Memory
+from memwell.longterm.superseding import current_first
+from memwell.longterm.weights import Weights
+from memwell.models.scripted import ScriptedReranker
+from memwell.runtime.context import assemble
+from memwell.storage import open_backend
+from tests.longterm.conftest import NOON
+
+if TYPE_CHECKING:
+    from tests.longterm.conftest import Bench
+
+UPDATES = [
+    ("I live in Ghent.", "I moved to Bruges in spring.", "Where do I live, in Ghent?", "Did I live in Ghent before?"),
+    ("我住在长沙。", "我搬到武汉了。", "我住在哪里，长沙吗？", "我以前住在长沙吗？"),
+]
+BETWEEN = ["The tomatoes need water.", "Ida came for tea.", "面包店的面包很好吃。", "I saw a fox."]
+
+
+def day(number: int) -> datetime:
+    return NOON + timedelta(days=number)
+
+
+def told(memory: Memory, older: str, newer: str, speaker: str = "user") -> tuple[str, str]:
+    """The ids of two statements with others between them."""
+    first = memory.remember(older, time=day(0), speaker="user").id
+    memory.remember(BETWEEN, time=day(1), speaker="user")
+    return first, memory.remember(newer, time=day(2), speaker=speaker).id
+
+
+@pytest.mark.parametrize(("older", "newer", "now", "past"), UPDATES)
+class TestOutdated:
+    def test_it_follows_the_current_one_and_names_it(self, memory: Memory, older: str, newer: str, now: str, past: str):
+        first, second = told(memory, older, newer)
+        hits = memory.recall(now)
+        assert [hit.id for hit in hits[:2]] == [second, first]
+        assert [(hit.superseded_by, "superseded" in hit.flags) for hit in hits[:2]] == [("", False), (second, True)]
+        assert hits[1].why().startswith(f"superseded by {second}")
+        assert hits[1].why(language="zh").startswith(f"已被 {second} 取代")
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        assert all(abs(sum(one.share for one in hit.signals.values()) - hit.score) < 1e-6 for hit in hits)
+
+    def test_a_question_about_the_past_finds_it_where_it_stood(
+        self, memory: Memory, older: str, newer: str, now: str, past: str
+    ):
+        first, second = told(memory, older, newer)
+        hit = memory.recall(past, limit=1)[0]
+        assert (hit.id, hit.superseded_by) == (first, second)
+
+    def test_without_the_newer_one_it_is_current(self, memory: Memory, older: str, newer: str, now: str, past: str):
+        first, second = told(memory, older, newer)
+        memory.forget(second)
+        assert memory.recall(now, limit=1)[0].flags == ()
+        memory.undo(second)
+        assert memory.recall(now, limit=2)[1].superseded_by == second
+        memory.erase([second])
+        assert [(hit.id, hit.superseded_by) for hit in memory.recall(now, limit=1)] == [(first, "")]
+
+    def test_a_prompt_says_that_it_is_outdated(self, memory: Memory, older: str, newer: str, now: str, past: str):
+        _, second = told(memory, older, newer)
+        english, chinese = (
+            assemble(now, budget=2000, recaller=memory, language=language).messages[0].text for language in ("en", "zh")
+        )
+        assert f"OUTDATED, superseded by #{second[-8:]}" in english
+        assert f"已过时，被 #{second[-8:]} 取代" in chinese
+        assert english.count("OUTDATED") == chinese.count("已过时") == 1
+
+    def test_only_the_same_speaker_with_as_much_trust_supersedes(
+        self, memory: Memory, older: str, newer: str, now: str, past: str
+    ):
+        told(memory, older, newer, speaker="Ann")
+        memory.remember(newer, time=day(3), speaker="user", trust="tool", metadata={"copy": 1})
+        assert not any(hit.superseded_by for hit in memory.recall(now))
+
+    def test_own_weights_decide_the_order_alone(self, memory: Memory, older: str, newer: str, now: str, past: str):
+        first, second = told(memory, older, newer)
+        hits = memory.recall(now, weights=Weights.linear({"words": 1.0}))
+        assert (hits[0].id, hits[0].superseded_by) == (first, second)
+
+    def test_a_reranker_and_diversity_leave_the_current_one_above(
+        self, bench: Bench, older: str, newer: str, now: str, past: str
+    ):
+        memory = bench.memory(reranker=ScriptedReranker(lambda query, text: float(text == older)))
+        told(memory, older, newer)
+        for diversity in (0.0, 0.2):
+            found = [hit.text for hit in memory.recall(now, diversity=diversity)]
+            assert found.index(newer) < found.index(older)
+
+
+SAID = [text for older, newer, *_ in UPDATES for text in (older, newer)] + [
+    "I live in Namur now.",
+    "I also like Bruges.",
+    "我现在住在南京。",
+    "My boss is Ann.",
+    "My boss is Bob now.",
+    *BETWEEN,
+]
+
+
+@given(st.lists(st.sampled_from(SAID), min_size=1, max_size=12), st.lists(st.integers(0, 11), max_size=3))
+def test_a_flag_names_a_later_memory_that_can_be_recalled(said: list[str], erased: list[int]):
+    backend = open_backend("memory:")
+    memory = Memory(backend, "ann", embedder=None)
+    for number, text in enumerate(said):
+        memory.remember(text, time=day(number))
+    # The same text twice is one memory.
+    stored = [one.id for one in memory.memories()]
+    memory.erase([id_ for place, id_ in enumerate(stored) if place in erased])
+    for query in ("Where do I live?", "Who is my boss?", "我住在哪里？"):
+        hits = memory.recall(query, limit=20)
+        places = {hit.id: place for place, hit in enumerate(hits)}
+        for hit in hits:
+            if hit.superseded_by:
+                newer = memory.get(hit.superseded_by)
+                assert (newer.time, newer.id) > (hit.time, hit.id)
+                assert places[newer.id] < places[hit.id]
+    backend.close()
+
+
+class Scored(NamedTuple):
+    id: str
+    score: float
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.data())
+def test_the_current_one_takes_the_place_of_the_outdated_one(scores: list[float], data: st.DataObject):
+    hits = [Scored(str(place), score) for place, score in enumerate(sorted(scores, reverse=True))]
+    # Ids that are later in this order are later memories, so that no chain of them ends where it began.
+    age = data.draw(st.permutations(range(len(hits))))
+    replaced: dict[str, str] = {}
+    for old, new in data.draw(st.lists(st.tuples(st.sampled_from(age), st.sampled_from(age)), max_size=6)):
+        if age.index(old) < age.index(new):
+            replaced[str(old)] = str(new)
+    ordered = current_first(hits, replaced)
+    places = {hit.id: place for place, (hit, _) in enumerate(ordered)}
+    assert sorted(places) == sorted(hit.id for hit in hits)
+    assert all(places[new] < places[old] for old, new in replaced.items())
+    totals = [hit.score + share for hit, share in ordered]
+    assert all(one >= other - 1e-9 for one, other in pairwise(totals))
+    if not replaced:
+        assert [hit for hit, _ in ordered] == hits

@@ -65,6 +65,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     vector_cache_mb: int = 512
     """How much memory the vectors of recently searched spaces may take."""
 
+    recall_memory_mb: int = 512
+    """How much memory the snapshots may take by which recently asked spaces are ranked. One is held in any case."""
+
+    recall_cache: bool = True
+    """Whether these snapshots are kept next to the store, so that the first recall of a process need not read the space."""
+
     hnsw_above: int = 50_000
     """A space with more vectors than this gets an HNSW index; up to this it is searched exactly."""
 

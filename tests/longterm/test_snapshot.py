@@ -154,6 +154,8 @@ entries = st.builds(
     vector=st.one_of(st.none(), st.integers(0, 5).map(vector_of)),
     accessed=st.sampled_from([0.0, 1.2e9, 1.65e9]),
     worth=st.one_of(st.none(), st.floats(0, 1, width=32)),
+    expires=st.sampled_from([0.0, 1.8e9]),
+    number=st.integers(0, 2**62),
 )
 changes = st.lists(
     st.tuples(st.lists(entries, max_size=4), st.lists(st.sampled_from(["r0", "r1", "r2", "r9"]), max_size=2))

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+import memwell
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
+from memwell.longterm import snapshot_cache
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.memory import Memory
+from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import NOWHERE, Snapshot, SnapshotEntry
-from memwell.longterm.snapshot_cache import RowFilters, Snapshots
+from memwell.longterm.snapshot_cache import MemoryReader, RowFilters, Snapshots
 from memwell.longterm.traits import Traits, with_traits
+from memwell.longterm.weights import Weights
 from memwell.models.scripted import HashEmbedder
-from memwell.records import Record, Space
-from memwell.storage import open_backend
+from memwell.records import Page, Record, Space
+from memwell.settings import Settings
+from memwell.storage import Backend, open_backend
+from memwell.storage.protocols import Changes, RecordIndex
+from memwell.storage.sqlite import index
+from tests.longterm.test_snapshot import EVERYTHING
 
 VALUES = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "", [1], {"b": 1}, {"b": True}])
 METADATA = st.dictionaries(st.sampled_from("ab"), VALUES)
 SCALARS = st.sampled_from([0, 1, 1.0, 2.5, True, False, None, "1", "x", "nobody has it"])
-FIELDS = st.sampled_from(["a", "b", ("a", "b"), "@id", ("a",)])
+FIELDS = st.sampled_from(["a", "b", ("a", "b"), "@id", "@kind", ("a",)])
 EQUAL: st.SearchStrategy[Filter] = st.builds(
-    lambda field, value: Where(field, "eq", value if field != "@id" else "r1"), FIELDS, SCALARS
+    lambda field, value: Where(field, "eq", "r1" if field == "@id" else "memory" if field == "@kind" else value),
+    FIELDS,
+    SCALARS,
 )
 FILTERS = st.recursive(
     st.one_of(EQUAL, st.builds(lambda field: Where(field, "exists", True), st.sampled_from("ab"))),
@@ -37,14 +53,26 @@ FILTERS = st.recursive(
 CHANGES = st.lists(st.dictionaries(st.sampled_from([f"r{n}" for n in range(90)]), METADATA, max_size=30), max_size=4)
 
 
+def reader_of(snapshot: Snapshot, records: dict[str, Record]) -> MemoryReader:
+    def metadata() -> Iterator[tuple[int, dict[str, Any]]]:
+        return ((numbered(id_), record.metadata) for id_, record in records.items())
+
+    return MemoryReader(lambda numbers: [records[id_] for id_ in numbers], records.values, metadata)
+
+
+def numbered(id_: str) -> int:
+    return int(id_[1:]) if id_[1:].isdigit() else 1000
+
+
 def change(snapshot: Snapshot, records: dict[str, Record], changed: dict[str, dict[str, Any]]) -> None:
     records.update({id_: Record(text=id_, id=id_, metadata=metadata) for id_, metadata in changed.items()})
-    snapshot.apply([SnapshotEntry(id_, id_) for id_ in changed], ())
+    snapshot.apply([SnapshotEntry(id_, id_, kind="memory", number=numbered(id_)) for id_ in changed], ())
 
 
 @given(CHANGES, st.lists(FILTERS, min_size=1, max_size=3), st.sets(st.sampled_from([f"r{n}" for n in range(90)])))
 def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list[Filter], gone: set[str]):
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    reader = reader_of(snapshot, records)
     for changed in [*changes, {f"r{n}": {"a": n} for n in range(70)}, None]:
         if changed is None:
             snapshot.apply((), gone)
@@ -52,9 +80,9 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
                 records.pop(id_, None)
             changed = {"new": {"a": 1}}
         change(snapshot, records, changed)
-        row_filters.follow(snapshot, records, changed)
+        row_filters.follow(snapshot, [records[id_] for id_ in changed])
         for wanted in filters:
-            flags = row_filters.flags(wanted, snapshot, records)
+            flags = row_filters.flags(wanted, snapshot, reader)
             assert len(flags) == snapshot.limit
             assert {id_ for id_ in records if flags[snapshot.row_of(id_)]} == {
                 id_ for id_, record in records.items() if holds(wanted, record)
@@ -64,10 +92,11 @@ def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list
 
 def test_values_that_nothing_has_any_more_do_not_pile_up():
     snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    reader = reader_of(snapshot, records)
     for number in range(1100):
         change(snapshot, records, {"one": {"a": number}})
-        row_filters.follow(snapshot, records, ["one"])
-        assert row_filters.flags(Where("a", "eq", number), snapshot, records).all()
+        row_filters.follow(snapshot, [records["one"]])
+        assert row_filters.flags(Where("a", "eq", number), snapshot, reader).all()
     (column,) = row_filters._columns.values()
     assert len(column._numbers) <= 1026
 
@@ -132,7 +161,290 @@ def test_a_pool_starts_afresh_when_the_size_changes_and_keeps_what_it_alone_know
     with snapshots.of(SPACE) as again:
         assert again is held
         assert (again.snapshot.dimensions, len(again.snapshot)) == (size, 3)
-        assert again.traits["r1"].accessed == moment
+        assert again.memories(["r1"])["r1"][1].accessed == moment
     backend.index.upsert([_record(1, size)])
     with snapshots.of(SPACE) as later:
-        assert sorted(later.records) == ["r0", "r1", "r2"]
+        assert sorted(later.memories(["r0", "r1", "r2"])) == ["r0", "r1", "r2"]
+
+
+# Saved snapshots: the next process maps them, reads what has changed since, and ranks as if it had read everything.
+
+
+class Reads:
+    """An index that counts the records that are read from it."""
+
+    def __init__(self, index: RecordIndex) -> None:
+        self._index = index
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        found = self._index.changes(space, since)
+        self.count += len(found.records)
+        return found
+
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        for piece in self._index.pieces(space):
+            self.count += len(piece.records)
+            yield piece
+
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        found = self._index.numbered(space, numbers)
+        self.count += len(found)
+        return found
+
+    def metadata(self, space: Space) -> Iterator[tuple[int, dict[str, Any]]]:
+        for one in self._index.metadata(space):
+            self.count += 1
+            yield one
+
+    def scan(self, *args: Any, **options: Any) -> Page[Record]:
+        found = self._index.scan(*args, **options)
+        self.count += len(found.items)
+        return found
+
+
+WORDS = ["train", "ticket", "garden", "Anna", "yesterday", "why?", "火车", "花园"]
+TRAITS = st.tuples(
+    st.sampled_from(["", "Anna"]), st.sampled_from(["", "one", "two"]), st.integers(0, 3), st.booleans()
+).map(lambda one: Traits(speaker=one[0], session=one[1], position=one[2], status="active" if one[3] else "forgotten"))
+STORED = st.tuples(
+    st.just("store"),
+    st.integers(0, 9),
+    st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join),
+    TRAITS,
+    st.one_of(st.none(), st.integers(0, 4)),
+)
+OTHERS = st.one_of(
+    st.tuples(st.just("delete"), st.integers(0, 9)),
+    st.tuples(st.just("embed"), st.sampled_from([4, 8])),
+    st.just(("save",)),
+)
+MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
+BY_WORDS = Weights.linear({"words": 1.0})
+
+
+def vector(seed: int | None, size: int) -> list[float] | None:
+    return None if seed is None else np.random.default_rng(seed).standard_normal(size).tolist()
+
+
+def ranked(snapshots: Snapshots) -> dict[str, float]:
+    with snapshots.of(SPACE) as held:
+        size = held.snapshot.dimensions
+        query = ParsedQuery.of(
+            "When did Anna buy a train ticket? 火车", now=1.8e9, vector=np.array(vector(1, size)) if size else None
+        )
+        allowed = held.allowed(Where(("memwell", "session"), "eq", "one"), MOMENT)
+        every, some = (rank(held.snapshot, query, weights=EVERYTHING, allowed=one) for one in (None, allowed))
+        return {hit.id: hit.score for hit in every} | {f"{hit.id} of one": hit.score for hit in some}
+
+
+def _take(backend: Backend, step: tuple[Any, ...], size: int) -> None:
+    match step:
+        case ("store", id_, text, traits, seed):
+            metadata, row = with_traits({}, traits), vector(seed, size)
+            backend.index.upsert(
+                [Record(text=text, space=SPACE, id=f"r{id_}", metadata=metadata, vector=row, time=MOMENT)]
+            )
+        case ("delete", id_):
+            backend.index.delete(SPACE, [f"r{id_}"])
+            backend.scrub()
+        case ("embed", _):
+            backend.index.revector(SPACE, {f"r{one}": vector(one, size) or [] for one in range(0, 10, 2)})
+        case _:
+            saving = Snapshots(backend.index, keep=True)
+            ranked(saving)
+            saving.close()
+
+
+@settings(max_examples=20)
+@given(st.lists(st.one_of(STORED, STORED, OTHERS), max_size=14))
+def test_a_snapshot_that_is_saved_and_followed_ranks_as_one_built_afresh(steps: list[tuple[Any, ...]]):
+    size = 4
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_backend(f"{folder}/app.db") as backend,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(snapshot_cache, "_LEAST_SAVED", 1)
+        for step in [*steps, ("save",), ("store", 3, "a train", Traits(), 1)]:
+            size = step[1] if step[0] == "embed" else size
+            _take(backend, step, size)
+            mapped, afresh = (ranked(Snapshots(backend.index, keep=keep)) for keep in (True, False))
+            assert mapped == pytest.approx(afresh, abs=1e-4)
+
+
+def _filled(backend: Backend, count: int) -> None:
+    backend.index.upsert([_record(number, 8) for number in range(count)])
+
+
+def test_a_first_recall_reads_what_has_changed_and_the_hits(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        first = Memory(backend, SPACE, snapshots=Snapshots(backend.index, keep=True))
+        assert first.recall("note 17", weights=BY_WORDS)[0].id == "r17"
+        first._snapshots.close()
+        backend.index.upsert([replace(_record(number, 8), text="else") for number in range(600, 603)])
+        reads = Reads(backend.index)
+        again = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads), keep=True)).recall(
+            "note 17", weights=BY_WORDS
+        )
+        assert again[0].id == "r17"
+        # Of the memories, only those are read that may be a hit.
+        assert reads.count < 200
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"kinds": "memory"}, {"speaker": "ann"}, {"session": "s"}, {"since": datetime(2020, 1, 1, tzinfo=UTC)}],
+    ids=["kind", "speaker", "session", "time"],
+)
+def test_the_usual_filters_read_no_memories(tmp_path: Path, options: dict[str, Any]):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        traits = Traits(speaker="Ann", session="s")
+        backend.index.upsert([replace(_record(number, None), metadata=with_traits({}, traits)) for number in range(30)])
+        reads = Reads(backend.index)
+        memory = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads)))
+        memory.recall("note 1")
+        reads.count = 0
+        assert len(memory.recall("note 17", limit=5, **options)) == 5
+        assert reads.count < 200
+
+
+def test_a_filter_on_other_metadata_reads_it_once(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        backend.index.upsert(
+            [replace(_record(number, None), metadata=with_traits({"n": number}, Traits())) for number in range(30)]
+        )
+        reads = Reads(backend.index)
+        memory = Memory(backend, SPACE, snapshots=Snapshots(cast(Any, reads)))
+        memory.recall("note 1")
+        reads.count = 0
+        for filters, (where, found) in enumerate(
+            [({"n": 7}, 1), ({"n": 8}, 1), ({"n": {"$gt": 26}}, 3), ({"x": 1}, 0)]
+        ):
+            assert len(memory.recall("note", where=where)) == found
+            reads.count -= found
+            assert reads.count == 30, filters
+        backend.index.upsert([replace(_record(40, None), metadata=with_traits({"n": 30}, Traits()))])
+        assert len(memory.recall("note", where={"n": {"$gt": 26}})) == 4
+
+
+def test_an_engine_saves_at_its_end_what_the_next_one_begins_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_LEAST_SAVED", 10)
+    place = tmp_path / "app.db"
+    for settings_, files in ((Settings(recall_cache=False), 0), (Settings(), 1)):
+        with memwell.open(place, embedder=None, settings=settings_) as memory:
+            memory.remember([f"Note {number} is about the harbour." for number in range(20)])
+            hits = [hit.text for hit in memory.recall("note 7")]
+        assert len(list(tmp_path.glob("app.db-cache/*"))) == files
+    with memwell.open(place, embedder=None) as memory:
+        assert [hit.text for hit in memory.recall("note 7")] == hits
+
+
+def test_erased_words_are_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(snapshot_cache, "_LEAST_SAVED", 1)
+
+    def with_it() -> list[str]:
+        return [file.name for file in tmp_path.rglob("*") if file.is_file() and b"zeppelin" in file.read_bytes()]
+
+    for _ in range(2):
+        with memwell.open(tmp_path / "app.db", embedder=None) as memory:
+            memory.remember([f"Note {number} is about the harbour." for number in range(20)])
+            secret = memory.remember("The zeppelin lands at noon.").id
+            memory.recall("note 7")
+    assert any(name.endswith(".cache") for name in with_it())
+    with memwell.open(tmp_path / "app.db", embedder=None) as memory:
+        memory.recall("zeppelin")
+        memory.erase(secret)
+        assert with_it() == []
+        memory.recall("note 7")
+    assert with_it() == []
+
+
+@pytest.mark.parametrize("damage", ["torn", "emptied", "foreign", "gone"])
+def test_a_file_that_cannot_be_used_is_made_again(tmp_path: Path, damage: str):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        saving = Snapshots(backend.index, keep=True)
+        expected = ranked(saving)
+        saving.close()
+        [file] = tmp_path.glob("app.db-cache/*")
+        if damage == "gone":
+            file.unlink()
+        else:
+            data = file.read_bytes()
+            file.write_bytes({"torn": data[: len(data) // 2], "emptied": b"", "foreign": b"x" * len(data)}[damage])
+        again = Snapshots(backend.index, keep=True)
+        assert ranked(again) == expected
+        again.close()
+        reads = Reads(backend.index)
+        assert ranked(Snapshots(cast(Any, reads), keep=True)) == expected
+        assert reads.count == 0
+
+
+def test_recalls_that_are_not_stored_are_not_saved(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        saving = Snapshots(backend.index, keep=True)
+        with saving.of(SPACE) as held:
+            held.touch(["r1"], MOMENT)
+        saving.close()
+        with saving.of(SPACE) as held:
+            assert held.memories(["r1"])["r1"][1].accessed == MOMENT
+            assert held.snapshot.accessed[held.snapshot.row_of("r1")] == MOMENT.timestamp()
+        with Snapshots(backend.index, keep=True).of(SPACE) as held:
+            assert held.memories(["r1"])["r1"][1].accessed is None
+            assert held.snapshot.accessed[held.snapshot.row_of("r1")] == 0.0
+
+
+def test_a_large_space_is_searched_by_the_store_until_its_snapshot_is_made_and_kept(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        large = Snapshots(backend.index, keep=True, most_records=100)
+        memory = Memory(backend, SPACE, snapshots=large)
+        assert memory.recall("note 17", weights=BY_WORDS)[0].id == "r17"
+        assert large._thread is not None
+        large._thread.join()
+        assert large.suits(SPACE)
+        reads = Reads(backend.index)
+        mapped = Snapshots(cast(Any, reads), keep=True, most_records=100)
+        assert ranked(mapped) == ranked(Snapshots(backend.index))
+        assert reads.count == 0
+        memory.erase("r17")
+        assert not large.suits(SPACE), "what was kept held its words"
+        large.close()
+
+
+def test_a_space_that_would_take_too_much_memory_is_left_to_the_store(tmp_path: Path):
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 600)
+        large = Snapshots(backend.index, keep=True, most_records=100, most_bytes=600 * 100)
+        assert not large.suits(SPACE)
+        assert large._thread is None
+        assert not list(tmp_path.glob("app.db-cache/*"))
+
+
+def test_a_space_is_read_in_pieces_and_what_is_stored_meanwhile_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(index, "_PIECE", 7)
+    with open_backend(str(tmp_path / "app.db")) as backend:
+        _filled(backend, 20)
+        pieces = backend.index.pieces
+
+        def disturbed(space: Space) -> Iterator[Changes]:
+            for number, piece in enumerate(pieces(space)):
+                assert (piece.whole, len(piece.records)) == (number == 0, [7, 7, 6][number])
+                yield piece
+                if number == 0:
+                    backend.index.upsert([_record(5, 8), _record(20, 8)])
+                    backend.index.delete(SPACE, ["r3", "r19"])
+
+        monkeypatch.setattr(backend.index, "pieces", disturbed)
+        with Snapshots(backend.index).of(SPACE) as held:
+            assert {f"r{number}" for number in range(30) if f"r{number}" in held.snapshot} == {
+                f"r{number}" for number in range(21) if number not in (3, 19)
+            }

@@ -35,7 +35,7 @@ _COUNTS = (
 )
 _WARM, _WATCHED = 2, 3
 """Rounds before watching, so that everything is loaded and cached, and rounds watched."""
-_SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"))
+_SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"), ("caches", "cache_size"))
 
 
 def examine(backend: Backend, console: Console) -> dict[str, Any]:

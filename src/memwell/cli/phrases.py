@@ -60,6 +60,7 @@ _PHRASES = {
     "size": ("size", "大小"),
     "log_size": ("write-ahead log", "预写日志"),
     "graph_size": ("graph files", "图索引文件"),
+    "cache_size": ("cache files", "缓存文件"),
     "format": ("format", "格式版本"),
     "indexed": ("of them in the word index", "其中已建词索引"),
     "entries": ("key-value entries", "键值条目"),

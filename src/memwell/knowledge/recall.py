@@ -210,7 +210,9 @@ class Search:
             limit=asked.limit * _RERANKED if self._reranker else asked.limit,
             weights=asked.weights or DOCUMENT_WEIGHTS,
         )
-        hits = self._cited([(held.records[one.id], one.score, one.signals) for one in ranked], asked.query)
+        chunks = held.memories([one.id for one in ranked])
+        found = [(chunks[one.id][0], one.score, one.signals) for one in ranked if one.id in chunks]
+        hits = self._cited(found, asked.query)
         if self._reranker is not None:
             texts = ["\n".join((*hit.citation.headings, hit.text)) for hit in hits]
             hits = reranked(self._reranker, asked.query, hits, texts)

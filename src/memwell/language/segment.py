@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -169,6 +169,8 @@ _STRETCH = 512
 _STRETCHES = re.compile(rf"(?s).{{1,{_STRETCH}}}(?=[\x00-\x7f\u4e00-\u9fff]|\Z)|.{{1,{_STRETCH}}}")
 # What Chinese text is full of, and what alone would send it down the slow path of normalisation.
 _WIDE_PUNCTUATION = "，！？：；（）～…\u3000"
+# Between Chinese words there is often nothing else, and then the rest of the text is ASCII.
+_SEPARATING = str.maketrans(dict.fromkeys("。、“”‘《》〈〉「」『』【】—·", " "))
 _ELISION = re.compile(r"\A(?:[cdjlmnst]|qu)'(?=\w\w)")
 _CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)\Z")
 # Letters whose stroke or joint Unicode does not write as a mark.
@@ -216,9 +218,13 @@ def _ascii_tokens(text: str) -> list[str]:
 def _cut(text: str) -> tuple[list[str], list[str]]:
     """The tokens of a text's words and emoji, and its runs of characters without spaces."""
     text = _plain(text)
-    words, emoji, runs = _patterns()
-    tokens: list[str] = list(filter(None, map(token_of, words(text))))
-    return tokens + emoji(text), runs(text)
+    runs = _unspaced()
+    rest = runs.sub(" ", text).translate(_SEPARATING)
+    if rest.isascii():
+        return _ascii_tokens(rest), runs.findall(text)
+    words, emoji = _patterns()
+    tokens: list[str] = list(filter(None, map(token_of, words(rest))))
+    return tokens + emoji(rest), runs.findall(text)
 
 
 def _plain(text: str) -> str:
@@ -242,27 +248,32 @@ class _Patterns(NamedTuple):
 
     words: Callable[[str], list[str]]
     emoji: Callable[[str], list[str]]
-    runs: Callable[[str], list[str]]
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    # Compiled for the first text that is not ASCII.
+    return re.compile(f"[{_UNSPACED}]+")
 
 
 @cache
 def _patterns() -> _Patterns:
-    """Compiled for the first text that is not ASCII: classifying all letters takes about 15 ms."""
-    runs = re.compile(f"[{_UNSPACED}]+")
+    """Compiled for the first text with words beyond ASCII: classifying all letters takes about 30 ms."""
     # The basic plane without Han and Hangul; a space separates characters that are not consecutive.
     blocks = (range(0x3000), range(0xA490, 0xAC00), range(0xFB00, 0xFFFE))
-    alphabets = runs.sub(" ", " ".join("".join(map(chr, block)) for block in blocks))
-    letters = _ranges(alphabets, str.isalnum) + _RARE
-    marks = _ranges(alphabets, lambda char: unicodedata.category(char) in ("Mn", "Mc"))
+    alphabets = _unspaced().sub(" ", " ".join("".join(map(chr, block)) for block in blocks))
+    kinds = "".join(map(unicodedata.category, alphabets))
+    # In a pattern an alphanumeric character is what isalnum() says it is. A category has two letters.
+    letters = _ranges(alphabets, re.finditer(r"[^\W_]+", alphabets), 1) + _RARE
+    marks = _ranges(alphabets, re.finditer("(?:M[nc])+", kinds), 2)
     words = re.compile(f"[{letters}][{letters}{marks}']*")
-    return _Patterns(words.findall, re.compile(_EMOJI).findall, runs.findall)
+    return _Patterns(words.findall, re.compile(_EMOJI).findall)
 
 
-def _ranges(alphabets: str, accepted: Callable[[str], bool]) -> str:
-    """The accepted characters as ranges of a regular expression."""
-    flags = "".join("x" if accepted(char) else " " for char in alphabets)
-    stretches = (match.span() for match in re.finditer("x+", flags))
-    return "".join(f"{alphabets[start]}-{alphabets[end - 1]}" for start, end in stretches)
+def _ranges(alphabets: str, stretches: Iterable[re.Match[str]], width: int) -> str:
+    """Stretches of characters, each ``width`` long, as ranges of a regular expression."""
+    spans = ((match.start() // width, match.end() // width) for match in stretches)
+    return "".join(f"{alphabets[start]}-{alphabets[end - 1]}" for start, end in spans)
 
 
 class _Words(dict[str, str]):

@@ -10,14 +10,15 @@ import re
 from array import array
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memwell.language.segment import ascii_words, segment, token_of
+from memwell.longterm.names import Arrays, Names, below, under
 
 # The form of a text: whether it asks something, mentions a time, or mentions a number.
 
@@ -161,31 +162,49 @@ class WordBatch(NamedTuple):
 
 
 class RowPostings:
-    """The words of a snapshot's rows. It is as thread-safe as the snapshot."""
+    """The words of a snapshot's rows. It is as thread-safe as the snapshot.
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._terms: list[str] = []
-        self._rows: list[array[int]] = []
-        self._free: list[int] = []
+    Words that were read from a file stay there; those of terms and rows that have changed since are held in addition.
+    """
+
+    def __init__(self, saved: Arrays | None = None) -> None:
+        found: Arrays = saved or {}
+        self._terms = Names(below(found, "terms"))
+        self._posted = _Runs(found.get("posted"), found.get("posted_ends"))
+        self._worded = _Runs(found.get("worded"), found.get("worded_ends"))
+        self._rows: dict[int, array[int]] = {}
+        """The rows of each changed term."""
+        self._words: dict[int, bytes] = {}
+        """The terms of each changed row."""
         self.forgotten = 0
         """How many terms were removed; a number read before a removal may mean another term after it."""
-        self._words: list[bytes] = []
+        self._limit = len(self._worded)
+        self._count = self._posted.total
         self._columns: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The words as arrays, from which they are made again."""
+        posted = joined([self._posting(term) for term in range(self._terms.limit)])
+        worded = joined([self._terms_of(row) for row in range(self._limit)])
+        return {
+            **under("terms", self._terms.arrays()),
+            "posted": posted[0],
+            "posted_ends": posted[1],
+            "worded": worded[0],
+            "worded_ends": worded[1],
+        }
+
     def __contains__(self, term: str) -> bool:
-        return term in self._numbers
+        return term in self._terms
 
     def __getitem__(self, term: str) -> Integers:
         """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
-        return np.frombuffer(self._rows[self._numbers[term]], np.int32)
+        return self._posting(self._number(term))
 
     @property
     def nbytes(self) -> int:
         """About how much memory the words take."""
-        terms = sum(250 + len(term) for term in self._numbers)
-        rows = sum(rows.itemsize * len(rows) for rows in self._rows)
-        return terms + rows + sum(41 + len(words) for words in self._words) + sum(map(len, self._columns.values()))
+        return self._terms.nbytes + 8 * self._count + 64 * len(self._rows) + sum(map(len, self._columns.values()))
 
     def words_of(self, row: int) -> set[int]:
         """The numbers of a row's words."""
@@ -193,7 +212,7 @@ class RowPostings:
 
     def has(self, term: str, rows: Integers) -> NDArray[np.bool_]:
         """Which of some rows have a term. No row is below 0."""
-        if term not in self._numbers:
+        if term not in self:
             return np.zeros(len(rows), np.bool_)
         posting = self[term]
         places = np.minimum(np.searchsorted(posting, rows << _COUNT_BITS), len(posting) - 1)
@@ -201,14 +220,14 @@ class RowPostings:
 
     def column(self, term: str, rows: int) -> NDArray[np.uint8] | None:
         """The count of a common term in each of ``rows`` rows; None for a term that is not common."""
-        number = self._numbers[term]
-        posting = self._rows[number]
+        number = self._number(term)
+        posting = self._posting(number)
         if len(posting) * _COMMON < rows:
             return None
         column = self._columns.get(number)
         if column is None or len(column) < rows:
-            column = self._columns[number] = np.zeros(max(rows, len(self._words)), np.uint8)
-            where, counts = unpacked(np.frombuffer(posting, np.int32))
+            column = self._columns[number] = np.zeros(max(rows, self._limit), np.uint8)
+            where, counts = unpacked(posting)
             column[where] = counts
             if len(self._columns) > _MOST_COLUMNS:
                 self._columns.popitem(last=False)
@@ -217,14 +236,14 @@ class RowPostings:
 
     def add(self, rows: Integers, cut: WordBatch) -> None:
         """Add the words of rows that have none; the rows are ascending, one for each text of the batch."""
-        missing = int(rows[-1]) + 1 - len(self._words) if len(rows) else 0
-        fresh = len(rows) > 0 and int(rows[0]) >= len(self._words)
-        self._words += [b""] * missing
+        fresh = len(rows) > 0 and int(rows[0]) >= self._limit
+        self._limit = max(self._limit, int(rows[-1]) + 1 if len(rows) else 0)
         keys = np.sort(cut.terms.astype(np.int64) << _PLACE_BITS | cut.places)
         starts = np.flatnonzero(np.diff(keys, prepend=-1))
         counts = np.minimum(np.diff(starts, append=len(keys)), MAX_COUNT)
         keys = keys[starts]
         terms, places = (keys >> _PLACE_BITS).astype(np.int32), keys & (2**_PLACE_BITS - 1)
+        self._count += len(terms)
         self._note_words(rows, terms, places)
         self._post(terms, (rows[places] << _COUNT_BITS | counts).astype(np.int32), fresh=fresh)
 
@@ -244,7 +263,7 @@ class RowPostings:
         start = 0
         numbers: list[int] = terms[starts].tolist()
         for term, end in zip(numbers, ends, strict=True):
-            posting = self._rows[term]
+            posting = self._own(term)
             if fresh or not posting:
                 posting.frombytes(data[start:end])
             else:
@@ -263,8 +282,9 @@ class RowPostings:
     def remove(self, row: int) -> None:
         """Remove the words of a row."""
         numbers: list[int] = self._terms_of(row).tolist()
+        self._count -= len(numbers)
         for term in numbers:
-            posting = self._rows[term]
+            posting = self._own(term)
             del posting[bisect_left(posting, row << _COUNT_BITS)]
             if term in self._columns:
                 self._columns[term][row] = 0
@@ -274,25 +294,57 @@ class RowPostings:
 
     def number(self, term: str) -> int:
         """The number of a term, new if necessary. Rows that have the term must be added next."""
-        number = self._numbers.get(term)
+        number = self._terms.get(term)
+        return self._terms.add(term) if number is None else number
+
+    def _number(self, term: str) -> int:
+        number = self._terms.get(term)
         if number is None:
-            number = self._free.pop() if self._free else len(self._terms)
-            if number == len(self._terms):
-                self._terms.append(term)
-                self._rows.append(array("i"))
-            self._terms[number] = term
-            self._numbers[term] = number
+            raise KeyError(term)
         return number
 
     def _forget(self, number: int) -> None:
-        del self._numbers[self._terms[number]]
-        self._terms[number], self._rows[number] = "", array("i")
+        self._terms.remove(number)
         self._columns.pop(number, None)
-        self._free.append(number)
         self.forgotten += 1
 
+    def _posting(self, number: int) -> Integers:
+        changed = self._rows.get(number)
+        return self._posted[number] if changed is None else np.frombuffer(changed, np.int32)
+
+    def _own(self, number: int) -> array[int]:
+        """The rows of a term, to be changed."""
+        posting = self._rows.get(number)
+        if posting is None:
+            posting = self._rows[number] = array("i", self._posted[number].tobytes())
+        return posting
+
     def _terms_of(self, row: int) -> Integers:
-        return np.frombuffer(self._words[row], np.int32)
+        changed = self._words.get(row)
+        return self._worded[row] if changed is None else np.frombuffer(changed, np.int32)
+
+
+class _Runs:
+    """Runs of numbers, one after the other in an array, by their place; a run that is not there is empty."""
+
+    def __init__(self, data: Integers | None, ends: NDArray[np.int64] | None) -> None:
+        self._data = np.zeros(0, np.int32) if data is None else data
+        self._ends = np.zeros(0, np.int64) if ends is None else ends
+        self.total = len(self._data)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, place: int) -> Integers:
+        if place >= len(self._ends):
+            return self._data[:0]
+        return self._data[int(self._ends[place - 1]) if place else 0 : int(self._ends[place])]
+
+
+def joined(runs: Sequence[Integers]) -> tuple[Integers, NDArray[np.int64]]:
+    """Runs of numbers in one array, and where each ends."""
+    ends = np.cumsum(np.fromiter(map(len, runs), np.int64, len(runs)))
+    return np.concatenate([np.zeros(0, np.int32), *runs]), ends
 
 
 class BatchSegmenter:

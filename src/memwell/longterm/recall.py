@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
@@ -20,7 +20,7 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
-from memwell.language.updates import asks_about_past
+from memwell.language.updates import asks_about_past, statement
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
@@ -161,10 +161,11 @@ class RecallingMemory(MemoryBase):
             asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
             with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
-                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
-                    hits = [hit for hit in hits if hit.relevance >= min_relevance]
-                    self._count_use(held, hits, moment)
-                    return hits
+                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity, not tries)
+                    if hits is not None:
+                        hits = [hit for hit in hits if hit.relevance >= min_relevance]
+                        self._count_use(held, hits, moment)
+                        return hits
             tries += 1
 
     @contextmanager
@@ -218,7 +219,9 @@ class RecallingMemory(MemoryBase):
         limit: int,
         weights: Weights | None,
         diversity: float,
-    ) -> list[Recalled]:
+        strict: bool,
+    ) -> list[Recalled] | None:
+        """The hits. One that was deleted or changed meanwhile is left out; if ``strict`` it is None then."""
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.distinct, shared_from=asked.shared_from)
         late = None
         if asked.tokens is not None and asked.embedder is not None:
@@ -235,14 +238,20 @@ class RecallingMemory(MemoryBase):
             weights=weighed,
             late=None if late is None else late.best,
         )
-        replaced = superseded([one.id for one in found[:COMPARED]], held.records, held.traits, pool)
+        memories, complete = _memories(held, [one.id for one in found], wanted, max(pool, BEST_OF))
+        if strict and not complete:
+            return None
+        found = [one for one in found if one.id in memories]
+        records = {id_: record for id_, (record, _) in memories.items()}
+        traits = {id_: known for id_, (_, known) in memories.items()}
+        replaced = superseded([one.id for one in found], records, traits, pool)
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
         order = {} if weights or self.weights or asks_about_past(query) else replaced
         chosen = current_first(found, order)[:pool]
-        relevant = self._relevances(held, question, found, [one.id for one, _ in chosen], weighed, asked.model)
+        relevant = _relevances(held, question, found, records, {one.id for one, _ in chosen}, weighed, asked.model)
         hits = [
             _raised(
-                as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query, relevant[one.id]),
+                as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevant[one.id]),
                 share,
             )
             for one, share in chosen
@@ -258,22 +267,6 @@ class RecallingMemory(MemoryBase):
             matches = late.matches([hit.id for hit in hits], texts)
             hits = [replace(hit, matches=one) for hit, one in zip(hits, matches, strict=True)]
         return hits
-
-    @staticmethod
-    def _relevances(
-        held: HeldSnapshot,
-        question: ParsedQuery,
-        found: Sequence[Ranked],
-        chosen: Sequence[str],
-        weights: Weights,
-        embedder: str | None,
-    ) -> dict[str, float]:
-        """The relevance of the chosen hits. The best that were found are judged too, whatever was chosen."""
-        wanted = {*chosen, *(one.id for one in found[:BEST_OF])}
-        judged = [one for one in found if one.id in wanted]
-        texts = [held.records[one.id].text for one in judged]
-        values = relevances(held.snapshot, question, judged, texts, weights, embedder)
-        return {one.id: value for one, value in zip(judged, values, strict=True)}
 
     def _count_use(self, held: HeldSnapshot, hits: Sequence[Recalled], moment: datetime) -> None:
         """Note that hits were given to the caller, and count them as used unless the caller only looks."""
@@ -384,6 +377,34 @@ class RecallingMemory(MemoryBase):
     apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
+
+
+def _memories(
+    held: HeldSnapshot, ids: Sequence[str], wanted: Filter | None, most: int
+) -> tuple[dict[str, tuple[Record, Traits]], bool]:
+    """The best memories, or all where one of the best may be outdated; and whether all that were read are there."""
+    found = held.memories(ids[:most], wanted)
+    if len(ids) > most and any(statement(record.text).holds for record, _ in found.values()):
+        found |= held.memories(ids[most:], wanted)
+        return found, len(found) == len(ids)
+    return found, len(found) == len(ids[:most])
+
+
+def _relevances(
+    held: HeldSnapshot,
+    question: ParsedQuery,
+    found: Sequence[Ranked],
+    records: Mapping[str, Record],
+    chosen: Collection[str],
+    weights: Weights,
+    embedder: str | None,
+) -> dict[str, float]:
+    """The relevance of the chosen hits. The best that were found are judged too, whatever was chosen."""
+    best = {one.id for one in found[:BEST_OF]}
+    judged = [one for one in found if one.id in chosen or one.id in best]
+    texts = [records[one.id].text for one in judged]
+    values = relevances(held.snapshot, question, judged, texts, weights, embedder)
+    return {one.id: value for one, value in zip(judged, values, strict=True)}
 
 
 class ScoredHit(Protocol):
@@ -513,9 +534,7 @@ def _spoken_by(speaker: str | None, held: HeldSnapshot | None, wanted: Filter | 
     name = check_id(speaker, "a speaker").casefold()
     spellings = {speaker, speaker.lower(), speaker.upper(), speaker.title(), speaker.capitalize()}
     if held is not None:
-        spellings = {traits.speaker for traits in held.traits.values() if traits.speaker.casefold() == name} or {
-            speaker
-        }
+        spellings = {known for known in held.snapshot.speakers.names if known.casefold() == name} or {speaker}
     spoken = Where(("memwell", "speaker"), "in", sorted(spellings))
     return spoken if wanted is None else AllOf((wanted, spoken))
 

@@ -1,8 +1,9 @@
 """``Snapshot``: the records of one space in memory, as arrays that ranking reads.
 
 A snapshot is a cache of the store; its owner applies the store's changes to it. Adding or removing a record costs the same
-at any size, apart from an occasional doubling. A snapshot after any changes ranks exactly as one built from the same
-entries. It must not be changed while another thread ranks with it.
+at any size, apart from an occasional doubling, and from a record that belongs far from the end of its session. A snapshot
+after any changes ranks exactly as one built from the same entries. It must not be changed while another thread ranks with
+it. All of it is arrays and a few names, so that it can be saved to a file and used from there without parsing it.
 
 The indexed words of a record are those of its text, its speaker and its date, so that *in May* and *what did Anna say* find
 it while its stored text stays as it is.
@@ -25,6 +26,7 @@ from memwell._products import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
+from memwell.longterm.names import Arrays, Names, below, under
 from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings, WordBatch, asks, tells
 
 # Vectors in one byte a number: a quarter of the memory, and dot products in a quarter of the time.
@@ -40,16 +42,21 @@ _AT_ONCE = 256
 class QuantizedVectors:
     """Vectors quantized to one byte a number, a row each. A row that was never set is zeros."""
 
-    def __init__(self) -> None:
-        self.dimensions = 0
-        self._rows = 0
-        self._codes = np.zeros((0, 0), np.int8)
-        self._scales = np.zeros(0, np.float32)
-        self._lengths = np.zeros(0, np.float32)
+    def __init__(self, saved: Arrays | None = None) -> None:
+        # Without a dimension there are no rows yet, even if there was room for some.
+        found: Arrays = saved if saved is not None and saved["codes"].shape[1] else {}
+        self._codes: NDArray[np.int8] = found.get("codes", np.zeros((0, 0), np.int8))
+        self._scales: Floats = found.get("scales", np.zeros(0, np.float32))
+        self._lengths: Floats = found.get("lengths", np.zeros(0, np.float32))
+        self._bits: NDArray[np.uint8] | None = found.get("bits")
+        """The signs of the saved rows, a bit a number; what is not here is made from the codes."""
+        self.dimensions: int = self._codes.shape[1]
+        self._rows = len(self._codes)
         self._signs: dict[int, numkong.PackedMatrix] = {}
-        self._shared_from: int | None = None
-        self._shared = np.zeros(0, np.float32)
-        self._own_signs = np.zeros(0, np.int32)
+        place = int(found["shared_from"][0]) if found else NOWHERE
+        self._shared_from: int | None = None if place == NOWHERE else place
+        self._shared: Floats = found.get("shared", np.zeros(0, np.float32))
+        self._own_signs: Integers = found.get("own_signs", np.zeros(0, np.int32))
 
     def share_from(self, place: int | None) -> None:
         """Set from which number on vectors are comparable across languages; None: as a whole (see ``Embedder``)."""
@@ -86,6 +93,22 @@ class QuantizedVectors:
             products[foreign] = np.clip(cosines, -1.0, 1.0)
         return products
 
+    def arrays(self, rows: int) -> dict[str, NDArray[Any]]:
+        """The first rows as arrays, from which they are made again."""
+        codes = self._codes[:rows]
+        bits = np.zeros((len(codes), (self.dimensions + 7) // 8), np.uint8)
+        for start in range(0, len(codes), _BLOCK):
+            bits[start : start + _BLOCK] = self._block_bits(start // _BLOCK)[: len(codes) - start]
+        return {
+            "codes": codes,
+            "scales": self._scales[:rows],
+            "lengths": self._lengths[:rows],
+            "bits": bits,
+            "shared": self._shared[:rows],
+            "own_signs": self._own_signs[:rows],
+            "shared_from": np.array([NOWHERE if self._shared_from is None else self._shared_from]),
+        }
+
     def grow(self, rows: int) -> None:
         """Make room for this many rows."""
         self._rows = rows
@@ -101,6 +124,7 @@ class QuantizedVectors:
                 now[: len(before)] = before
         # The last block of signs may have ended with the rows.
         self._signs.clear()
+        self._bits = None
 
     def set_dimensions(self, dimensions: int) -> None:
         """Set the length of all vectors, before the first one is stored."""
@@ -119,6 +143,8 @@ class QuantizedVectors:
             whole = np.array(vectors[start : start + _AT_ONCE], np.float32)
             self._codes[some], self._scales[some] = _coded(whole)
             self._lengths[some] = np.sqrt(np.einsum("ij,ij->i", whole, whole))
+            if self._bits is not None:
+                self._bits[some] = np.packbits(self._codes[some] > 0, axis=1)
             if self._shared_from is not None:
                 self._measure(np.array(some, np.intp))
         for block in {row // _BLOCK for row in rows} if self._signs else ():
@@ -182,9 +208,12 @@ class QuantizedVectors:
     def _block(self, number: int) -> numkong.PackedMatrix:
         packed = self._signs.get(number)
         if packed is None:
-            rows = self._codes[number * _BLOCK : (number + 1) * _BLOCK]
-            packed = self._signs[number] = numkong.hammings_pack(np.packbits(rows > 0, axis=1), dtype="uint1")
+            packed = self._signs[number] = numkong.hammings_pack(self._block_bits(number), dtype="uint1")
         return packed
+
+    def _block_bits(self, number: int) -> NDArray[np.uint8]:
+        rows = slice(number * _BLOCK, (number + 1) * _BLOCK)
+        return np.packbits(self._codes[rows] > 0, axis=1) if self._bits is None else self._bits[rows]
 
 
 @cache
@@ -220,12 +249,23 @@ def speaker_name(speaker: str) -> str:
 class Speakers:
     """The speakers of a snapshot by number. With its last record a speaker goes, and its number is reused."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        self._counts: list[int] = []
-        self._free: list[int] = []
+    def __init__(self, names: Sequence[str] = (), counts: Sequence[int] = ()) -> None:
+        self._names, self._counts = list(names), list(counts)
+        self._free = [number for number, count in enumerate(counts) if not count]
+        self._numbers = {name: number for number, name in enumerate(names) if counts[number]}
         self._called: dict[str, set[int]] = {}
+        for name, number in self._numbers.items():
+            self._call(name, number)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names by number; empty for a record without a speaker, and for a number that is not in use."""
+        return self._names
+
+    @property
+    def counts(self) -> Sequence[int]:
+        """How many records each speaker has, by number."""
+        return self._counts
 
     def add(self, speaker: str) -> int:
         """The speaker's number; counts one more record."""
@@ -257,9 +297,12 @@ class Speakers:
             self._names.append(speaker)
             self._counts.append(0)
         self._numbers[speaker] = number
+        self._call(speaker, number)
+        return number
+
+    def _call(self, speaker: str, number: int) -> None:
         for call in _calls(speaker):
             self._called.setdefault(call, set()).add(number)
-        return number
 
     def named(self, terms: Iterable[str]) -> list[int]:
         """The numbers of speakers that a term names."""
@@ -320,6 +363,10 @@ class SnapshotEntry(NamedTuple):
     """When it was last recalled, in seconds since 1970; 0 is never."""
     worth: float | None = None
     """The importance as it was given; None is the same as ``importance``."""
+    expires: float = 0.0
+    """When it expires, in seconds since 1970; 0 is never."""
+    number: int = 0
+    """The store's number of it."""
 
 
 def is_chinese(text: str) -> bool:
@@ -366,49 +413,20 @@ _Turn: TypeAlias = tuple[float, int, str, int]
 """The position of a turn without a session among all of them: its time, its order, its id and its row."""
 
 
-class _Sessions:
-    """The sessions by number, each with its records in order; numbers of empty sessions are reused."""
-
-    def __init__(self) -> None:
-        self.members: list[list[_Place]] = []
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        self._free: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def number(self, name: str) -> int:
-        number = self._numbers.get(name)
-        if number is None:
-            number = self._free.pop() if self._free else len(self.members)
-            if number == len(self.members):
-                self.members.append([])
-                self._names.append(name)
-            self._names[number] = name
-            self._numbers[name] = number
-        return number
-
-    def forget(self, number: int) -> None:
-        del self._numbers[self._names[number]]
-        self._free.append(number)
-
-
 class Snapshot:
     """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
     def __init__(self) -> None:
-        self.ids: list[str] = []
+        self.ids = Names()
+        self.sessions = Names()
+        """The names of sessions; that of one that has none begins with NUL."""
+        self.kinds = Names()
         self.postings = RowPostings()
         self.speakers = Speakers()
         self.vectors = QuantizedVectors()
         self.total_words = 0
-        self._rows: dict[str, int] = {}
-        self._free: list[int] = []
-        self._places: list[_Place] = []
-        self._sessions = _Sessions()
-        self._turns: list[_Turn] = []
-        self._turn_of: dict[int, _Turn] = {}
+        self._turns: list[_Turn] | None = []
+        """The turns without a session in order; None while they are not needed."""
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -429,13 +447,50 @@ class Snapshot:
         self.tells_time: Flags = np.zeros(rows, np.bool_)
         self.tells_number: Flags = np.zeros(rows, np.bool_)
         self.has_vector: Flags = np.zeros(rows, np.bool_)
+        self.kind: Integers = np.zeros(rows, np.int32)
+        self.position = np.zeros(rows, np.int64)
+        self.expires = np.zeros(rows, np.float64)
+        self.number = np.zeros(rows, np.int64)
+        self.is_turn: Flags = np.zeros(rows, np.bool_)
         self.session_lengths: Floats = np.zeros(rows, np.float32)
+        self.session_sizes: Integers = np.zeros(rows, np.int32)
+        self.session_last: Integers = np.full(rows, NOWHERE, np.int32)
         self.vectors.grow(rows)
 
-    _COLUMNS = (
+    COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
-        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "session_lengths",
+        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "kind", "position", "expires",
+        "number", "is_turn", "session_lengths", "session_sizes", "session_last",
     )  # fmt: skip
+    """All columns: they grow together, and they are what a file holds. The last three have a row for each session."""
+    _ROWS = ("previous", "following", "session_last")
+    """The columns that hold rows; ``NOWHERE`` where there is none."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything but the speakers as arrays, from which ``restored`` makes the same snapshot."""
+        return {
+            **{name: getattr(self, name)[: self.limit] for name in self.COLUMNS},
+            **under("vectors", self.vectors.arrays(self.limit)),
+            **under("ids", self.ids.arrays()),
+            **under("sessions", self.sessions.arrays()),
+            **under("kinds", self.kinds.arrays()),
+            **under("postings", self.postings.arrays()),
+        }
+
+    @classmethod
+    def restored(cls, arrays: Arrays, speakers: Speakers) -> Snapshot:
+        """The snapshot that ``arrays`` were made of. It changes these, where they have room for more rows."""
+        snapshot = cls.__new__(cls)
+        for name in cls.COLUMNS:
+            setattr(snapshot, name, arrays[name])
+        snapshot.ids, snapshot.sessions = Names(below(arrays, "ids")), Names(below(arrays, "sessions"))
+        snapshot.kinds = Names(below(arrays, "kinds"))
+        snapshot.postings = RowPostings(below(arrays, "postings"))
+        snapshot.speakers, snapshot._turns = speakers, None
+        snapshot.vectors = QuantizedVectors(below(arrays, "vectors"))
+        snapshot.vectors.grow(len(snapshot.alive))
+        snapshot.total_words = int(snapshot.lengths[: snapshot.limit].sum(dtype=np.float64))
+        return snapshot
 
     @classmethod
     def build(cls, entries: Iterable[SnapshotEntry]) -> Snapshot:
@@ -450,8 +505,9 @@ class Snapshot:
         Raises ``InvalidInput`` for a vector of another length than the others; the entries before it are stored.
         """
         for identity in removed:
-            if identity in self._rows:
-                self._remove(identity)
+            row = self.ids.get(identity)
+            if row is not None:
+                self._remove(row)
         segmenter = BatchSegmenter(self.postings)
         batch: dict[str, tuple[SnapshotEntry, Floats | None]] = {}
         try:
@@ -460,22 +516,23 @@ class Snapshot:
                 if entry.id in batch or len(batch) == MOST_AT_ONCE:
                     self._add(batch.values(), segmenter)
                     batch = {}
-                if entry.id in self._rows:
-                    self._remove(entry.id)
+                row = self.ids.get(entry.id)
+                if row is not None:
+                    self._remove(row)
                 batch[entry.id] = entry, vector
         finally:
             self._add(batch.values(), segmenter)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.ids)
 
     def __contains__(self, identity: str) -> bool:
-        return identity in self._rows
+        return identity in self.ids
 
     @property
     def limit(self) -> int:
         """Every row in use is below this."""
-        return len(self.ids)
+        return self.ids.limit
 
     @property
     def dimensions(self) -> int:
@@ -485,26 +542,35 @@ class Snapshot:
     @property
     def session_count(self) -> int:
         """The number of sessions; an entry without one counts as its own."""
-        return len(self._sessions)
+        return len(self.sessions)
 
     @property
     def session_limit(self) -> int:
         """One above the highest session number."""
-        return len(self._sessions.members)
+        return self.sessions.limit
 
     @property
     def nbytes(self) -> int:
         """About how much memory the snapshot takes."""
-        columns = sum(getattr(self, name).nbytes for name in self._COLUMNS) + self.vectors.nbytes
-        return columns + self.postings.nbytes + 200 * len(self._rows)
+        columns = sum(getattr(self, name).nbytes for name in self.COLUMNS) + self.vectors.nbytes
+        return columns + self.postings.nbytes + self.ids.nbytes + self.sessions.nbytes
 
     def row_of(self, identity: str) -> int:
         """The row of an entry. Raises ``KeyError``."""
-        return self._rows[identity]
+        row = self.ids.get(identity)
+        if row is None:
+            raise KeyError(identity)
+        return row
+
+    def numbered(self, numbers: Collection[int]) -> list[str]:
+        """The ids of the entries with these numbers of the store."""
+        wanted = np.array(list(numbers), np.int64)
+        found = np.flatnonzero(np.isin(self.number[: self.limit], wanted) & self.alive[: self.limit])
+        return [self.ids[row] for row in found.tolist()]
 
     def touch(self, identity: str, moment: float) -> None:
         """Set when an entry was last recalled. Raises ``KeyError``."""
-        self.accessed[self._rows[identity]] = moment
+        self.accessed[self.row_of(identity)] = moment
 
     def likeness(self, one: int, other: int) -> float:
         """The similarity of two rows from 0 to 1: of their words, or of their vectors when these are very near."""
@@ -545,24 +611,16 @@ class Snapshot:
 
     def _new_rows(self, entries: Sequence[SnapshotEntry]) -> list[int]:
         """Rows for entries, in ascending order."""
-        reused = min(len(self._free), len(entries))
-        rows = sorted(self._free[len(self._free) - reused :])
-        del self._free[len(self._free) - reused :]
-        first, more = len(self.ids), len(entries) - reused
-        rows += range(first, first + more)
-        self.ids += [""] * more
-        self._places += [(0, "", NOWHERE)] * more
-        if len(self.ids) > len(self.alive):
-            self._grow(max(2 * first, len(self.ids)))
-        for row, entry in zip(rows, entries, strict=True):
-            self.ids[row] = entry.id
-            self._rows[entry.id] = row
+        before = self.limit
+        rows = self.ids.add_all([entry.id for entry in entries])
+        if self.limit > len(self.alive):
+            self._grow(max(2 * before, self.limit))
         return rows
 
     def _grow(self, rows: int) -> None:
-        for name in self._COLUMNS:
+        for name in self.COLUMNS:
             old = getattr(self, name)
-            new = np.full(rows, NOWHERE, old.dtype) if name in ("previous", "following") else np.zeros(rows, old.dtype)
+            new = np.full(rows, NOWHERE, old.dtype) if name in self._ROWS else np.zeros(rows, old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
         self.vectors.grow(rows)
@@ -576,6 +634,11 @@ class Snapshot:
         self.worth[rows] = [one.importance if one.worth is None else one.worth for one in entries]
         self.uses[rows] = [one.uses for one in entries]
         self.speaker[rows] = [self.speakers.add(one.speaker) for one in entries]
+        self.kind[rows] = [self._kind(one.kind) for one in entries]
+        self.position[rows] = [one.position for one in entries]
+        self.expires[rows] = [one.expires for one in entries]
+        self.number[rows] = [one.number for one in entries]
+        self.is_turn[rows] = [bool(one.speaker and one.time and not one.session) for one in entries]
         self.asks[rows] = [asks(one.text) for one in entries]
         mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
         self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
@@ -585,24 +648,24 @@ class Snapshot:
         self.has_vector[list(given)] = True
         self.vectors.put(list(given), list(given.values()))
 
+    def _kind(self, kind: str) -> int:
+        # Kinds are few, so none is removed.
+        number = self.kinds.get(kind) if kind else NOWHERE
+        return self.kinds.add(kind) if number is None else number
+
     def _link(self, rows: Sequence[int], entries: Sequence[SnapshotEntry]) -> None:
         """Link rows with their neighbours in their sessions."""
         come: dict[int, list[_Place]] = {}
         for row, entry in zip(rows, entries, strict=True):
             # A record without a session is a session of its own; NUL is in no session's name.
-            number = self._sessions.number(entry.session or f"\0{entry.id}")
-            place = self._places[row] = (entry.position, entry.id, row)
-            come.setdefault(number, []).append(place)
-            self.session[row] = number
+            self.session[row] = number = self._session(entry.session or f"\0{entry.id}")
+            self.session_sizes[number] += 1
+            self.previous[row] = self.following[row] = NOWHERE
+            if entry.session:
+                come.setdefault(number, []).append((entry.position, entry.id, row))
         np.add.at(self.session_lengths, self.session[rows], self.lengths[rows])
         for number, places in come.items():
-            members = self._sessions.members[number]
-            if len(places) * _MANY_COME < len(members):
-                for place in places:
-                    self._link_one(members, place)
-            else:
-                members += places
-                self._link_all(members)
+            self._link_all(number, sorted(places, reverse=True))
         self._infer_sessions(
             sorted(
                 (entry.time, entry.position, entry.id, row)
@@ -611,20 +674,41 @@ class Snapshot:
             )
         )
 
+    def _session(self, name: str) -> int:
+        number = self.sessions.get(name)
+        if number is None:
+            number = self.sessions.add(name)
+            if number >= len(self.session_lengths):
+                self._grow(2 * number)
+            self.session_lengths[number], self.session_sizes[number], self.session_last[number] = 0.0, 0, NOWHERE
+        return number
+
+    def _turn(self, row: int) -> _Turn:
+        return float(self.times[row]), *self._place(row)
+
+    def _all_turns(self) -> list[_Turn]:
+        if self._turns is None:
+            rows = np.flatnonzero(self.is_turn[: self.limit] & self.alive[: self.limit])
+            self._turns = sorted(map(self._turn, rows.tolist()))
+        return self._turns
+
     def _infer_sessions(self, turns: Sequence[_Turn]) -> None:
         """Link turns without a session with those shortly before and after, and give them a session together.
 
         A text without a speaker is no turn: facts that are stored one after the other need not have to do with each other.
         """
-        if len(turns) * _MANY_COME < len(self._turns):
-            for turn in turns:
-                insort(self._turns, turn)
+        if not turns:
+            return
+        known = self._all_turns()
+        missing = [turn for turn in turns if known[(at := bisect_left(known, turn)) : at + 1] != [turn]]
+        if len(missing) * _MANY_COME < len(known):
+            for turn in missing:
+                insort(known, turn)
         else:
-            self._turns = sorted([*self._turns, *turns])
+            self._turns = known = sorted([*known, *missing])
         done = 0
         for turn in turns:
-            self._turn_of[turn[3]] = turn
-            at = bisect_left(self._turns, turn)
+            at = bisect_left(known, turn)
             self._link_turns(at)
             self._link_turns(at + 1)
             if at >= done:
@@ -632,59 +716,68 @@ class Snapshot:
 
     def _link_turns(self, at: int) -> None:
         """Link the turn at a place with the one before it, if they are of one conversation."""
-        if 0 < at < len(self._turns):
-            before, after = self._turns[at - 1][3], self._turns[at][3]
+        turns = self._all_turns()
+        if 0 < at < len(turns):
+            before, after = turns[at - 1][3], turns[at][3]
             near = self._is_near(at)
             self.following[before], self.previous[after] = (after, before) if near else (NOWHERE, NOWHERE)
 
     def _is_near(self, at: int) -> bool:
         """Whether the turn at a place is shortly after the one before it."""
-        return self._turns[at][0] - self._turns[at - 1][0] < _GAP
+        turns = self._all_turns()
+        return turns[at][0] - turns[at - 1][0] < _GAP
 
     def _join_run(self, at: int) -> int:
         """Put the run of turns around a place into one session, or each into its own if it is too long.
 
         Returns the place after the turns that were looked at.
         """
+        turns = self._all_turns()
         start, end = at, at + 1
         while start > 0 and at - start <= _LONGEST_RUN and self._is_near(start):
             start -= 1
-        while end < len(self._turns) and end - at <= _LONGEST_RUN and self._is_near(end):
+        while end < len(turns) and end - at <= _LONGEST_RUN and self._is_near(end):
             end += 1
-        for turn in self._turns[start:end]:
-            first = turn if end - start > _LONGEST_RUN else self._turns[start]
+        for turn in turns[start:end]:
+            first = turn if end - start > _LONGEST_RUN else turns[start]
             self._move(turn[3], f"\0{first[2]}")
         return end
 
     def _move(self, row: int, session: str) -> None:
         """Take a row out of its session and put it into another."""
-        number = self._sessions.number(session)
+        number = self._session(session)
         if number != self.session[row]:
             self._leave(row)
-            insort(self._sessions.members[number], self._places[row])
             self.session[row] = number
+            self.session_sizes[number] += 1
             self.session_lengths[number] += self.lengths[row]
 
     def _leave(self, row: int) -> None:
         """Take a row out of its session."""
         number = int(self.session[row])
-        members = self._sessions.members[number]
-        del members[bisect_left(members, self._places[row])]
+        self.session_sizes[number] -= 1
         self.session_lengths[number] -= self.lengths[row]
-        if not members:
-            self._sessions.forget(number)
+        if not self.session_sizes[number]:
+            self.sessions.remove(number)
 
-    def _link_one(self, members: list[_Place], place: _Place) -> None:
-        at = bisect_left(members, place)
-        members.insert(at, place)
-        self._join(members[at - 1][2] if at else NOWHERE, place[2])
-        self._join(place[2], members[at + 1][2] if at + 1 < len(members) else NOWHERE)
+    def _link_all(self, number: int, places: Sequence[_Place]) -> None:
+        """Link places, the last of them first, into a session. They are looked for from its end, where most belong."""
+        after, before = NOWHERE, int(self.session_last[number])
+        for place in places:
+            while before != NOWHERE and self._place(before) > place:
+                self._join(before, after)
+                after, before = before, int(self.previous[before])
+            row = place[2]
+            self.following[row] = NOWHERE
+            self._join(row, after)
+            if after == NOWHERE:
+                self.session_last[number] = row
+            after = row
+        self.previous[after] = NOWHERE
+        self._join(before, after)
 
-    def _link_all(self, members: list[_Place]) -> None:
-        members.sort()
-        rows = [place[2] for place in members]
-        self.previous[rows] = [NOWHERE, *rows[:-1]]
-        self.following[rows] = [*rows[1:], NOWHERE]
+    def _place(self, row: int) -> _Place:
+        return int(self.position[row]), self.ids[row], row
 
     def _join(self, before: int, after: int) -> None:
         if before != NOWHERE:
@@ -692,8 +785,7 @@ class Snapshot:
         if after != NOWHERE:
             self.previous[after] = before
 
-    def _remove(self, identity: str) -> None:
-        row = self._rows.pop(identity)
+    def _remove(self, row: int) -> None:
         self.postings.remove(row)
         self._unlink(row)
         self.speakers.remove(int(self.speaker[row]))
@@ -701,18 +793,20 @@ class Snapshot:
         self.alive[row] = self.has_vector[row] = False
         self.lengths[row] = 0
         del self.vectors[row]
-        self.ids[row] = ""
-        self._free.append(row)
+        self.ids.remove(row)
 
     def _unlink(self, row: int) -> None:
+        number = int(self.session[row])
         before, after = int(self.previous[row]), int(self.following[row])
-        self._leave(row)
         self._join(before, after)
         self.previous[row] = self.following[row] = NOWHERE
-        turn = self._turn_of.pop(row, None)
-        if turn is not None:
-            at = bisect_left(self._turns, turn)
-            del self._turns[at]
+        if self.session_last[number] == row:
+            self.session_last[number] = before
+        self._leave(row)
+        if self.is_turn[row]:
+            turns = self._all_turns()
+            at = bisect_left(turns, self._turn(row))
+            del turns[at]
             self._link_turns(at)
-            for near in range(max(at - 1, 0), min(at + 1, len(self._turns))):
+            for near in range(max(at - 1, 0), min(at + 1, len(turns))):
                 self._join_run(near)

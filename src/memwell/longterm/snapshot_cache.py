@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, cast
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from memwell.filters import AllOf, Filter, Where, holds
+from memwell.errors import MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, holds_for_value
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
+from memwell.longterm.snapshot_file import restored, saved
 from memwell.longterm.tokens import TokenCache
-from memwell.longterm.traits import Traits, effective, traits_of
-from memwell.records import Record, Space, stored_record
-from memwell.storage.protocols import Changes, RecordIndex
+from memwell.longterm.traits import KEY, Traits, effective, traits_of
+from memwell.records import Record, Space, paged
+from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 
@@ -27,12 +31,27 @@ _UNUSED = 1024
 """How many unused values a column may hold in addition to one for each memory."""
 
 _ABSENT = object()
+_BYTES_OF_METADATA = 800
+
+
+class MemoryReader(NamedTuple):
+    """How the memories of a snapshot are read: some by their ids and numbers, all, or the metadata of all by number."""
+
+    some: Callable[[Mapping[str, int]], Iterable[Record]]
+    all: Callable[[], Iterable[Record]]
+    metadata: Callable[[], Iterable[tuple[int, dict[str, Any]]]]
+
+
+class _Metadata(NamedTuple):
+    """The part of a memory that most filters read."""
+
+    metadata: dict[str, Any]
 
 
 class _RowCache(Protocol):
     """A value for each row of a snapshot, which follows its changes."""
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool: ...
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool: ...
 
 
 RowCache = TypeVar("RowCache", bound=_RowCache)
@@ -44,36 +63,102 @@ class RowFilters:
     def __init__(self) -> None:
         self._columns: OrderedDict[str, _Column] = OrderedDict()
         self._answers: OrderedDict[str, _Answers] = OrderedDict()
+        self._metadata: dict[int, dict[str, Any]] = {}
+        """The metadata of each row, once a filter has asked for one."""
 
     def clear(self) -> None:
         """Drop everything, for another snapshot."""
-        self._columns.clear()
-        self._answers.clear()
+        for kept in (self._columns, self._answers, self._metadata):
+            kept.clear()
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> None:
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the metadata takes."""
+        return _BYTES_OF_METADATA * len(self._metadata)
+
+    def follow(self, snapshot: Snapshot, records: Iterable[Record]) -> None:
         """Update the rows of new and changed memories."""
-        changed = list(ids)
+        rows = list(_in_rows(snapshot, records))
+        if self._metadata:
+            self._metadata.update((row, record.metadata) for row, record in rows)
         for kept in (self._columns, self._answers):
-            for name in [name for name, one in kept.items() if not one.follow(snapshot, records, changed)]:
+            for name in [name for name, one in kept.items() if not one.follow(snapshot, rows)]:
                 del kept[name]
 
-    def flags(self, wanted: Filter, snapshot: Snapshot, records: Mapping[str, Record]) -> Flags:
+    def flags(self, wanted: Filter, snapshot: Snapshot, reader: MemoryReader) -> Flags:
         """A flag for every row of the snapshot; the flags of unused rows are undefined."""
-        if isinstance(wanted, AllOf):
-            together = np.ones(snapshot.limit, np.bool_)
+        if isinstance(wanted, Not):
+            return ~self.flags(wanted.filter, snapshot, reader)
+        if isinstance(wanted, AllOf | AnyOf):
+            every = isinstance(wanted, AllOf)
+            together = np.full(snapshot.limit, every, np.bool_)
             for one in wanted.filters:
-                together &= self.flags(one, snapshot, records)
+                flags = self.flags(one, snapshot, reader)
+                together = together & flags if every else together | flags
             return together
-        if isinstance(wanted, Where) and wanted.operator == "eq" and not str(wanted.field).startswith("@"):
-            path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
-            column = _used(self._columns, repr(path)) or _new(
-                self._columns, repr(path), _Column(path), snapshot, records
-            )
-            return column.equal(wanted.value, snapshot.limit)
+        own = _own_flags(wanted, snapshot)
+        return self._read_flags(wanted, snapshot, reader) if own is None else own
+
+    def _read_flags(self, wanted: Where, snapshot: Snapshot, reader: MemoryReader) -> Flags:
+        """The flags of a comparison with what the snapshot does not hold."""
         # Keyed by spelling: 1, 1.0 and True are equal as values but different in a filter.
         name = repr(wanted)
-        answers = _used(self._answers, name) or _new(self._answers, name, _Answers(wanted), snapshot, records)
-        return answers.flags[: snapshot.limit].copy()
+        if str(wanted.field).startswith("@"):
+            known = _used(self._answers, name)
+            if known is None:
+                known = _new(self._answers, name, _Answers(wanted), snapshot, _in_rows(snapshot, reader.all()))
+            return known.flags[: snapshot.limit].copy()
+        if wanted.operator == "eq":
+            path = (wanted.field,) if isinstance(wanted.field, str) else wanted.field
+            column = _used(self._columns, repr(path))
+            if column is None:
+                column = _new(self._columns, repr(path), _Column(path), snapshot, self._read_metadata(snapshot, reader))
+            return column.equal(wanted.value, snapshot.limit)
+        known = _used(self._answers, name)
+        if known is None:
+            known = _new(self._answers, name, _Answers(wanted), snapshot, self._read_metadata(snapshot, reader))
+        return known.flags[: snapshot.limit].copy()
+
+    def _read_metadata(self, snapshot: Snapshot, reader: MemoryReader) -> Iterator[tuple[int, _Metadata]]:
+        if not self._metadata:
+            rows = np.flatnonzero(snapshot.alive[: snapshot.limit])
+            numbered = dict(zip(snapshot.number[rows].tolist(), rows.tolist(), strict=True))
+            self._metadata = {numbered[number]: found for number, found in reader.metadata() if number in numbered}
+        return ((row, _Metadata(found)) for row, found in self._metadata.items() if row < snapshot.limit)
+
+
+def _in_rows(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[tuple[int, Record]]:
+    """Memories with their rows, without those that are not in the snapshot."""
+    return ((row, record) for record in records if (row := snapshot.ids.get(record.id)) is not None)
+
+
+_MOMENTS: dict[str, Callable[[NDArray[np.float64], float], Flags]] = {
+    "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal, "lt": np.less,
+}  # fmt: skip
+
+
+def _own_flags(wanted: Where, snapshot: Snapshot) -> Flags | None:
+    """The flags of a comparison with a column of the snapshot; None for another comparison."""
+    limit, field = snapshot.limit, wanted.field
+    if field == "@time" and wanted.operator in _MOMENTS and isinstance(wanted.value, float | int):
+        return _MOMENTS[wanted.operator](snapshot.times[:limit], wanted.value)
+    if field == "@kind":
+        return _named_flags(wanted, snapshot.kind[:limit], [snapshot.kinds[at] for at in range(snapshot.kinds.limit)])
+    if field == (KEY, "speaker"):
+        return _named_flags(wanted, snapshot.speaker[:limit], snapshot.speakers.names)
+    if field == (KEY, "session") and wanted.operator in ("eq", "in"):
+        values = (wanted.value,) if wanted.operator == "eq" else wanted.value
+        numbers = [snapshot.sessions.get(one) for one in values if isinstance(one, str) and one[:1] != "\0"]
+        return np.isin(snapshot.session[:limit], [number for number in numbers if number is not None])
+    return None
+
+
+def _named_flags(wanted: Where, column: NDArray[np.int32], names: Sequence[str]) -> Flags:
+    """The flags of a comparison with names, given by number; an empty name is none."""
+    one = Where("name", wanted.operator, wanted.value)
+    # The last place is for a number below 0, which has no name.
+    fits = np.array([holds_for_value(one, "", {"name": name} if name else {}) for name in (*names, "")], np.bool_)
+    return fits[column]
 
 
 def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:
@@ -83,9 +168,13 @@ def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:
 
 
 def _new(
-    kept: OrderedDict[str, RowCache], name: str, one: RowCache, snapshot: Snapshot, records: Mapping[str, Record]
+    kept: OrderedDict[str, RowCache],
+    name: str,
+    one: RowCache,
+    snapshot: Snapshot,
+    memories: Iterable[tuple[int, Any]],
 ) -> RowCache:
-    one.follow(snapshot, records, records)
+    one.follow(snapshot, memories)
     kept[name] = one
     if len(kept) > _MOST_KEPT:
         kept.popitem(last=False)
@@ -100,15 +189,15 @@ class _Column:
         self._numbers: dict[Any, int] = {}
         self._codes = np.zeros(0, np.int32)
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool:
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool:
         """Read memories again. False when too many values are unused, and the column should be rebuilt."""
         missing = len(snapshot.alive) - len(self._codes)
         if missing > 0:
             self._codes = np.concatenate((self._codes, np.zeros(missing, np.int32)))
         numbers, codes = self._numbers, self._codes
-        for id_ in ids:
-            value = _scalar(self._found(records[id_].metadata))
-            codes[snapshot.row_of(id_)] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
+        for row, memory in memories:
+            value = _scalar(self._found(memory.metadata))
+            codes[row] = 0 if value is _ABSENT else numbers.setdefault(value, len(numbers) + 1)
         return len(numbers) <= len(snapshot) + _UNUSED
 
     def equal(self, value: object, limit: int) -> Flags:
@@ -138,13 +227,13 @@ class _Answers:
         self._wanted = wanted
         self.flags: Flags = np.zeros(0, np.bool_)
 
-    def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool:
+    def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool:
         """Apply the filter to memories again."""
         missing = len(snapshot.alive) - len(self.flags)
         if missing > 0:
             self.flags = np.concatenate((self.flags, np.zeros(missing, np.bool_)))
-        for id_ in ids:
-            self.flags[snapshot.row_of(id_)] = holds(self._wanted, records[id_])
+        for row, memory in memories:
+            self.flags[row] = holds(self._wanted, memory)
         return True
 
 
@@ -164,8 +253,8 @@ def _standing(traits: Traits) -> float:
     return min(max(0.5 + traits.importance - content, 0.0), 1.0)
 
 
-def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
-    """The fields of a memory that ranking reads."""
+def entry_of(record: Record, traits: Traits, number: int = 0) -> SnapshotEntry:
+    """The fields of a memory that ranking reads; ``number`` is the store's of it."""
     return SnapshotEntry(
         record.id,
         record.text,
@@ -179,6 +268,8 @@ def entry_of(record: Record, traits: Traits) -> SnapshotEntry:
         None if record.vector is None else np.asarray(record.vector, np.float32),
         0.0 if traits.accessed is None else traits.accessed.timestamp(),
         0.5 if traits.importance is None else traits.importance,
+        0.0 if traits.expires is None else traits.expires.timestamp(),
+        number,
     )
 
 
@@ -188,45 +279,58 @@ def _order(traits: Traits) -> int:
 
 
 class HeldSnapshot:
-    """A snapshot with the memories it was made of, without their vectors. Hold its lock while using it."""
+    """The snapshot of a space, and how its memories are read. Hold its lock while using it."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: MemoryReader) -> None:
         self.lock = threading.Lock()
         self.snapshot = Snapshot()
-        self.records: dict[str, Record] = {}
-        self.traits: dict[str, Traits] = {}
-        self.expiring: dict[str, datetime] = {}
         self.state: int | None = None
-        self._ids: dict[int, str] = {}
-        self._touched: dict[str, datetime] = {}
+        self.is_new = True
+        """Whether it was not read from the store yet."""
+        self._reader = reader
+        self._touched: dict[str, tuple[datetime, float]] = {}
+        """When memories were recalled, where the store does not have it yet, and what it had."""
         self._row_filters = RowFilters()
         self.tokens = TokenCache()
-        self.text_bytes = 0
         self.nbytes = 0
         """About how much memory it takes, when last measured."""
         self._followed = 0
+        self.unsaved = 0
+        """How many memories have changed since it was saved."""
 
     def follow(self, changes: Changes) -> None:
         """Apply the store's changes."""
         if changes.whole:
             self._clear()
-        for number in changes.gone:
-            self._drop(number)
-        entries: list[SnapshotEntry] = []
-        for number, record in changes.records:
+            # One after the other: all of them would take several times the memory of the snapshot.
+            self.snapshot.apply((entry for _, entry in self._active(changes.records)), ())
+            self._touched = {id_: touched for id_, touched in self._touched.items() if id_ in self.snapshot}
+        else:
+            self._follow_some(changes)
+        self.state = changes.state
+        self._followed += len(changes.records)
+        self.unsaved += len(changes.records) + len(changes.gone)
+        if changes.whole or self._followed > _MEASURED_EVERY:
+            self.nbytes, self._followed = self.snapshot.nbytes + self._row_filters.nbytes, 0
+
+    def _follow_some(self, changes: Changes) -> None:
+        active = list(self._active(changes.records))
+        kept = {entry.id for _, entry in active}
+        removed = self.snapshot.numbered(changes.gone) if changes.gone else []
+        removed += [record.id for _, record in changes.records if record.id not in kept]
+        for id_ in removed:
+            self._touched.pop(id_, None)
+            self.tokens.drop(id_)
+        self.snapshot.apply([entry for _, entry in active], removed)
+        self._row_filters.follow(self.snapshot, [record for record, _ in active])
+
+    def _active(self, records: Iterable[tuple[int, Record]]) -> Iterator[tuple[Record, SnapshotEntry]]:
+        """The memories that can be recalled, and what ranking reads of them."""
+        for number, record in records:
             traits = self._with_touch(record.id, traits_of(record))
             self.tokens.drop(record.id)
             if traits.active:
-                self._keep(number, record, traits)
-                entries.append(entry_of(record, traits))
-            else:
-                self._drop(number)
-        self.snapshot.apply(entries, ())
-        self._row_filters.follow(self.snapshot, self.records, (entry.id for entry in entries))
-        self.state = changes.state
-        self._followed += len(changes.records)
-        if changes.whole or self._followed > _MEASURED_EVERY:
-            self.nbytes, self._followed = self.snapshot.nbytes + self.text_bytes, 0
+                yield record, entry_of(record, traits, number)
 
     def outgrown(self, changes: Changes) -> bool:
         """Whether vectors of another length arrive: the space was re-embedded, and the snapshot must be rebuilt."""
@@ -238,82 +342,121 @@ class HeldSnapshot:
     def touch(self, ids: Iterable[str], moment: datetime) -> None:
         """Record that memories were recalled. The store is updated later."""
         for id_ in ids:
-            traits = self.traits[id_]
-            if traits.accessed is None or traits.accessed < moment:
-                self._touched[id_] = moment
-                self.traits[id_] = replace(traits, accessed=moment)
-                self.snapshot.touch(id_, moment.timestamp())
+            row = self.snapshot.row_of(id_)
+            accessed = float(self.snapshot.accessed[row])
+            if accessed < moment.timestamp():
+                self._touched[id_] = moment, self._touched.get(id_, (moment, accessed))[1]
+                self.snapshot.accessed[row] = moment.timestamp()
 
     def _with_touch(self, id_: str, traits: Traits) -> Traits:
         """The stored traits of a memory, with a recall that is not stored yet."""
-        moment = self._touched.get(id_)
-        if moment is None:
+        if id_ not in self._touched:
             return traits
+        moment, _ = self._touched[id_]
         if traits.accessed is not None and traits.accessed >= moment:
             del self._touched[id_]
             return traits
+        self._touched[id_] = moment, 0.0 if traits.accessed is None else traits.accessed.timestamp()
         return replace(traits, accessed=moment)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> HeldSnapshot:
         """A snapshot of these memories, for one query."""
-        held = cls()
-        held.follow(Changes(None, True, list(enumerate(records)), []))
+        known = {record.id: record for record in records}
+        numbered = [(number, record.metadata) for number, record in enumerate(known.values())]
+        held = cls(MemoryReader(partial(map, known.__getitem__), known.values, lambda: numbered))
+        held.follow(Changes(None, True, list(enumerate(known.values())), []))
         return held
+
+    def memories(self, ids: Sequence[str], wanted: Filter | None = None) -> dict[str, tuple[Record, Traits]]:
+        """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
+        numbers = {id_: int(self.snapshot.number[self.snapshot.row_of(id_)]) for id_ in ids}
+        found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
+        return {
+            id_: (record, self._with_touch(id_, traits))
+            for id_, (record, traits) in found.items()
+            if traits.active and (wanted is None or holds(wanted, record))
+        }
 
     def _clear(self) -> None:
         self.snapshot = Snapshot()
-        for held in (self.records, self.traits, self.expiring, self._ids, self._row_filters, self.tokens):
-            held.clear()
-        self.text_bytes = 0
-
-    def _keep(self, number: int, record: Record, traits: Traits) -> None:
-        self._ids[number] = record.id
-        kind, time, metadata = record.kind, record.time, record.metadata
-        self.records[record.id] = stored_record(record.text, record.space, record.id, kind, time, metadata, None)
-        self.traits[record.id] = traits
-        self.text_bytes += 2 * len(record.text) + 800
-        if traits.expires is not None:
-            self.expiring[record.id] = traits.expires
-        else:
-            self.expiring.pop(record.id, None)
-
-    def _drop(self, number: int) -> None:
-        id_ = self._ids.pop(number, None)
-        if id_ is not None:
-            self.snapshot.apply((), (id_,))
-            record = self.records.pop(id_, None)
-            self.text_bytes -= 0 if record is None else 2 * len(record.text) + 800
-            self.traits.pop(id_, None)
-            self.expiring.pop(id_, None)
-            self._touched.pop(id_, None)
-            self.tokens.drop(id_)
+        self._row_filters.clear()
+        self.tokens.clear()
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
         """The rows that may be recalled at ``now`` and satisfy a filter; None when all rows may."""
-        expired = [id_ for id_, moment in self.expiring.items() if moment <= now]
-        if wanted is None and not expired:
-            return None
         snapshot = self.snapshot
-        flags = (
-            np.ones(snapshot.limit, np.bool_)
-            if wanted is None
-            else self._row_filters.flags(wanted, snapshot, self.records)
-        )
-        for id_ in expired:
-            flags[self.snapshot.row_of(id_)] = False
-        return flags
+        expires = snapshot.expires[: snapshot.limit]
+        expired = (expires != 0.0) & (expires <= now.timestamp())
+        if wanted is None:
+            return ~expired if expired.any() else None
+        return self._row_filters.flags(wanted, snapshot, self._reader) & ~expired
+
+    # Saving
+
+    def saved(self) -> Generator[Any]:
+        """The state of the snapshot, then its bytes, piece by piece. It is locked until the last piece."""
+        with self.lock:
+            self.unsaved = 0
+            yield self.state
+            for id_, (_, before) in self._touched.items():
+                self.snapshot.touch(id_, before)
+            try:
+                yield from saved(self.snapshot)
+            finally:
+                for id_, (moment, _) in self._touched.items():
+                    self.snapshot.touch(id_, moment.timestamp())
+
+    def restore(self, kept: KeptCache | None) -> None:
+        """Begin with a snapshot that was saved, if it can be used."""
+        self.is_new = False
+        snapshot = None if kept is None else restored(kept.data)
+        if kept is not None and snapshot is not None:
+            self._clear()
+            # The allocator reuses freed memory up to the largest that was freed. Before that, each large array of a query
+            # would be mapped by the system again, which takes a third of the time of a query to a large snapshot.
+            np.empty(_REUSED, np.uint8)
+            self.snapshot, self.state, self.unsaved = snapshot, kept.state, 0
+            self.nbytes = snapshot.nbytes
+
+
+_PAGE = 1_000
+_REUSED = 24 * 2**20
+_BYTES_A_MEMORY = 500
+"""About what a memory takes in a snapshot besides its vector."""
+_LARGEST = 4
+"""How many times the limit of memory the snapshot of one large space may take."""
+_LEAST_SAVED = 500
+"""A snapshot of fewer memories is built about as fast as it is read."""
+_RENEWED = 8
+"""A saved snapshot is replaced when one in this many memories has changed since; at the end, one in fifty."""
+_RENEWED_AT_END = 50
 
 
 class Snapshots:
-    """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe."""
+    """The snapshots of a store, bounded in memory: the least recently used go first. Thread-safe.
 
-    def __init__(self, index: RecordIndex, *, most_bytes: int = 512 * 2**20, most_records: int = 100_000) -> None:
+    With ``keep`` those of large spaces are kept in the store, so that the next process need not read the space.
+    """
+
+    def __init__(
+        self,
+        index: RecordIndex,
+        *,
+        most_bytes: int = 512 * 2**20,
+        most_records: int = 100_000,
+        keep: bool = False,
+    ) -> None:
         self._index = index
         self._most_bytes = most_bytes
         self._most_records = most_records
+        self._keep = keep
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldSnapshot] = OrderedDict()
+        self._made: set[Space] = set()
+        """The large spaces whose snapshots were made in the background."""
+        self._thread: threading.Thread | None = None
+        self._closed = False
 
     @contextmanager
     def of(self, space: Space) -> Generator[HeldSnapshot]:
@@ -321,29 +464,87 @@ class Snapshots:
         with self._lock:
             held = self._held.get(space)
             if held is None:
-                held = self._held[space] = HeldSnapshot()
+                held = self._held[space] = self._new(space)
             self._held.move_to_end(space)
         with held.lock:
-            changes = self._index.changes(space, held.state)
-            if changes.state is None:
+            if not self._follow(space, held):
                 # Inside a transaction: its changes may be rolled back, so they must not enter the shared snapshot.
-                held = HeldSnapshot()
-                changes = self._index.changes(space)
-            elif held.outgrown(changes):
-                changes = self._index.changes(space)
-            if changes.whole or changes.records or changes.gone:
-                held.follow(changes)
-                self._shrink()
+                held = self._new(space)
+                self._follow(space, held, shared=False)
             yield held
+            if held.state is not None and self._is_due(held, _RENEWED):
+                self._in_background(self._save, space, held)
+
+    def _new(self, space: Space) -> HeldSnapshot:
+        index = self._index
+        return HeldSnapshot(
+            MemoryReader(
+                partial(index.numbered, space),
+                lambda: paged(lambda cursor: index.scan(space, limit=_PAGE, cursor=cursor)),
+                partial(index.metadata, space),
+            )
+        )
+
+    def _follow(self, space: Space, held: HeldSnapshot, *, shared: bool = True) -> bool:
+        """Bring a snapshot up to date. False when it is shared, and the changes are those of a transaction."""
+        if held.is_new and self._keep:
+            held.restore(self._index.kept_cache(space))
+        held.is_new = False
+        while True:
+            known = held.state
+            for changes in self._index.pieces(space) if known is None else [self._index.changes(space, known)]:
+                if changes.state is None and shared:
+                    return False
+                if held.outgrown(changes):
+                    # It is read again, from the beginning.
+                    held.state = None
+                    break
+                if changes.whole or changes.records or changes.gone:
+                    held.follow(changes)
+                    self._shrink()
+            else:
+                # What was stored while the pieces were read is among the changes since.
+                if known is not None or held.state is None:
+                    return True
 
     def suits(self, space: Space) -> bool:
-        """Whether a space is small enough to hold; a larger one is searched through the store's indexes."""
-        return space in self._held or self._index.info(space).records <= self._most_records
+        """Whether a space can be held: a large one only from what is kept. Otherwise the store's indexes search it."""
+        if space in self._held:
+            return True
+        info = self._index.info(space)
+        return info.records <= self._most_records or (self._keep and self._is_prepared(space, info))
+
+    def _is_prepared(self, space: Space, info: IndexInfo) -> bool:
+        """Whether the snapshot of a large space is kept; if not, it is made in the background, once."""
+        held = self._new(space)
+        held.restore(self._index.kept_cache(space))
+        if held.state is not None:
+            with self._lock:
+                self._held.setdefault(space, held)
+            return True
+        expected = info.records * (_BYTES_A_MEMORY + (info.dimensions or 0) * 9 // 8)
+        if space not in self._made and expected <= _LARGEST * self._most_bytes:
+            self._in_background(self._make, space)
+        return False
+
+    def _make(self, space: Space) -> None:
+        """Make the snapshot of a large space and keep it. It is not held: from the file it takes less memory."""
+        self._made.add(space)
+        held = self._new(space)
+        with suppress(MemwellError):
+            for piece in self._index.pieces(space):
+                if self._closed or held.outgrown(piece):
+                    return
+                held.follow(piece)
+            held.is_new = False
+            self._follow(space, held)
+            self._save(space, held)
 
     def forget(self, space: Space) -> None:
         """Drop the snapshot of a space."""
         with self._lock:
             self._held.pop(space, None)
+            self._made.discard(space)
 
     def _shrink(self) -> None:
         with self._lock:
@@ -353,3 +554,32 @@ class Snapshots:
             while total > self._most_bytes and len(self._held) > 1:
                 space, _ = self._held.popitem(last=False)
                 total -= sizes[space]
+
+    # Saving
+
+    def _is_due(self, held: HeldSnapshot, share: int) -> bool:
+        size = len(held.snapshot)
+        return self._keep and size >= _LEAST_SAVED and held.unsaved * share > size
+
+    def _in_background(self, work: Callable[..., None], *args: Any) -> None:
+        """Start a thread, unless one is at work: what is not done then is due again at the next recall."""
+        with self._lock:
+            if not self._closed and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(target=work, args=args, name="memwell-snapshot", daemon=True)
+                self._thread.start()
+
+    def _save(self, space: Space, held: HeldSnapshot) -> None:
+        # A cache only saves time. When it cannot be kept, that is tried again after more changes.
+        with suppress(MemwellError), closing(held.saved()) as parts:
+            self._index.keep_cache(space, next(parts), parts)
+
+    def close(self) -> None:
+        """Save the snapshots that have changed much since they were saved."""
+        with self._lock:
+            self._closed = True
+            thread, listed = self._thread, list(self._held.items())
+        if thread is not None:
+            thread.join()
+        for space, held in listed:
+            if self._is_due(held, _RENEWED_AT_END):
+                self._save(space, held)

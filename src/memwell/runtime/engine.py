@@ -68,7 +68,10 @@ class EngineParts:
     ) -> None:
         self.backend = backend
         self.settings = settings
-        self.options = {**options, "snapshots": Snapshots(backend.index)}
+        self._snapshots = Snapshots(
+            backend.index, most_bytes=settings.recall_memory_mb * 2**20, keep=settings.recall_cache
+        )
+        self.options = {**options, "snapshots": self._snapshots}
         # Weak, as a store may have a space for every user: an engine without references is made again when needed.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(
@@ -118,6 +121,7 @@ class EngineParts:
         if not self.closed:
             self.closed = True
             self.worker.close()
+            self._snapshots.close()
             self.backend.close()
 
 

@@ -14,10 +14,10 @@ A call that has returned is durable, as far as the backend says it is. A call th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -298,10 +298,18 @@ class Changes(msgspec.Struct, frozen=True):
     """The state after these changes; None inside a transaction, which may still be rolled back."""
     whole: bool
     """Whether ``records`` is the whole space, and what was known before is void."""
-    records: list[tuple[int, Record]]
+    records: Sequence[tuple[int, Record]]
     """The records that were stored or changed, by number, with their vectors."""
     gone: list[int]
     """The numbers of deleted records; some may never have been reported."""
+
+
+class KeptCache(NamedTuple):
+    """What a program derived from a space and kept in the store, and the state of the space that it was derived from."""
+
+    state: int
+    data: Any
+    """A writable buffer of this process alone."""
 
 
 class RecordIndex(ABC):
@@ -369,9 +377,37 @@ class RecordIndex(ABC):
         This is how a cache of a space stays current; when nothing changed it is cheap.
         """
 
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        """The records of these ids that exist, with or without their vectors; their numbers are those of ``changes``."""
+        return self.get(space, numbers)
+
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        """The number and the metadata of every record of the space."""
+        return ((number, record.metadata) for piece in self.pieces(space) for number, record in piece.records)
+
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        """The whole space as ``changes`` gives it, in pieces where the store can: all of it might not fit into memory.
+
+        Only the first piece says that it is the whole. All have the same state; what is stored while they are read may be
+        in them, and is among the ``changes`` since that state.
+        """
+        yield self.changes(space)
+
     @abstractmethod
     def info(self, space: Space) -> IndexInfo:
         """How the space is indexed now."""
+
+    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
+        """Keep what was derived from the space at a state, in the place of what was kept before.
+
+        Returns whether it was kept: not every store has a place for it, and a record may have been deleted since. It may be
+        lost at any time; ``Backend.scrub`` drops it when a record was deleted since.
+        """
+        return False
+
+    def kept_cache(self, space: Space) -> KeptCache | None:
+        """What ``keep_cache`` kept, if it is still there and ``changes`` since its state are known."""
+        return None
 
     aupsert = asyncify(upsert)
     aget = asyncify(get)
@@ -382,6 +418,11 @@ class RecordIndex(ABC):
     arevector = asyncify(revector)
     achanges = asyncify(changes)
     ainfo = asyncify(info)
+    anumbered = asyncify(numbered)
+    ametadata = asyncify(metadata)
+    apieces = asyncify(pieces)
+    akeep_cache = asyncify(keep_cache)
+    akept_cache = asyncify(kept_cache)
 
 
 class Blobs(ABC):

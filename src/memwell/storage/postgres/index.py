@@ -405,6 +405,9 @@ _WHOLE = (
     "LEFT JOIN memwell_record_vector AS held ON held.space = record.space AND held.number = record.number "
     "WHERE record.space = %s"
 )
+_NUMBERED = (
+    f"SELECT {_FIELDS} FROM memwell_record AS record WHERE record.space = %s AND record.number = ANY (%s::bigint[])"
+)
 _UPSERT = (
     "SELECT memwell_upsert_records(%s, %s::bigint, %s::text[], %s::text[], %s::text[], %s::double precision[], "
     "%s::bigint[], %s::integer[], %s::text[], %s::text[], %s::text[], %s::integer[], %s::integer[], %s::text[], "
@@ -630,6 +633,18 @@ class PostgresIndex(RecordIndex):
             if state.change == since:
                 return Changes(since, False, [], [])
         return self._connections.snapshot(space, lambda session: _changes(session, space, path, since, inside=inside))
+
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        bindings = (space_key(given.check_space(space)), list(numbers.values()))
+        rows = self._connections.read(space, lambda session: session.rows(_NUMBERED, bindings))
+        found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
+        return [found[id_] for id_ in numbers if id_ in found]
+
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        sql = "SELECT number, metadata FROM memwell_record WHERE space = %s"
+        path = space_key(given.check_space(space))
+        rows = self._connections.read(space, lambda session: session.rows(sql, (path,)))
+        return ((int(number), _decode(metadata)) for number, metadata in rows)
 
     def info(self, space: Space) -> IndexInfo:
         path = space_key(given.check_space(space))

@@ -68,12 +68,13 @@ def _space(
 
 
 def file_sizes(path: Path) -> dict[str, int]:
-    """The bytes of the store, of its write-ahead log, and of its graphs."""
-    graphs = Path(f"{path}-hnsw")
+    """The bytes of the store, of its write-ahead log, of its graphs and of its caches."""
+    graphs, caches = Path(f"{path}-hnsw"), Path(f"{path}-cache")
     return {
         "store": _size(path),
         "log": _size(Path(f"{path}-wal")),
         "graphs": sum(map(_size, graphs.iterdir())) if graphs.is_dir() else 0,
+        "caches": sum(map(_size, caches.iterdir())) if caches.is_dir() else 0,
     }
 
 

@@ -34,8 +34,8 @@ Facts = Callable[[Backend], dict[str, Any]]
 """Makes the counts to report, by the names of the store's facts."""
 
 _COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
-_COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw")
-"""The endings of files that belong to a store: SQLite's own, and the folder of graphs."""
+_COMPANIONS = ("-wal", "-shm", "-journal", "-hnsw", "-cache")
+"""The endings of files that belong to a store: SQLite's own, and the folders of graphs and caches."""
 _PAGES_A_STEP = 1_000
 _CHUNK = 1 << 20
 _HEADER = b"SQLite format 3\x00"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -15,7 +16,8 @@ from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import packed_vectors
-from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
+from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.sqlite.caches import SpaceCaches
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import POSITION, SpaceRow, journaled, save_space, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
@@ -29,6 +31,12 @@ _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
 
 
+_PIECE = 4_096
+_NO_SPACE = SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+_PIECES = (
+    f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
+    "WHERE record.key >= ? AND record.key <= ? ORDER BY record.key LIMIT ?"
+)
 _SCAN = (
     f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
     "WHERE record.key >= ? AND record.key <= ? AND {condition} ORDER BY record.key {order} LIMIT ?"
@@ -39,6 +47,7 @@ _BY_IDS = (
     "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
     "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
 )
+_BY_KEYS = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
 _OUTDATED_GRAPHS = (
     "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
 )
@@ -57,6 +66,7 @@ class SqliteIndex(RecordIndex):
     def __init__(self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int) -> None:
         self._connections = connections
         self.words = Words("record", "record")
+        self.caches = SpaceCaches(connections)
         self._kept_changes = kept_changes
         self._vector_options = (vector_cache_mb * 2**20, hnsw_above)
         self._loaded_vectors: SqliteVectors | None = None
@@ -71,7 +81,8 @@ class SqliteIndex(RecordIndex):
         return self._loaded_vectors
 
     def scrub(self) -> None:
-        """Drop the graphs of spaces that have changed since: they may hold vectors that were deleted."""
+        """Drop the graphs of spaces that have changed since, and the caches of those that lost a record."""
+        self.caches.scrub()
         spaces = [key for (key,) in self._connections.read(lambda session: session.rows(_OUTDATED_GRAPHS))]
         if spaces:
             self.vectors.drop(spaces)
@@ -246,9 +257,8 @@ class SqliteIndex(RecordIndex):
 
     @staticmethod
     def _hits(session: Session, space: Space, found: Sequence[tuple[float, int]]) -> list[Hit]:
-        sql = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
         keys = msgspec.json.encode([key for _, key in found]).decode()
-        rows = {row[0]: row for row in session.execute(sql, (keys,)).fetchall()}
+        rows = {row[0]: row for row in session.execute(_BY_KEYS, (keys,)).fetchall()}
         return [Hit(_record(space, rows[key], None), score) for score, key in found]
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
@@ -283,6 +293,34 @@ class SqliteIndex(RecordIndex):
 
         return self._connections.snapshot(operation)
 
+    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
+        path, keys = given.check_space(space).encoded(), msgspec.json.encode(list(numbers.values())).decode()
+        sql = f"{_BY_KEYS} AND record.key >> 36 = (SELECT space.key FROM space WHERE space.path = ?)"
+        rows = self._connections.read(lambda session: session.rows(sql, (keys, path)))
+        found = {row[1]: _record(space, row, None) for row in rows if numbers.get(row[1]) == row[0]}
+        return [found[id_] for id_ in numbers if id_ in found]
+
+    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
+        path = given.check_space(space).encoded()
+
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            row = space_row(session, path) or _NO_SPACE
+            return session.rows("SELECT key, metadata FROM record WHERE key >= ? AND key <= ?", row.bounds)
+
+        return ((key, _decode(metadata)) for key, metadata in self._connections.snapshot(operation))
+
+    def pieces(self, space: Space) -> Iterator[Changes]:
+        path = given.check_space(space).encoded()
+        row = self._connections.read(lambda session: space_row(session, path)) or _NO_SPACE
+        state = None if self._connections.transaction_here() is not None else row.change
+        start, end = row.bounds
+        whole = more = True
+        while more:
+            rows = self._connections.read(partial(_piece, start=start, end=end))
+            yield Changes(state, whole, _Numbered(space, rows), [])
+            whole, more = False, len(rows) == _PIECE
+            start = rows[-1][0] + 1 if more else end
+
     def info(self, space: Space) -> IndexInfo:
         path = given.check_space(space).encoded()
         row = self._connections.read(lambda session: space_row(session, path))
@@ -290,6 +328,12 @@ class SqliteIndex(RecordIndex):
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
         return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
+
+    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
+        return self.caches.keep(given.check_space(space).encoded(), state, parts)
+
+    def kept_cache(self, space: Space) -> KeptCache | None:
+        return self.caches.kept(given.check_space(space).encoded())
 
     def close(self) -> None:
         """Stop the background work."""
@@ -325,14 +369,40 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
 
 
 def _changes(session: Session, space: Space, known: SpaceRow | None, since: int | None, *, inside: bool) -> Changes:
-    row = known or SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+    row = known or _NO_SPACE
     state = None if inside else row.change
     whole = since is None or not row.forgotten <= since <= row.change
     if not whole and since == row.change:
         return Changes(state, False, [], [])
-    keys = None if whole else _changed_keys(session, row, since or 0)
-    found = [(one[0], _record(space, one[:-1], one[-1])) for one in _whole_rows(session, row, keys)]
-    return Changes(state, whole, found, sorted(set(keys or ()) - {number for number, _ in found}))
+    if whole:
+        return Changes(state, True, _Numbered(space, _whole_rows(session, row, None)), [])
+    keys = _changed_keys(session, row, since or 0)
+    found = list(_Numbered(space, _whole_rows(session, row, keys)))
+    return Changes(state, False, found, sorted(set(keys) - {number for number, _ in found}))
+
+
+def _piece(session: Session, *, start: int, end: int) -> list[tuple[Any, ...]]:
+    return session.rows(_PIECES, (start, end, _PIECE))
+
+
+class _Numbered(Sequence[tuple[int, Record]]):
+    """Rows as records with their numbers, each made when it is asked for: as rows they take a third of the memory."""
+
+    def __init__(self, space: Space, rows: list[tuple[Any, ...]]) -> None:
+        self._space, self._rows = space, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, Record]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[int, Record]]: ...
+    def __getitem__(self, place: int | slice) -> tuple[int, Record] | Sequence[tuple[int, Record]]:
+        if isinstance(place, slice):
+            return _Numbered(self._space, self._rows[place])
+        row = self._rows[place]
+        return row[0], _record(self._space, row[:-1], row[-1])
 
 
 def _changed_keys(session: Session, row: SpaceRow, since: int) -> list[int]:

@@ -327,6 +327,40 @@ class _ChangesSuite(Suite):
             assert changes.whole
             assert [one.id for _, one in changes.records] == ["a", "b"]
 
+    def test_records_are_read_by_their_numbers(self, store: Backend) -> None:
+        store.index.upsert([record("a", "one", vector=[1, 0]), record("b", "two"), record("gone")])
+        numbers = {one.id: number for number, one in store.index.changes(HOME).records}
+        store.index.delete(HOME, ["gone"])
+        asked = {id_: numbers[id_] for id_ in ("b", "gone", "a")}
+        found = store.index.numbered(HOME, asked)
+        assert [(one.id, one.text) for one in found] == [("b", "two"), ("a", "one")]
+        assert dict(store.index.metadata(HOME)) == {numbers[id_]: {} for id_ in ("a", "b")}
+        assert store.index.numbered(HOME, {}) == store.index.numbered(AWAY, asked) == []
+
+    def test_pieces_are_the_whole_space(self, store: Backend) -> None:
+        for count in (0, 3):
+            store.index.upsert([record(f"r{number}", vector=[1, number]) for number in range(count)])
+            first, *others = store.index.pieces(HOME)
+            whole = store.index.changes(HOME)
+            assert (first.whole, first.state) == (True, whole.state)
+            assert not any(piece.whole for piece in others)
+            assert [one for piece in (first, *others) for one in piece.records] == list(whole.records)
+
+    def test_a_cache_that_is_kept_goes_when_a_record_is_deleted(self, store: Backend) -> None:
+        store.index.upsert([record("a"), record("b")])
+        state = store.index.changes(HOME).state
+        assert state is not None
+        kept = store.index.keep_cache(HOME, state, [b"derived ", memoryview(b"from a and b")])
+        found = store.index.kept_cache(HOME)
+        assert kept == (found is not None)
+        if found is not None:
+            assert (found.state, bytes(found.data)) == (state, b"derived from a and b")
+        assert store.index.kept_cache(AWAY) is None
+        store.index.delete(HOME, ["a"])
+        store.scrub()
+        assert store.index.kept_cache(HOME) is None
+        assert not store.index.keep_cache(HOME, state, [b"derived from a and b"])
+
     @needs("transactions")
     def test_a_state_inside_a_transaction_is_not_to_be_kept(self, store: Backend) -> None:
         store.index.upsert([record("a")])

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from benchmarks.recall.evaluate import MeanScores, load
 from benchmarks.recall.examples import CachingEmbedder, Example, examples
-from benchmarks.recall.learn import ranked_by
+from benchmarks.recall.learn import ranked_by, training
 from memwell.longterm.weights import Weights, default_weights
 
-DATA = ("locomo", "longmemeval", "madial")
+DATA = ("friends", "longmemeval", "madial")
+"""Beside LoCoMo; of FriendsQA and LongMemEval the questions that the encoder was not trained on."""
 GROUPS = {
     "*all of words*": (
         "words",
@@ -30,6 +31,10 @@ GROUPS = {
         "answers",
     ),
     "*all of vectors*": ("dense", "dense_best", "dense_window", "dense_session", "answers_dense"),
+    "*all of late interaction*": ("late", "late_best", "late_window"),
+    "*vectors and late interaction*": (
+        *("dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window"),
+    ),
     "*all of neighbours and sessions*": (
         *("near", "window", "session", "window_coverage", "peak", "answers", "dense_window", "dense_session"),
         *("answers_dense", "follows_question", "opens"),
@@ -75,7 +80,8 @@ def main() -> None:
     from memwell.models.local import LocalEmbedder
 
     vectors = CachingEmbedder(LocalEmbedder(), options.cache)
-    data = {name: list(examples(load(name, options.folder), vectors)) for name in DATA}
+    learnt = training(options.folder, vectors)
+    data = {"locomo": list(examples(load("locomo", options.folder), vectors)), **{name: learnt[name] for name in DATA}}
     print("\n".join(table(data, default_weights())))
 
 

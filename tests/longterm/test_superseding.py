@@ -41,6 +41,12 @@ def told(memory: Memory, older: str, newer: str, speaker: str = "user") -> tuple
 
 @pytest.mark.parametrize(("older", "newer", "now", "past"), UPDATES)
 class TestOutdated:
+    def test_the_current_one_is_as_relevant(self, bench: Bench, older: str, newer: str, now: str, past: str):
+        memory = bench.memory()
+        first, second = told(memory, older, newer)
+        relevance = {hit.id: hit.relevance for hit in memory.recall(now)}
+        assert relevance[second] >= relevance[first] > 0.0
+
     def test_it_follows_the_current_one_and_names_it(self, memory: Memory, older: str, newer: str, now: str, past: str):
         first, second = told(memory, older, newer)
         hits = memory.recall(now)

@@ -249,6 +249,10 @@ class RecallingMemory(MemoryBase):
         order = {} if weights or self.weights or asks_about_past(query) else replaced
         chosen = current_first(found, order)[:pool]
         relevant = _relevances(held, question, found, records, {one.id for one, _ in chosen}, weighed, asked.model)
+        for older, newer in replaced.items():
+            # What is true now must not be left out where what it replaced is not.
+            if newer in relevant:
+                relevant[newer] = max(relevant[newer], relevant.get(older, 0.0))
         hits = [
             _raised(
                 as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevant[one.id]),

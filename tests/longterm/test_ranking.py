@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ HITS = st.dictionaries(st.sampled_from([*SIGNALS, "reranker"]), SIGNAL)
 
 
 def line(signals: dict[str, Signal], language: str = "en", **options: str) -> str:
-    given = {"text": "I drink milk.", "speaker": "Alice", "session": "talk", "query": "who drinks milk?", **options}
+    given: dict[str, Any] = {"text": "I drink milk.", "speaker": "Alice", "session": "talk"}
+    given |= {"query": "who drinks milk?", **options}
     return in_words(signals, language=language, most=4, **given)
 
 

@@ -121,7 +121,8 @@ class LocalEmbedder(TokenEmbedder):
     def _matched(self, asked: Sequence[tuple[str, float]], likeness: Floats, text: str) -> list[WordMatch]:
         """The matches of a text, given how alike each piece of the query and each of the text are."""
         words = self._english.get().words(_well_formed(text))
-        best, alike = likeness.argmax(axis=1).tolist(), likeness.max(axis=1).tolist()
+        best: list[int] = likeness.argmax(axis=1).tolist()
+        alike: list[float] = likeness.max(axis=1).tolist()
         found: dict[str, WordMatch] = {}
         for at in sorted(range(len(asked)), key=lambda at: -asked[at][1] * alike[at]):
             theirs = words[best[at]] if best[at] < len(words) else ""

@@ -19,7 +19,9 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 _KEPT = 20
 _LEARNT = {
     "LoCoMo": "not fitted to it; its results were looked at while the signals and the generated dialogues were chosen",
-    "LongMemEval, pooled": "learnt from a fifth of its questions, the encoder from the others; cross-validated on that fifth 74.3 / 86.1",
+    "LongMemEval, pooled": (
+        "learnt from a fifth of its questions, the encoder from the others; cross-validated on that fifth 74.3 / 86.1"
+    ),
     "madial_zh_user1": "learnt from it; cross-validated 65.7 / 76.7",
 }
 

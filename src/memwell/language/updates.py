@@ -81,7 +81,7 @@ class StatedText(NamedTuple):
     mine: bool = False
     """Whether it speaks of the speaker as *I* or *we*."""
     label: str = ""
-    """What it begins with, when that is told apart from others by a number: *note 7*."""
+    """What it begins with, when a number distinguishes it from others: *note 7*."""
 
 
 @lru_cache(_MANY)
@@ -99,7 +99,9 @@ def statement(text: str) -> StatedText:
     if stated != text:
         # What stands with a question mostly explains it: only a move, a new job and the like count.
         keys = _keys(read.topics, (), read.ended, ())
-        return StatedText(keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes)
+        return StatedText(
+            keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes, mine=read.mine
+        )
     label = _LABEL(stated)
     read = read._replace(label=label[0].casefold() if label else "")
     return read._replace(holds=False) if len(text) > _LONGEST_HELD or _WANTS(text) else read
@@ -131,7 +133,9 @@ def supersedes(newer: StatedText, older: StatedText) -> bool:
         return False
     if older.label and newer.label and older.label != newer.label:
         return False
-    if not _same_holder(newer.holders, older.holders) or _about_another(newer, older):
+    if not _same_holder(newer.holders, older.holders):
+        return False
+    if _about_another(newer, older) or _another_attribute(newer, older):
         return False
     # What both are about is no sign that they are about the same of it.
     words = older.words - (older.holders & newer.holders)
@@ -154,6 +158,37 @@ def _same_holder(newer: frozenset[str], older: frozenset[str]) -> bool:
     roles = _EN_ROLES | _ZH_ROLES
     common = older & newer
     return bool(common) and (common != _SPEAKER or not (older & roles and newer & roles))
+
+
+_VALUED = frozenset(
+    """number phone telephon mobil email mail address password passcod pin code colour color size weight height salari
+    rent price cost fee budget birthday nicknam deadlin
+    号码 电话 手机号 邮箱 邮件 地址 密码 口令 颜色 尺码 体重 身高 工资 薪水
+    月薪 房租 租金 价格 费用 预算 生日 昵称 期限""".split()
+)
+"""Attributes that have one value at a time. Of other things several can hold at once: *my car is red*, *… is old*."""
+_PERSONAL = frozenset({"home", "job", "love"})
+_BEGINS = frozenset({"start", "begin", "open", "leav", "depart", "开门", "上班", "起床", "出发", "开始"})
+_ENDS = frozenset({"finish", "end", "clos", "stop", "arriv", "关门", "下班", "睡觉", "到达", "结束"})
+
+
+def _another_attribute(newer: StatedText, older: StatedText) -> bool:
+    """Whether a statement without a change in it tells something else of the same thing, or of another person."""
+    topics = older.topics & newer.topics
+    if topics & _PERSONAL and older.mine and not newer.mine:
+        return True
+    if (older.words & _BEGINS and newer.words & _ENDS) or (older.words & _ENDS and newer.words & _BEGINS):
+        return True
+    if older.slots and not newer.slots and not topics:
+        return all(slot.head in _VALUED and slot.head not in newer.words for slot in older.slots)
+    if newer.changes or newer.turns or topics:
+        return False
+    if newer.denied:
+        return newer.denied.isdisjoint(older.words)
+    pairs = [(slot, other) for slot in older.slots for other in newer.slots if slot.head == other.head]
+    return bool(pairs) and not any(
+        slot.head in _VALUED or "favourit" in slot.narrowed or other.narrowed & {"new", "新"} for slot, other in pairs
+    )
 
 
 _SPEAKER = frozenset({""})

@@ -249,14 +249,10 @@ class RecallingMemory(MemoryBase):
         order = {} if weights or self.weights or asks_about_past(query) else replaced
         chosen = current_first(found, order)[:pool]
         relevant = _relevances(held, question, found, records, {one.id for one, _ in chosen}, weighed, asked.model)
-        for older, newer in replaced.items():
-            # What is true now must not be left out where what it replaced is not.
-            if newer in relevant:
-                relevant[newer] = max(relevant[newer], relevant.get(older, 0.0))
+        _raise_relevance(relevant, replaced)
         hits = [
             _raised(
-                as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevant[one.id]),
-                share,
+                as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevant[one.id]), share
             )
             for one, share in chosen
         ]
@@ -392,6 +388,13 @@ def _memories(
         found |= held.memories(ids[most:], wanted)
         return found, len(found) == len(ids)
     return found, len(found) == len(ids[:most])
+
+
+def _raise_relevance(relevant: dict[str, float], replaced: Mapping[str, str]) -> None:
+    """Let what is true now be as relevant as what it replaced, so that it is not left out where the other is not."""
+    for older, newer in replaced.items():
+        if newer in relevant:
+            relevant[newer] = max(relevant[newer], relevant.get(older, 0.0))
 
 
 def _relevances(

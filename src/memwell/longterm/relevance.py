@@ -27,7 +27,7 @@ from memwell.values import shown
 
 Values: TypeAlias = dict[str, float]
 
-MIN_RELEVANCE: Final = 0.05
+MIN_RELEVANCE: Final = 0.005
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
 
 BEST_OF = 10

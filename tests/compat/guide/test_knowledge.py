@@ -9,6 +9,7 @@ import pytest
 
 from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
 from memwell.errors import InvalidInput, ModelError
+from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat
 
 DOCUMENTS = [
@@ -114,7 +115,7 @@ def test_expansion_and_reranking_are_shown_at_work():
         PASSAGES,
         2,
         synonyms={"plot of greens": ["cooking"]},
-        embedder=HashEmbedder(),
+        embedder=LocalEmbedder(),
     )
     expanded = made["query_expansion"]("大模型怎么生成文字")
     assert expanded[0] == "大模型怎么生成文字"

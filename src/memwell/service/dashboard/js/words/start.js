@@ -38,7 +38,7 @@ export default {
     'tell.refused': '有 {count} 条被拒绝：{reasons}',
     'ask.title': '问一问',
     'ask.text': '用你自己的话，不必和告诉它的一样。',
-    'ask.example': '小安不能吃什么？',
+    'ask.example': '小安对什么过敏？',
     'ask.go': '回忆',
     'ask.none': '没有找到相关的记忆，换个说法试试。',
     'see.title': '看看提示词',

@@ -55,7 +55,7 @@ LESS = {"MADial": 0.3, "dialogues, keywords": 0.3, "dialogues, strange keywords"
 """What a source counts beside the others: keywords and the queries of MADial-Bench, pieces of talk, are no questions."""
 HELD_SMALL = 1e-3
 """How much large weights cost."""
-THRESHOLDS = (MIN_RELEVANCE, 0.02, 0.05, 0.2)
+THRESHOLDS = (0.005, MIN_RELEVANCE, 0.05, 0.2)
 _KNOWN = ("held", "whole", "count", "missing")
 _PLACES = ("behind", "place")
 _HELPS = (*_KNOWN, *_PLACES)

@@ -27,7 +27,7 @@ from memwell.values import shown
 
 Values: TypeAlias = dict[str, float]
 
-MIN_RELEVANCE: Final = 0.005
+MIN_RELEVANCE: Final = 0.02
 """The least relevance of what enters a prompt, and of what the page, the command line and the MCP tool show."""
 
 BEST_OF = 10
@@ -89,6 +89,9 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def relevance(self, values: Mapping[str, float]) -> float:
         """The relevance of a hit, by the first model whose values are all known; a half where none is."""
+        if values.get("held") == 0.0 and "dense" not in values:
+            # By words alone nothing speaks for it.
+            return 0.0
         return next((model.relevance(values) for model in self.models if model.fits(values)), _UNKNOWN)
 
 

@@ -63,6 +63,15 @@ def test_a_renewed_value_outlives_the_others_and_pushes_nothing_out(store: Backe
     assert ring.count() == 4
 
 
+def test_a_ring_that_was_made_smaller_drops_the_rest_at_the_next_write(store: Backend):
+    ring = ring_of(store)
+    for name in "abcd":
+        ring.write({name: 1})
+    small = ring_of(store, 1)
+    small.write({"a": 2})
+    assert (small.count(), small.read("a")) == (1, 2)
+
+
 steps = st.lists(st.tuples(st.sampled_from("wwwrd"), st.sampled_from("abcdefghij")), max_size=50)
 
 

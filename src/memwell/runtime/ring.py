@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -51,6 +51,7 @@ class Ring:
     def write(self, values: Mapping[str, Any], *, ttl: float | None = None) -> None:
         """Store values, for ``ttl`` seconds when given, in one transaction if there are transactions."""
         with self._transaction():
+            self._shrink()
             # More values than the ring has slots would only replace each other.
             kept = list(values.items())[-self._slots :]
             new = [digest for digest, _ in kept if self._place(digest) is None]
@@ -68,6 +69,7 @@ class Ring:
         if not self._is_old(digest):
             return False
         with self._transaction():
+            self._shrink()
             place = self._place(digest)
             if place is None:
                 return False
@@ -100,6 +102,18 @@ class Ring:
         bounds = {"$ge": f"{self._kind}.v", "$lt": f"{self._kind}.w"}
         return self._kv.count(self._space, where={"@id": bounds})
 
+    def _shrink(self) -> None:
+        """Drop what lies beyond the end of a ring that was made smaller."""
+        state = self._state()
+        if state.used > self._slots:
+            for slot in range(self._slots, state.used):
+                self._vacate(slot)
+                self._kv.delete(self._space, self._slot(slot))
+            smaller = {"next": state.next % self._slots, "used": self._slots}
+            # Whoever was faster has done the same.
+            with suppress(Conflict):
+                self._kv.put(self._space, f"{self._kind}.ring", smaller, expect=state.version)
+
     def _take(self, count: int) -> Iterator[int]:
         """The next slots of the ring, claimed for this writer."""
         while True:
@@ -114,10 +128,6 @@ class Ring:
             except Conflict:
                 continue
             break
-        # A ring that was made smaller drops what lies beyond its end.
-        for slot in range(self._slots, used):
-            self._vacate(slot)
-            self._kv.delete(self._space, self._slot(slot))
         return ((place + number) % self._slots for number in range(count))
 
     def _state(self) -> _RingState:

@@ -145,7 +145,7 @@ def values_of(
     vector = question.vector if calibrated and is_near_to_any(snapshot, question) else None
     dense = None if vector is None else snapshot.vectors.dots_of(rows.astype(np.intp), vector)
     # In another language than the query no word can be the same, and those of a hit say nothing about it.
-    chinese, elsewhere = is_chinese(question.text), language_of(question.text) == "other"
+    chinese, other_language = is_chinese(question.text), language_of(question.text) == "other"
     found: list[Values] = []
     for at, hit in enumerate(hits):
         values: Values = {}
@@ -155,7 +155,7 @@ def values_of(
             late = hit.signals.get("late") if "late" in weights.curves else None
             if late is not None and math.isfinite(late.value):
                 values["late"] = late.value
-        if not values or (is_chinese(texts[at]) is chinese and (held[at] or not elsewhere)):
+        if not values or (is_chinese(texts[at]) is chinese and (held[at] or not other_language)):
             whole = float(held[at] >= _WHOLE)
             values |= {"held": held[at], "whole": whole, "count": count[at], "missing": missing[at]}
         found.append(values)

@@ -110,7 +110,7 @@ class Ring:
                 self._vacate(slot)
                 self._kv.delete(self._space, self._slot(slot))
             smaller = {"next": state.next % self._slots, "used": self._slots}
-            # Whoever was faster has done the same.
+            # Another process has done the same already.
             with suppress(Conflict):
                 self._kv.put(self._space, f"{self._kind}.ring", smaller, expect=state.version)
 

@@ -635,4 +635,4 @@ def test_a_file_of_several_users_is_taken_in_with_a_hint(run: Run, tmp_path: Pat
     outcome = run("import", "mem0.json", "--store", "a.db")
     assert (outcome.code, "2 users" in outcome.err) == (0, True)
     run("import", "mem0.json", "--store", "b.db", "--user", "ann")
-    assert "milk" not in run("recall", "milk", "--store", "b.db").out
+    assert "Likes milk" not in run("recall", "milk", "--store", "b.db").out

@@ -372,7 +372,6 @@ def test_whatever_makes_vectors(embeddings: Any) -> None:
 def test_bad_settings_and_vectors_are_refused() -> None:
     for bad in (
         {"embeddings": None},
-        {"embeddings": Documents},
         {"buffer_size": -1},
         {"enhance_threshold": 0},
         {"enhance_similarity_threshold": float("nan")},
@@ -400,20 +399,6 @@ def test_a_clone_has_the_settings_and_no_content(make: Callable[[], Any]) -> Non
     tuned = sensory(3)
     tuned.threshold_to_short_term, tuned.importance_weight = 2.0, 0.5
     assert tuned.structure_clone().threshold_to_short_term == 2.0
-
-
-@pytest.mark.parametrize("make", KINDS)
-def test_what_is_no_fragment_is_refused(make: Callable[[], Any]) -> None:
-    memory = make()
-    for bad in ("text", None):
-        with pytest.raises(InvalidInput, match="MemoryFragment"):
-            memory.write_batch_sync([Fragment("x"), bad])
-    with pytest.raises(InvalidInput, match="now"):
-        memory.write_sync(Fragment("x"), "today")
-    assert len(memory) == 0
-    for bad in (-1, 1.5, None, "5", True):
-        with pytest.raises(InvalidInput, match="buffer_size"):
-            type(memory)(buffer_size=bad, **({"embeddings": embed} if "Enhanced" in type(memory).__name__ else {}))
 
 
 @pytest.mark.parametrize("batch", [False, True])

@@ -79,7 +79,6 @@ class OnceConversation:
         param_value: str = "",
         cost: int = 0,
         tokens: int = 0,
-        message_index: int | None = None,
     ) -> None:
         self.chat_mode = chat_mode
         self.user_name = user_name
@@ -94,7 +93,7 @@ class OnceConversation:
         self.param_value = param_value
         self.cost = int(cost)
         self.tokens = int(tokens)
-        self._message_index = _next_index(self.messages) if message_index is None else int(message_index)
+        self._message_index = _next_index(self.messages)
 
     @property
     def messages(self) -> list[BaseMessage]:

@@ -9,12 +9,12 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -30,8 +30,6 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, now, shown
-
-T = TypeVar("T")
 
 _HUMAN = "Human"
 _UNKNOWN = "?"
@@ -64,8 +62,6 @@ class _Fields:
 
         Raises ``InvalidInput`` when a field is missing that has no default.
         """
-        if not isinstance(d, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a {cls.__name__} is made of a mapping, not {shown(d)}")
         known = {one.name for one in dataclasses.fields(cast(Any, cls))}
         try:
             return cls(**{name: value for name, value in d.items() if name in known})
@@ -170,25 +166,6 @@ class ActionOutput(_Fields):
 
 
 _TIMES = ("created_at", "updated_at")
-_COUNTS = ("sub_task_num", "retry_times", "max_retry_times", "rounds")
-
-
-def _checked(value: Any, kind: type[T]) -> T:
-    """Return a plan or message that any store can hold. Raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, kind):
-        raise InvalidInput(f"expected a {kind.__name__}, not {shown(value)}")
-    check_id(cast(Any, value).conv_id, f"the conv_id of a {kind.__name__}")
-    for one in dataclasses.fields(cast(Any, kind)):
-        held, what = getattr(value, one.name), f"the {one.name} of a {kind.__name__}"
-        if one.name in _COUNTS:
-            check_count(held, what)
-        elif one.name in _TIMES or one.name == "is_success":
-            wanted = bool if one.name == "is_success" else datetime
-            if not isinstance(held, wanted):
-                raise InvalidInput(f"{what} must be a {wanted.__name__}, not {shown(held)}")
-        elif held is not None or (one.default is MISSING and one.name != "sub_task_content"):
-            check_text(held, what)
-    return value
 
 
 def _moment(given: Any, what: str) -> Any:
@@ -221,11 +198,10 @@ _ROLES = {**_SIDES, "user": Role.HUMAN, "assistant": Role.AI}
 
 def _as_core(message: GptsMessage) -> Message:
     """The message for a log. Raises ``InvalidInput`` for one that breaks a rule of any store."""
-    _checked(message, GptsMessage)
     role = _ROLES.get(message.role.lower(), Role.CHAT if _can_name(message.role) else Role.AI)
     core = Message(
         role,
-        cast(Any, message.content),
+        cast(Any, check_text(message.content, "the content of a message")),
         name=str(message.sender) if _can_name(message.sender) else None,
         time=message.created_at,
         chat_role=str(message.role) if role is Role.CHAT else None,
@@ -280,7 +256,7 @@ class GptsPlansMemory:
 
     def batch_save(self, plans: list[GptsPlan]) -> None:
         """Store steps, all or none. Raises ``InvalidInput`` for a bad step and for two with one number."""
-        keys = {_plan_key(_checked(plan, GptsPlan).conv_id, plan.sub_task_num): plan for plan in plans}
+        keys = {_plan_key(plan.conv_id, _number(plan.sub_task_num)): plan for plan in plans}
         if len(keys) != len(plans):
             raise InvalidInput(f"two steps of a plan have the same number: {[plan.sub_task_num for plan in plans]}")
         with self.backend.transaction():
@@ -340,7 +316,7 @@ class GptsPlansMemory:
             entry = self.backend.kv.get(self.space, key)
             if entry is None:
                 raise NotFound(f"the plan of conversation {shown(conv_id)} has no step {shown(task_num)}")
-            self._put(key, _checked(replace(_plan(entry), **fields), GptsPlan))
+            self._put(key, replace(_plan(entry), **fields))
 
     def _put(self, key: str, plan: GptsPlan) -> None:
         self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
@@ -548,7 +524,7 @@ class GptsMemory:
         """
         check_id(conv_id, "a conv_id")
         check_count(start_round, "start_round")
-        history = [replace(_checked(one, GptsMessage)) for one in history_messages or ()]
+        history = [replace(one) for one in history_messages or ()]
         self.clear(conv_id)
         self._watched[conv_id] = _Watched(Channel(self._channel_size), enable_vis_message, history, start_round)
 
@@ -625,7 +601,7 @@ class GptsMemory:
 
         Raises ``InvalidInput`` for a message that breaks a rule or belongs to another conversation.
         """
-        if _checked(message, GptsMessage).conv_id != conv_id:
+        if message.conv_id != conv_id:
             raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
         await run_blocking(partial(self.message_memory.append, message))
         await self.push_message(conv_id)

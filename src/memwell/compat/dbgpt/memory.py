@@ -27,7 +27,6 @@ from memwell.compat.dbgpt.fragments import (
     MemoryFragment,
     Weight,
     WriteOperation,
-    check_fragment,
     check_importance,
 )
 from memwell.compat.dbgpt.messages import ModelMessage
@@ -212,7 +211,6 @@ class BatchMemory(Memory[T]):
 
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment as ``write_batch`` does. A recalled fragment (``RETRIEVAL``) is not stored again."""
-        check_fragment(memory_fragment)
         return None if op == WriteOperation.RETRIEVAL else await self.write_batch([memory_fragment], now)
 
 
@@ -248,8 +246,6 @@ def as_core_embedder(embeddings: Any) -> Embedder:
 
     Raises ``InvalidInput`` for anything else.
     """
-    if isinstance(embeddings, type):
-        raise InvalidInput(f"embeddings must be an object and not its class: {shown(cast(object, embeddings))}")
     documents = getattr(embeddings, "embed_documents", None)
     if isinstance(embeddings, Embedder) or not callable(documents):
         return as_embedder(embeddings)

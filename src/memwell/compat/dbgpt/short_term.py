@@ -9,7 +9,6 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from operator import mul
@@ -23,10 +22,7 @@ from memwell.compat.dbgpt.fragments import (
     MemoryFragment,
     Weight,
     WriteOperation,
-    check_embedding,
-    check_fragment,
     check_importance,
-    check_moment,
 )
 from memwell.compat.dbgpt.memory import Memory, as_core_embedder
 from memwell.values import check_count
@@ -34,8 +30,6 @@ from memwell.values import check_count
 T = TypeVar("T", bound=MemoryFragment)
 
 _PAUSE_S = 0.001
-_writes: ContextVar[tuple[object, ...]] = ContextVar("memwell_dbgpt_writes", default=())
-"""The writes that the current task is a part of."""
 
 
 class BufferedMemory(Memory[T]):
@@ -69,18 +63,16 @@ class BufferedMemory(Memory[T]):
     async def writing(self) -> AsyncGenerator[None]:
         """Lock the memory for one writer, over tasks, threads and event loops. A body that raises changes nothing.
 
-        The lock is re-entrant: what a writer calls belongs to the same write.
+        The lock is re-entrant: what a writer's task calls belongs to the same write.
         """
-        outer = _writes.get()
-        # A task that was started inside a write may outlive it; then the holder is another.
-        if self._holder is not None and self._holder in outer:
+        task = asyncio.current_task()
+        if self._holder is task:
             yield
             return
         # An asyncio.Lock belongs to one loop, and the blocking twins run in another.
         while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - an asyncio.Event belongs to one loop too
             await asyncio.sleep(_PAUSE_S)
-        self._holder = object()
-        token = _writes.set((*outer, self._holder))
+        self._holder = task
         before = {name: getattr(self, name) for name in self._state}
         try:
             yield
@@ -90,7 +82,6 @@ class BufferedMemory(Memory[T]):
         finally:
             self._holder = None
             self._lock.release()
-            _writes.reset(token)
 
     async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
         """Store fragments, all or none, and return all that was discarded for them, or None."""
@@ -113,11 +104,6 @@ class BufferedMemory(Memory[T]):
             self._fragments = [one for one in self._fragments if one.id not in ids]
         return taken
 
-    def _checked(self, fragment: T, now: datetime | None) -> None:
-        check_fragment(fragment)
-        if now is not None:
-            check_moment(now, "now")
-
 
 class SensoryMemory(BufferedMemory[T]):
     """The sensory buffer. When it overflows it is emptied, and every fragment in it is scored.
@@ -136,9 +122,8 @@ class SensoryMemory(BufferedMemory[T]):
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment and return those that matter enough when the buffer overflows, or None.
 
-        A recalled fragment (``RETRIEVAL``) is not stored again. Raises ``InvalidInput`` for anything but a fragment.
+        A recalled fragment (``RETRIEVAL``) is not stored again.
         """
-        self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -168,11 +153,7 @@ class ShortTermMemory(BufferedMemory[T]):
         super().__init__(buffer_size)
 
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
-        """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored.
-
-        Raises ``InvalidInput`` for anything but a fragment.
-        """
-        self._checked(memory_fragment, now)
+        """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored."""
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -252,9 +233,8 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         """Store a fragment and return what was discarded, with insights; it may be nothing.
 
         A recalled fragment (``RETRIEVAL``) strengthens similar ones, and is not stored. The fragment gets its
-        vector. Raises ``InvalidInput`` for anything but a fragment, and whatever the embeddings raise.
+        vector. Raises whatever the embeddings raise.
         """
-        self._checked(memory_fragment, now)
         vector = await self._vector_of(memory_fragment)
         async with self.writing():
             self._strengthen(memory_fragment, vector)
@@ -322,7 +302,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     async def _vector_of(self, fragment: T) -> list[float]:
         """The vector of a fragment, as it calculates it. Raises ``ModelError`` or ``BadModelOutput``."""
         embed = partial(fragment.calculate_current_embeddings, lambda texts: self._embedder.embed(texts).tolist())
-        return check_embedding(await run_blocking(embed))
+        return await run_blocking(embed)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

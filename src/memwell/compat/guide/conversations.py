@@ -121,18 +121,6 @@ class ConversationMemory(Closing):
             )
         return [_round_as_dict(one) for one in newest]
 
-    def get_conversation(self, user_id: str, conversation_id: str) -> dict[str, Any]:
-        """One conversation by the id that ``store_conversation`` returned and a profile's evidence names.
-
-        Raises ``NotFound`` when the user has none of that id.
-        """
-        engine = self._engine_of(user_id)
-        for info in _threads(engine):
-            found = engine.backend.log.read(info.thread, ids=[conversation_id])
-            if found:
-                return _conversation_as_dict(engine.thread(info.thread.id), found[0])
-        raise NotFound(f"{user_id!r} has no conversation {shown(conversation_id)}")
-
     def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
         """The conversations of a user that answer a query best, from all sessions, best first.
 
@@ -183,7 +171,6 @@ class ConversationMemory(Closing):
 
     astore_conversation = asyncify(store_conversation)
     aget_conversation_history = asyncify(get_conversation_history)
-    aget_conversation = asyncify(get_conversation)
     arecall = asyncify(recall)
     abuild_user_profile = asyncify(build_user_profile)
     aget_user_profile = asyncify(get_user_profile)

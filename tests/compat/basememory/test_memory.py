@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from memwell.compat.basememory import (
     NoSuchStorage,
     RecallMessage,
     StoredMessages,
-    TextMessage,
 )
 from memwell.compat.basememory.messages import Handlers
 from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted, Unsupported
@@ -524,20 +523,6 @@ def test_a_name_must_be_one(user: Any) -> None:
         with pytest.raises(InvalidInput):
             call(user)
     assert memory.users() == []
-
-
-def test_the_async_twins_do_the_same() -> None:
-    async def main() -> Iterator[Any]:
-        memory = BaseChatMessageMemory(store=MemoryBackend())
-        await asyncio.gather(*(memory.aadd_message(TextMessage(text=str(at), sender="Ben")) for at in range(9)))
-        await memory.ajoin("Clara")
-        await memory.aheartbeat("Clara")
-        first = await memory.aget_message(0)
-        return iter(
-            [await memory.aunread("Anna"), await memory.aunread("Ben"), type(first), await memory.aread("Anna")]
-        )
-
-    assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
 
 
 def test_what_was_closed_is_read_and_not_written() -> None:

@@ -239,18 +239,6 @@ def test_equal_hashes_are_not_equal_keys(storage: CacheStorage):
     assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
 
 
-def test_async_does_the_same(storage: CacheStorage):
-    async def use() -> tuple[Any, ...]:
-        await storage.aset("a", {"k": [1]}, None, 60)
-        found, there = await storage.aget("a"), await storage.aexists("a")
-        await storage.adelete("a")
-        gone = await storage.aexists("a")
-        await storage.aclear()
-        return found and found.value, there, gone
-
-    assert asyncio.run(use()) == ({"k": [1]}, True, False)
-
-
 def test_threads_share_one_storage(storage: CacheStorage):
     errors: list[BaseException] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 import threading
@@ -563,19 +562,11 @@ def test_a_word_nobody_knows_is_refused() -> None:
 # Around it
 
 
-def test_the_row_names_no_messages_where_they_are_found_without() -> None:
-    made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
-    assert "message_ids" not in made.to_dict()
-    assert made.message_ids == ["message___c___0", "message___c___1"]
-    foreign = StorageConversation("c", message_storage=DictStorage())
-    foreign.add_user_message("q")
-    foreign.end_current_round()
-    assert foreign.to_dict()["message_ids"] == ["message___c___0"]
-    with pytest.raises(InvalidInput, match="not kept as a conversation"):
-        _ = foreign.history
-    inside = StorageConversation("c", save_message_independent=False)
-    with pytest.raises(InvalidInput, match="not kept as a conversation"):
-        _ = inside.history
+def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
+    foreign, inside = {"message_storage": DictStorage()}, {"save_message_independent": False}
+    for options in (foreign, inside):
+        with pytest.raises(InvalidInput, match="not kept as a conversation"):
+            _ = StorageConversation("c", **options).history
 
 
 def test_storages_may_be_set_later(tmp_path: Path) -> None:
@@ -601,23 +592,6 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
-
-
-def test_the_async_twins_do_the_same(make: Make) -> None:
-    async def use() -> StorageConversation:
-        made = make()
-        made.add_user_message("q")
-        await made.aend_current_round()
-        await made.asave_to_storage()
-        other = make()
-        await other.aload_from_storage(other.conv_storage, other.message_storage)
-        assert words(other) == ["q"]
-        await other.aclear()
-        await other.adelete()
-        return other
-
-    assert asyncio.run(use()).messages == []
-    assert make().messages == []
 
 
 # Other rooms

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -376,21 +373,6 @@ class TestFailing:
             monkeypatch.undo()
             assert texts(long.read_sync("apple")) == ["stone"]
             assert long.aggregate_importance == 1.0
-
-    def test_two_processes_on_one_file_lose_nothing(self, tmp_path: Path):
-        script = """
-            import sys
-            from memwell.compat.dbgpt import AgentMemoryFragment, LongTermMemory
-            with LongTermMemory(vector_store=sys.argv[1], embedder=None) as long:
-                for n in range(15):
-                    long.write_sync(AgentMemoryFragment(f"{sys.argv[2]} {n}", importance=1.0))
-        """
-        path = str(tmp_path / "agent.db")
-        command = [sys.executable, "-c", textwrap.dedent(script), path]
-        running = [subprocess.Popen([*command, name]) for name in ("ann", "bob")]
-        assert [process.wait(60) for process in running] == [0, 0]
-        with Long(vector_store=path, embedder=None) as long:
-            assert held(long) == {f"{name} {n}" for name in ("ann", "bob") for n in range(15)}
 
 
 class TestDeleting:

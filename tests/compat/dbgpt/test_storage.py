@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -104,26 +103,6 @@ def test_identifiers_are_equal_by_their_text() -> None:
     assert UserId("a") == other("a") != UserId("b")
     assert len({UserId("a"), other("a"), UserId("b")}) == 2
     assert UserId("a") != "a"
-
-
-def test_the_async_twins_do_the_same() -> None:
-    async def use(storage: DictStorage) -> tuple[Any, ...]:
-        await storage.asave(User("a", age=1))
-        await storage.aupdate(User("a", age=2))
-        await storage.asave_or_update(User("b", age=2))
-        await storage.asave_list([User("c", age=2)])
-        await storage.asave_or_update_list([User("d", age=2)])
-        await storage.adelete(UserId("d"))
-        await storage.adelete_list([UserId("c"), UserId("x")])
-        spec = QuerySpec({"age": 2})
-        page = await storage.apaginate_query(1, 1, User, spec)
-        loaded = await storage.aload_list([UserId("b"), UserId("x"), UserId("a")], User)
-        found = await storage.aquery(spec, User)
-        return len(found), await storage.acount(spec, User), page.total_pages, [one.user_id for one in loaded]
-
-    storage = DictStorage()
-    assert asyncio.run(use(storage)) == (2, 2, 2, ["b", "a"])
-    assert storage.load(UserId("a"), User) == asyncio.run(storage.aload(UserId("a"), User)) == User("a", age=2)
 
 
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(1, 7))

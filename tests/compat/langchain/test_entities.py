@@ -127,12 +127,15 @@ def test_sessions_and_tables_are_separate(path: str) -> None:
             SQLiteEntityStore(session, "never.db", table)
 
 
-def test_the_store_of_a_conversation_gives_what_is_known_by_name() -> None:
+def test_the_store_of_a_conversation_is_a_mapping() -> None:
     store = ThreadEntityStore(ChatMessageHistory().history)
+    assert (len(store), bool(store)) == (0, True)
     store.set("Anna", "a doctor")
     store.set("ANNA", "a dentist")
     store.set("Bob", None)
     assert store.store == {"Anna": "a dentist", "Bob": ""}
+    assert "anna" in store
+    assert sorted(store) == ["Anna", "Bob"]
     assert store["Anna"].update_count == 2
     with pytest.raises(LookupError, match="'Carl'"):
         _ = store["Carl"]

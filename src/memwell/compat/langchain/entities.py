@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -155,7 +155,10 @@ class SQLiteEntityStore(BaseEntityStore):
 
 
 class ThreadEntityStore(BaseEntityStore):
-    """Notes stored with a conversation. Names are compared without regard to case; ``store[name]`` is an ``EntityInfo``."""
+    """Notes stored with a conversation. Names are compared without regard to case.
+
+    It is also a mapping of ``EntityInfo`` by name.
+    """
 
     def __init__(self, history: HistoryReader) -> None:
         self._strategy = Entities(history, 0)
@@ -218,6 +221,19 @@ class ThreadEntityStore(BaseEntityStore):
         if found is None:
             raise NotFound(f"there are no notes on {shown(name)}")
         return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.exists(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (info.name for info in self.infos())
+
+    def __len__(self) -> int:
+        return len(self._state.entries())
+
+    def __bool__(self) -> bool:
+        # An empty store is still a store.
+        return True
 
 
 @dataclass(eq=False, repr=False)

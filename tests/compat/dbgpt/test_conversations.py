@@ -563,10 +563,10 @@ def test_a_word_nobody_knows_is_refused() -> None:
 
 
 def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
-    foreign, inside = {"message_storage": DictStorage()}, {"save_message_independent": False}
-    for options in (foreign, inside):
+    foreign = StorageConversation("c", message_storage=DictStorage())
+    for made in (foreign, StorageConversation("c", save_message_independent=False)):
         with pytest.raises(InvalidInput, match="not kept as a conversation"):
-            _ = StorageConversation("c", **options).history
+            _ = made.history
 
 
 def test_storages_may_be_set_later(tmp_path: Path) -> None:

@@ -98,7 +98,6 @@ def test_messages_survive_as_plain_data() -> None:
         {"type": "human", "data": {"content": 7}},
         {"type": "human", "data": {"content": "x", "index": -1}},
         {"type": "human", "data": {"content": "x", "round_index": "2"}},
-        {"type": "human", "data": {"content": "x", "additional_kwargs": []}},
         "human",
         None,
     ],

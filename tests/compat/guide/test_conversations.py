@@ -254,8 +254,6 @@ def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
     [
         {"smell": "smoke"},
         {"image": "a path"},
-        None,
-        ["text"],
         {"image": {"descripton": "a slip"}},
         {"text": 7},
         {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},

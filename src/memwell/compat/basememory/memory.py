@@ -778,6 +778,6 @@ class BaseChatMessageMemory(BaseMemory):
 
 
 def _seconds(value: float, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not 0 < value < 1e9:
         raise InvalidInput(f"{what} must be a number of seconds above 0, not {shown(value)}")
     return float(value)

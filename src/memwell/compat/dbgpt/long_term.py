@@ -288,7 +288,7 @@ class LongTermRetriever:
         self.now = now
         self.top_k = check_count(top_k, "top_k")
         self.k = check_count(k, "k")
-        if isinstance(decay_rate, bool) or not isinstance(decay_rate, int | float) or not 0.0 <= decay_rate < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not 0.0 <= decay_rate < 1.0:
             raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
         self.decay_rate = decay_rate
         self.weights = _coefficients(alpha, beta, gamma)

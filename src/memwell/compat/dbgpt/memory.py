@@ -303,10 +303,8 @@ class BaseLLMCaller:
 
     def __init__(self, prompt: str | None = None, model: str | None = None, llm_client: Any = None) -> None:
         self.prompt = self.prompt if prompt is None else prompt
-        if not isinstance(self.prompt, str) or _CONTENT not in self.prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(
-                f"a prompt must be text with {_CONTENT} where the content goes, not {shown(self.prompt)}"
-            )
+        if _CONTENT not in self.prompt:
+            raise InvalidInput(f"a prompt has {_CONTENT} where the content goes, not {shown(self.prompt)}")
         self.model = model or self.model
         self.llm_client = llm_client
 

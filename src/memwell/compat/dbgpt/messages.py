@@ -123,8 +123,6 @@ class BaseMessage:
         self.content = _as_content(self.content)
         check_count(self.index, "a message's index")
         check_count(self.round_index, "a message's round_index")
-        if not isinstance(self.additional_kwargs, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a message's additional_kwargs must be a dict, not {shown(self.additional_kwargs)}")
 
     def to_dict(self) -> dict[str, Any]:
         """The message as plain data; ``message_from_dict`` reads it."""

@@ -274,8 +274,6 @@ class MultimodalMemory(Closing):
         the call is stored.
         """
         check_id(session_id, "a session")
-        if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
         items = [(modality, one) for modality, given in memories.items() for one in _items(modality, given)]
         with self.engine.backend.transaction():
             return [self._stored(session_id, modality, one) for modality, one in items]

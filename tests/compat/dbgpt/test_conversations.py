@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -459,7 +459,8 @@ def test_threads_with_an_object_each_lose_nothing(make: Make) -> None:
             made.add_user_message(f"{who}.{number}")
             made.end_current_round()
 
-    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
     read = make()
     assert sorted(words(read)) == sorted(f"{who}.{number}" for who in range(4) for number in range(5))
     assert [one.index for one in read.messages] == list(range(20))
@@ -476,15 +477,9 @@ def test_threads_with_one_object_lose_nothing(make: Make) -> None:
             made.add_user_message(f"{who}.{number}")
             made.end_current_round()
 
-    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
     assert sorted(words(make())) == sorted(f"{who}.{number}" for who in range(4) for number in range(10))
-
-
-def _together(threads: list[threading.Thread]) -> None:
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
 
 
 WRITER = """
@@ -633,7 +628,6 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
     made.end_current_round()
     assert words(made)[3:] == ["When?", "In May.", "Good.", "Goodbye."]
     assert len(history.messages) == 7
-    close_shared()
 
 
 @pytest.fixture(params=["memory", "file"])

@@ -133,7 +133,6 @@ AGENTS = st.sampled_from(["Planner", "Coder", "Human"])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     with open_backend("memory:" if request.param == "memory" else tmp_path / "plans.db") as opened:
         yield opened
-    close_shared()
 
 
 def plan(number: int, conv_id: str = "c", **fields: object) -> GptsPlan:
@@ -274,7 +273,6 @@ def test_plans_and_dialogues_survive_and_are_apart_by_space(tmp_path: Path) -> N
     assert DefaultGptsPlansMemory(path, space="team").get_by_conv_id("c") == []
     assert len(DefaultGptsMessageMemory(path, space="team").get_by_conv_id("c")) == 1
     assert DefaultGptsMessageMemory(path).get_by_conv_id("c") == []
-    close_shared()
 
 
 def spoken(text: str, goal: str | None = None, **fields: Any) -> GptsMessage:
@@ -331,12 +329,6 @@ def test_every_message_is_in_the_view_whatever_it_says(lines: list[tuple[str, st
     texts = [text for text, _ in lines]
     # The last of the last goal is shown once more.
     assert shown == texts + (texts[-1:] if lines and lines[-1][1] else [])
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    close_shared()
 
 
 def contents(messages: list[GptsMessage]) -> list[str]:

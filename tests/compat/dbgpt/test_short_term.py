@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -472,11 +472,10 @@ def test_threads_lose_nothing(make: Callable[[], Any]) -> None:
         for discarded in await asyncio.gather(*(memory.write(one) for one in part)):
             given_on.extend(texts(discarded))
 
-    threads = [threading.Thread(target=write, args=(written[at::4],)) for at in (0, 1)]
-    threads += [threading.Thread(target=lambda at=at: asyncio.run(write_all(written[at::4]))) for at in (2, 3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
+    with ThreadPoolExecutor(4) as threads:
+        running = [threads.submit(write, written[at::4]) for at in (0, 1)]
+        running += [threads.submit(lambda at=at: asyncio.run(write_all(written[at::4]))) for at in (2, 3)]
+        for one in running:
+            one.result(60)
     places = [*texts(memory.read_sync("x")), *(text.split(";")[0] for text in given_on)]
     assert sorted(places) == sorted(texts(written))

@@ -364,7 +364,6 @@ def test_a_file_is_there_after_a_restart(tmp_path: Path) -> None:
     BackendStorage[User](tmp_path / "x.db").save_list(PEOPLE)
     close_shared()
     assert BackendStorage[User](str(tmp_path / "x.db")).query(QuerySpec({}), User) == PEOPLE
-    close_shared()
 
 
 class DictAdapter(StorageItemAdapter[User, dict[str, Any]]):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,12 +21,6 @@ from memwell.compat.langchain.retrieval import pieces
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
 from memwell.storage.sharing import close_shared
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Iterator[str]:
-    yield str(tmp_path / "m.db")
-    close_shared()
 
 
 @pytest.mark.parametrize("embedder", [None, HashEmbedder()])

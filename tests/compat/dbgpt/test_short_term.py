@@ -253,6 +253,19 @@ def test_a_hook_that_raises_leaves_the_memory_as_it_was() -> None:
     assert memory.clear_sync() == held
 
 
+def test_an_extractor_may_change_the_memory_that_asks_it() -> None:
+    class Empties(Concludes):
+        async def extract_insights(
+            self, memory_fragment: Fragment, llm_client: Any = None
+        ) -> InsightMemoryFragment[Fragment]:
+            await memory.clear()
+            return await super().extract_insights(memory_fragment)
+
+    memory, _ = filled(1, Empties())
+    discarded = asyncio.run(asyncio.wait_for(memory.write(Fragment("new")), 10))
+    assert (texts(discarded), memory.short_term_memories) == (["0"], [])
+
+
 # What is strengthened
 
 

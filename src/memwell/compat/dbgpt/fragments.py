@@ -91,7 +91,7 @@ class MemoryFragment:
         self.memory_id = check_count(memory_id, "memory_id") if memory_id else _ids.next()
         self.snapshot_path = snapshot_path
         self._is_insight = bool(is_insight)
-        self._embeddings = embeddings
+        self._embeddings = None if embeddings is None else list(embeddings)
         self._importance = None if importance is None else check_importance(importance)
         self._last_accessed_time = last_accessed_time
 
@@ -160,7 +160,7 @@ class MemoryFragment:
 
     def update_embeddings(self, embeddings: list[float] | None) -> None:
         """Set the vector."""
-        self._embeddings = embeddings
+        self._embeddings = None if embeddings is None else list(embeddings)
 
     def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
         """The vector that a function of texts gives for this observation; it is not set."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from operator import mul
@@ -30,6 +31,8 @@ from memwell.values import check_count
 T = TypeVar("T", bound=MemoryFragment)
 
 _PAUSE_S = 0.001
+_writes: ContextVar[tuple[object, ...]] = ContextVar("memwell_dbgpt_writes", default=())
+"""The writes that the current task is a part of."""
 
 
 class BufferedMemory(Memory[T]):
@@ -63,16 +66,18 @@ class BufferedMemory(Memory[T]):
     async def writing(self) -> AsyncGenerator[None]:
         """Lock the memory for one writer, over tasks, threads and event loops. A body that raises changes nothing.
 
-        The lock is re-entrant: what a writer's task calls belongs to the same write.
+        The lock is re-entrant: what a writer calls, also in tasks of its own, belongs to the same write.
         """
-        task = asyncio.current_task()
-        if self._holder is task:
+        outer = _writes.get()
+        # A task that was started inside a write may outlive it; then the holder is another.
+        if self._holder is not None and self._holder in outer:
             yield
             return
         # An asyncio.Lock belongs to one loop, and the blocking twins run in another.
         while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - an asyncio.Event belongs to one loop too
             await asyncio.sleep(_PAUSE_S)
-        self._holder = task
+        self._holder = object()
+        token = _writes.set((*outer, self._holder))
         before = {name: getattr(self, name) for name in self._state}
         try:
             yield
@@ -82,6 +87,7 @@ class BufferedMemory(Memory[T]):
         finally:
             self._holder = None
             self._lock.release()
+            _writes.reset(token)
 
     async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
         """Store fragments, all or none, and return all that was discarded for them, or None."""

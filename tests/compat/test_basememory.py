@@ -9,7 +9,6 @@ from pathlib import Path
 
 from memwell.compat import agentscope, basememory
 from memwell.compat import langchain as langchain_room
-from memwell.storage.sharing import close_shared
 
 SAMPLE = """
 from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
@@ -112,4 +111,3 @@ def test_other_rooms_read_what_was_written_here_and_the_other_way(tmp_path: Path
     assert [one.content for one in asyncio.run(agents.get_memory())] == ["你好", "hello", "from another room"]
     assert memory.get_message(2).text == "from another room"
     assert (memory.unread("anna"), memory.unread("ben")) == (2, 2)
-    close_shared()

@@ -38,7 +38,6 @@ from memwell.messages import Message, ToolCall
 from memwell.records import Space
 from memwell.runtime.state import MissingState, Sessions, StateModule
 from memwell.storage.registry import open_backend
-from memwell.storage.sharing import close_shared
 from memwell.values import new_id
 from tests.servers import redis_server
 
@@ -70,12 +69,6 @@ class World:
         if self.kind == "file":
             return MemwellMemory(self._folder / "a.db", session_id, user_id)
         return RedisMemory(session_id, user_id, port=self._port, key_prefix=self._prefix)
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    close_shared()
 
 
 @pytest.fixture(params=KINDS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from memwell.compat.basememory import (
     NoSuchStorage,
     RecallMessage,
     StoredMessages,
-    TextMessage,
 )
 from memwell.compat.basememory.messages import Handlers
 from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted, Unsupported
@@ -316,20 +315,9 @@ def test_unread_is_right_while_messages_are_dropped() -> None:
 
 
 def _together(calls: list[Callable[[], None]]) -> None:
-    failed: list[BaseException] = []
-
-    def run(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - a thread's failure is the test's
-            failed.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    with ThreadPoolExecutor(len(calls)) as threads:
+        for done in [threads.submit(call) for call in calls]:
+            done.result()
 
 
 WRITER = """
@@ -524,20 +512,6 @@ def test_a_name_must_be_one(user: Any) -> None:
         with pytest.raises(InvalidInput):
             call(user)
     assert memory.users() == []
-
-
-def test_the_async_twins_do_the_same() -> None:
-    async def main() -> Iterator[Any]:
-        memory = BaseChatMessageMemory(store=MemoryBackend())
-        await asyncio.gather(*(memory.aadd_message(TextMessage(text=str(at), sender="Ben")) for at in range(9)))
-        await memory.ajoin("Clara")
-        await memory.aheartbeat("Clara")
-        first = await memory.aget_message(0)
-        return iter(
-            [await memory.aunread("Anna"), await memory.aunread("Ben"), type(first), await memory.aread("Anna")]
-        )
-
-    assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
 
 
 def test_what_was_closed_is_read_and_not_written() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +175,7 @@ def test_threads_lose_nothing_in_a_store(tmp_path: Path) -> None:
             for at in range(10):
                 storage.append([who, at])
 
-        threads = [threading.Thread(target=write, args=(who,)) for who in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(6) as threads:
+            list(threads.map(write, range(6)))
         added = list(storage)
         assert all([at for who, at in added if who == mine] == list(range(10)) for mine in range(6))

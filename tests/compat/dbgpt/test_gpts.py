@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell.compat.dbgpt.fragments import AgentMemoryFragment, WriteOperation
 from memwell.compat.dbgpt.gpts import (
     _KEY,
     ActionOutput,
+    AgentMemory,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,
@@ -32,6 +34,10 @@ from memwell.compat.dbgpt.gpts import (
     _reported,
     dialogue_markdown,
 )
+from memwell.compat.dbgpt.hybrid import HybridMemory
+from memwell.compat.dbgpt.long_term import LongTermMemory
+from memwell.compat.dbgpt.memory import ContentImportanceScorer, LLMInsightExtractor
+from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.messages import decode_message, encode_message, human, tool_result
@@ -65,9 +71,8 @@ def test_an_action_output_comes_back() -> None:
     assert failed.observations == "no rows"
     assert ActionOutput.from_dict({}) is None
     for kind in (GptsPlan, GptsMessage, ActionOutput):
-        for bad in ({"conv_idx": 1}, [1]):
-            with pytest.raises(InvalidInput, match=kind.__name__):
-                kind.from_dict(bad)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InvalidInput, match=kind.__name__):
+            kind.from_dict({"conv_idx": 1})
     with pytest.raises(InvalidInput, match="created_at"):
         GptsMessage.from_dict({**GptsMessage("c", "A", "B", "ai", "x").to_dict(), "created_at": "today"})
 
@@ -128,7 +133,6 @@ AGENTS = st.sampled_from(["Planner", "Coder", "Human"])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     with open_backend("memory:" if request.param == "memory" else tmp_path / "plans.db") as opened:
         yield opened
-    close_shared()
 
 
 def plan(number: int, conv_id: str = "c", **fields: object) -> GptsPlan:
@@ -196,7 +200,7 @@ def _both(
 
 def test_a_bad_batch_stores_nothing(backend: Backend) -> None:
     memory = DefaultGptsPlansMemory(backend)
-    for bad in ([plan(1), plan(2, state=3)], [plan(1), plan(1)], [plan(1), "two"]):
+    for bad in ([plan(1), plan(2, state="\0")], [plan(1), plan(1)], [plan(1), plan(-1)], [plan(1, conv_id="")]):
         with pytest.raises(InvalidInput):
             memory.batch_save(bad)
     assert memory.get_by_conv_id("c") == []
@@ -205,8 +209,8 @@ def test_a_bad_batch_stores_nothing(backend: Backend) -> None:
 def test_a_bad_change_changes_nothing(backend: Backend) -> None:
     memory = DefaultGptsPlansMemory(backend)
     memory.batch_save([plan(1)])
-    with pytest.raises(InvalidInput, match="retry_times"):
-        memory.update_task("c", 1, "running", -1)
+    with pytest.raises(InvalidInput, match="NUL"):
+        memory.update_task("c", 1, "running", 1, result="\0")
     with pytest.raises(InvalidInput, match="number"):
         memory.complete_task("c", "one", "x")  # pyright: ignore[reportArgumentType]
     with pytest.raises(NotFound, match="no step 2"):
@@ -269,15 +273,6 @@ def test_plans_and_dialogues_survive_and_are_apart_by_space(tmp_path: Path) -> N
     assert DefaultGptsPlansMemory(path, space="team").get_by_conv_id("c") == []
     assert len(DefaultGptsMessageMemory(path, space="team").get_by_conv_id("c")) == 1
     assert DefaultGptsMessageMemory(path).get_by_conv_id("c") == []
-    close_shared()
-
-
-def test_a_conversation_needs_a_name() -> None:
-    for bad in ("", "x" * 2000, None):
-        with pytest.raises(InvalidInput):
-            DefaultGptsPlansMemory().get_by_conv_id(bad)  # pyright: ignore[reportArgumentType]
-        with pytest.raises(InvalidInput):
-            DefaultGptsMessageMemory().get_by_conv_id(bad)  # pyright: ignore[reportArgumentType]
 
 
 def spoken(text: str, goal: str | None = None, **fields: Any) -> GptsMessage:
@@ -334,12 +329,6 @@ def test_every_message_is_in_the_view_whatever_it_says(lines: list[tuple[str, st
     texts = [text for text, _ in lines]
     # The last of the last goal is shown once more.
     assert shown == texts + (texts[-1:] if lines and lines[-1][1] else [])
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    close_shared()
 
 
 def contents(messages: list[GptsMessage]) -> list[str]:
@@ -480,9 +469,9 @@ def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
 
 def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
     memory = GptsMemory()
-    for bad in (said("x", app_code=3), said("\0"), GptsMessage("other", "A", "B", "ai", "x"), "text"):
+    for bad in (said("x", app_code="\0"), said("\0"), GptsMessage("other", "A", "B", "ai", "x")):
         with pytest.raises(InvalidInput):
-            memory.append_message_sync("c", bad)  # pyright: ignore[reportArgumentType]
+            memory.append_message_sync("c", bad)
     assert memory.get_messages_sync("c") == []
     with pytest.raises(InvalidInput):
         memory.init("")
@@ -559,3 +548,75 @@ def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
         assert await queue.get() == DONE
 
     asyncio.run(run())
+
+
+# The memory of one agent
+
+NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
+
+
+def texts(fragments: list[AgentMemoryFragment]) -> list[str]:
+    return [one.raw_observation for one in fragments]
+
+
+def test_by_itself_it_has_the_last_five_in_mind():
+    memory = AgentMemory()
+    for number in range(5):
+        assert memory.write_sync(AgentMemoryFragment(f"number {number}")) is None
+    discarded = memory.write_sync(AgentMemoryFragment("number 5"))
+    assert discarded is not None
+    assert texts(discarded.discarded_memory_fragments) == ["number 0"]
+    assert texts(memory.read_sync("x")) == [f"number {n}" for n in range(1, 6)]
+    assert len(memory.clear_sync()) == 5
+    assert memory.read_sync("x") == []
+
+
+def test_why_something_is_written_is_passed_on():
+    memory = AgentMemory()
+    memory.write_sync(AgentMemoryFragment("recalled"), op=WriteOperation.RETRIEVAL)
+    memory.write_batch_sync([AgentMemoryFragment("new")])
+    assert texts(memory.read_sync("x")) == ["new"]
+
+
+def test_weights_are_passed_on():
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
+        memory = AgentMemory(long)
+        memory.write_batch_sync([AgentMemoryFragment("low", importance=1), AgentMemoryFragment("high", importance=9)])
+        assert texts(memory.read_sync("x", gamma=1.0))[0] == "high"
+        assert texts(memory.read_sync("x", gamma=-1.0))[0] == "low"
+
+
+def test_it_names_the_scorer_of_its_memory():
+    scorer, extractor = ContentImportanceScorer[AgentMemoryFragment](), LLMInsightExtractor[AgentMemoryFragment]()
+    memory = AgentMemory(None, scorer, extractor)
+    memory.initialize("me", session_id="s")
+    assert (memory.memory.name, memory.memory.session_id) == ("me", "s")
+    assert (memory.memory.importance_scorer, memory.memory.insight_extractor) == (scorer, extractor)
+    assert memory.memory.real_memory_fragment_class is AgentMemoryFragment
+
+
+def test_a_clone_shares_plans_and_messages_and_what_is_kept():
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
+        short = ShortTermMemory[AgentMemoryFragment](1)
+        memory = AgentMemory(HybridMemory(NOW, short_term_memory=short, long_term_memory=long))
+        memory.initialize("me")
+        memory.write_batch_sync([AgentMemoryFragment("apple"), AgentMemoryFragment("pear")])
+        clone = memory.structure_clone()
+        assert clone.gpts_memory is memory.gpts_memory
+        assert clone.plans_memory is memory.plans_memory
+        assert clone.message_memory is memory.message_memory
+        assert clone.name == clone.memory.name == "me"
+        assert texts(clone.read_sync("apple")) == ["apple"]
+        assert set(texts(memory.read_sync("apple"))) == {"apple", "pear"}
+
+
+def test_the_session_that_is_set_is_that_of_its_memory():
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None, _default_importance=1.0) as long:
+        memory = AgentMemory(HybridMemory(NOW, long_term_memory=long))
+        for session in ("s1", "s2"):
+            memory.session_id = session
+            long.write_sync(AgentMemoryFragment(f"apple of {session}"))
+        assert (memory.session_id, memory.memory.session_id, long.session_id) == ("s2", "s2", "s2")
+        assert texts(memory.read_sync("apple")) == ["apple of s2"]
+        assert texts(memory.clear_sync()) == ["apple of s2"]
+        assert [one.text for one in long.memory.memories()] == ["apple of s1"]

@@ -18,7 +18,7 @@ from memwell.compat.dbgpt.hybrid import HybridMemory
 from memwell.compat.dbgpt.long_term import LongTermMemory
 from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
-from memwell.errors import BackendError, FileError, InvalidInput
+from memwell.errors import BackendError, FileError
 from memwell.longterm.memory import Memory as LastingMemory
 from memwell.longterm.traits import importance_of
 
@@ -153,14 +153,6 @@ class TestWriting:
     def test_what_was_only_recalled_is_not_written(self, memory: Hybrid):
         memory.write_sync(Fragment("one"), op=WriteOperation.RETRIEVAL)
         assert in_mind(memory) == []
-
-    @pytest.mark.parametrize("bad", [None, "one", 7])
-    def test_what_is_no_fragment_is_refused(self, memory: Hybrid, bad: Any):
-        with pytest.raises(InvalidInput):
-            memory.write_sync(bad)
-        with pytest.raises(InvalidInput):
-            memory.write_batch_sync([Fragment("one"), bad])
-        assert (in_mind(memory), kept(memory)) == ([], set())
 
     def test_names_and_sessions_reach_all_three(self, memory: Hybrid):
         scorer = Failing("never", RuntimeError())

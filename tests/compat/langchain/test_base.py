@@ -30,7 +30,6 @@ from memwell.compat.langchain.base import WithFields, made_by
 from memwell.errors import InvalidInput, Unsupported
 from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.sharing import close_shared
 
 
 class Made(WithFields):
@@ -245,7 +244,6 @@ def test_a_deep_copy_in_memory_is_its_own_and_in_a_store_the_same(kind: Any, tmp
     stored = kind(chat_memory=langchain.MemwellChatMessageHistory("s", str(tmp_path / "m.db")))
     remember(stored, "Anna")
     assert remember(deepcopy(stored), "Ben") == remember(stored)
-    close_shared()
 
 
 def test_other_deep_copies(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +80,6 @@ def rounds(count: int) -> list[Any]:
     return [one for n in range(count) for one in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[str]:
-    yield str(tmp_path / "m.db")
-    close_shared()
-
-
 HISTORIES: dict[str, Any] = {
     "memory": lambda path: ChatMessageHistory(),
     "thread": lambda path: ThreadChatMessageHistory(History(MemoryBackend(), "a thread")),
@@ -97,9 +90,8 @@ HISTORIES: dict[str, Any] = {
 
 
 @pytest.fixture(params=HISTORIES)
-def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    yield HISTORIES[request.param](tmp_path)
-    close_shared()
+def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return HISTORIES[request.param](tmp_path)
 
 
 # Windows
@@ -226,8 +218,8 @@ def test_a_string_buffer() -> None:
         ConversationStringBufferMemory(return_messages=True)
 
 
-def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = MemwellChatMessageHistory("s", store)
+def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = MemwellChatMessageHistory("s", path)
     kind, read, count = type(history.history.log), type(history.history.log).read, [0]
 
     def counted(*args: Any, **how: Any) -> Any:
@@ -387,9 +379,9 @@ def test_sync_and_async_do_the_same(count: int, limit: int, summary: bool) -> No
     assert amemory.load_memory_variables({}) == {"history": ""}
 
 
-def test_a_summary_survives_a_restart_and_is_shared(store: str) -> None:
+def test_a_summary_survives_a_restart_and_is_shared(path: str) -> None:
     def opened(**fields: Any) -> Any:
-        return ConversationSummaryMemory(prompt=PROMPT, chat_memory=MemwellChatMessageHistory("s", store), **fields)
+        return ConversationSummaryMemory(prompt=PROMPT, chat_memory=MemwellChatMessageHistory("s", path), **fields)
 
     talk(opened(llm=Sums()), 2)
     close_shared()
@@ -401,7 +393,7 @@ def test_a_summary_survives_a_restart_and_is_shared(store: str) -> None:
     assert memory.get_summary_stats()["original_message_count"] == 6
     # A summary in the code is only for a conversation that has none.
     assert memory.buffer == opened(buffer="at first").buffer == "again 1"
-    history = MemwellChatMessageHistory("s", store).history
+    history = MemwellChatMessageHistory("s", path).history
     assert "again 1" in Summary(history).recall()[0].text
     memory.chat_memory.add_user_message("She has a dog called Rex.")
     Summary(history).observe()
@@ -409,9 +401,9 @@ def test_a_summary_survives_a_restart_and_is_shared(store: str) -> None:
     assert memory.get_summary_stats()["original_message_count"] == 7
 
 
-def test_a_summary_buffer_survives_a_restart(store: str) -> None:
+def test_a_summary_buffer_survives_a_restart(path: str) -> None:
     def opened() -> Any:
-        history = MemwellChatMessageHistory("s", store)
+        history = MemwellChatMessageHistory("s", path)
         return ConversationSummaryBufferMemory(llm=Sums(), prompt=PROMPT, max_token_limit=8, chat_memory=history)
 
     talk(opened(), 5)

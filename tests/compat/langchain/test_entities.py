@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,12 +72,6 @@ def turn(memory: Any, text: str = "Anna is in Oslo") -> dict[str, Any]:
 def learnt(memory: Any, text: str) -> dict[str, Any]:
     memory.save_context({"input": text}, {"output": "ok"})
     return memory.load_memory_variables({"input": text})
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Iterator[str]:
-    yield str(tmp_path / "m.db")
-    close_shared()
 
 
 # Stores

@@ -8,9 +8,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -65,12 +65,6 @@ SAID = [
     AIMessage("", tool_calls=[{"name": "f", "args": {"x": 1}, "id": "c"}], response_metadata={"m": 1}),
     ToolMessage("done", tool_call_id="c", artifact={"k": [1]}),
 ]
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    close_shared()
 
 
 @pytest.fixture(params=["memory", "thread", "stored"])
@@ -329,14 +323,8 @@ def test_a_full_disk_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_threads_and_tasks_of_one_history(path: Path) -> None:
     history = FileChatMessageHistory(path)
-    threads = [
-        threading.Thread(target=lambda: [history.add_user_message("x") or history.messages for _ in range(10)])
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: [history.add_user_message("x") or history.messages for _ in range(10)], range(4)))
 
     async def more() -> None:
         await asyncio.gather(*(history.aadd_messages([HumanMessage(str(number))]) for number in range(10)))

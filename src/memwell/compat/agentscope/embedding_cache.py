@@ -69,15 +69,9 @@ class FileEmbeddingCache(EmbeddingCacheBase):
         max_file_number: int | None = None,
         max_cache_size: float | None = None,
     ) -> None:
-        if not isinstance(cache_dir, str | os.PathLike) or not os.fspath(cache_dir):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"cache_dir must be the path of a folder, not {shown(cache_dir)}")
-        if max_file_number is not None:
-            check_count(max_file_number, "max_file_number")
-        if max_cache_size is not None and (
-            type(max_cache_size) not in (int, float) or not 0 <= max_cache_size < math.inf
-        ):
+        self.max_file_number = None if max_file_number is None else check_count(max_file_number, "max_file_number")
+        if max_cache_size is not None and not 0 <= max_cache_size < math.inf:
             raise InvalidInput(f"max_cache_size must be megabytes, a number of at least 0, not {shown(max_cache_size)}")
-        self.max_file_number = max_file_number
         self.max_cache_size = max_cache_size
         self._folder = BoundedFolder(Path(os.path.abspath(cache_dir)), _OURS)
 

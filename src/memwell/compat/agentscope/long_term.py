@@ -80,6 +80,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
     _kind: ClassVar[str] = "memory"
     _noun: ClassVar[str] = "memory"
+    _memories: ClassVar[str] = "memories"
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
         return f"Successfully recorded {count} {self._noun}/memories."
 
     def _nothing(self, keywords: list[str]) -> str:
-        return "No memories found for the given keywords."
+        return f"No {self._memories} found for the given keywords."
 
 
 class ReMePersonalLongTermMemory(ReMeLongTermMemoryBase):
@@ -220,12 +221,10 @@ class ReMeTaskLongTermMemory(ReMeLongTermMemoryBase):
 
     _kind = "task"
     _noun = "task memory"
+    _memories = "task experiences"
 
     def _about(self, options: dict[str, Any]) -> dict[str, Any]:
         return super()._about(options) | {"score": options.get("score", 1.0)}
-
-    def _nothing(self, keywords: list[str]) -> str:
-        return "No task experiences found for the given keywords."
 
 
 class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):

@@ -44,7 +44,7 @@ from memwell.storage.registry import open_backend
 from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
-from memwell.transcript import from_openai, to_openai
+from memwell.transcript import to_openai
 from memwell.values import check_count, check_text, shown
 from memwell.windows import first_waiting
 
@@ -178,24 +178,6 @@ def _filled(template: str, max_token: int, messages: str) -> str:
     return template.format(max_token=max_token, messages_list_json=messages, schema_json=json.dumps(_SCHEMA))
 
 
-class _InGroups:
-    """A summariser that gives another one a limited number of tokens at once."""
-
-    def __init__(self, summariser: Summariser, tokens: int, counter: TokenCounter) -> None:
-        self._summariser, self._tokens, self._counter = summariser, tokens, counter
-
-    def fold(self, summary: str, messages: Sequence[Message]) -> str:
-        group: list[Message] = []
-        size = 0
-        for message in messages:
-            more = self._counter.count_message(message)
-            if group and size + more > self._tokens:
-                summary, group, size = self._summariser.fold(summary, group), [], 0
-            group.append(message)
-            size += more
-        return self._summariser.fold(summary, group) if group else summary
-
-
 class _Counted:
     """Makes a ``TokenCounter`` of AgentScope's kind of counter, whose ``count`` takes messages in OpenAI's shape."""
 
@@ -246,10 +228,9 @@ class ReMeShortTermMemory(InMemoryMemory):
     become a summary, but the last ``keep_recent_count`` messages stay as long as they fit. ``working_summary_mode`` is
     ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored.
 
-    ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind, given at most
-    ``group_token_threshold`` tokens of messages at once; without one the sentences that say most are kept. With a
-    ``store_dir`` the long results are also written there for people to read. ReMe's other settings have no effect. Raises
-    ``InvalidInput`` (a ``ValueError``) for another mode, a limit below 0 and what is no model.
+    ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind; without one the sentences
+    that say most are kept. With a ``store_dir`` the long results are also written there for people to read. Other settings
+    have no effect. Raises ``InvalidInput`` (a ``ValueError``) for another mode, a limit below 0 and what is no model.
     """
 
     def __init__(
@@ -269,14 +250,11 @@ class ReMeShortTermMemory(InMemoryMemory):
         self._conversation = Conversation(_Turns(cast(Backend, self.history.backend), "memory"))
         self.model = chat_model(model)
         self.working_summary_mode: Mode = working_summary_mode
-        self.compact_ratio_threshold = compact_ratio_threshold
         self.max_total_tokens = check_count(max_total_tokens, "max_total_tokens")
         self.max_tool_message_tokens = check_count(max_tool_message_tokens, "max_tool_message_tokens")
-        self.group_token_threshold = check_count(group_token_threshold or 0, "group_token_threshold") or None
         self.keep_recent_count = check_count(keep_recent_count, "keep_recent_count")
         self.store_dir = store_dir
         self._written: set[str] = set()
-        self._more_in: dict[str, int] = {}
         self._compaction = self._made()
 
     def _made(self) -> Compaction:
@@ -284,8 +262,6 @@ class ReMeShortTermMemory(InMemoryMemory):
         if self.model is not None:
             tokens = max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1)
             summariser = ModelSummariser(self.model, tokens=tokens)
-            if self.group_token_threshold is not None:
-                summariser = _InGroups(summariser, self.group_token_threshold, self.history.counter)
         return Compaction(
             self.history,
             tokens=self.max_total_tokens,
@@ -355,12 +331,10 @@ class ReMeShortTermMemory(InMemoryMemory):
             preview = view[place]
             if not preview.tool_results or READ_TOOL not in preview.text:
                 continue
-            # A result that did not fit is not read and counted again.
-            if self._more_in.get(preview.text, 0) <= left:
-                [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
-                more = self._more_in[preview.text] = size(whole) - size(preview)
-                if more <= left:
-                    view[place], left = whole, left - more
+            [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
+            more = size(whole) - size(preview)
+            if more <= left:
+                view[place], left = whole, left - more
         return view
 
     def _write_files(self) -> None:
@@ -392,15 +366,6 @@ class ReMeShortTermMemory(InMemoryMemory):
         if end < length:
             text += f'\n[{end:,} of {length:,} characters; go on with {READ_TOOL}(handle="{handle}", start={end})]'
         return ToolResponse([TextBlock(type="text", text=text)])
-
-    async def retrieve(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ``NotImplementedError``: this memory holds only the current conversation."""
-        raise NotImplementedError("a short-term memory has no retrieve; get_memory shows what it holds")
-
-    @staticmethod
-    def list_to_msg(messages: list[Mapping[str, Any]]) -> list[Msg]:
-        """Messages in OpenAI's shape as ``Msg``. Raises ``InvalidInput`` for anything else."""
-        return [from_core(one) for one in from_openai(messages)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         # The model is shared, and the view is made again of the copied conversation.
@@ -610,10 +575,6 @@ class MemoryWithCompress(MemoryBase):
         """How many messages the history has."""
         storage = self.chat_history_storage
         return await storage.size() if hasattr(storage, "size") else len(await _held(storage))
-
-    async def retrieve(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ``NotImplementedError``."""
-        raise NotImplementedError("Use get_memory() instead of retrieve() for MemoryWithCompress")
 
     async def delete(self, indices: Iterable[int] | int | list[str], **kwargs: Any) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Remove the messages at these places, or of these ids, from ``memory_storage``; the history keeps them.

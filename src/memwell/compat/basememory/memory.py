@@ -130,7 +130,7 @@ class BaseMemory(Closing):
     @property
     def items(self) -> Iterable[Any]:
         """What iteration goes through: the items given, or those of ``data``."""
-        return _Items(self._data) if self._items is None else self._items
+        return items_of(self._data) if self._items is None else self._items
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -224,16 +224,6 @@ class BaseMemory(Closing):
 
     aadd_message = asyncify(add_message)
     aoptimize = asyncify(optimize)
-
-
-class _Items:
-    """The items of a storage, which may have no ``__iter__``."""
-
-    def __init__(self, storage: Any) -> None:
-        self._storage = storage
-
-    def __iter__(self) -> Iterator[Any]:
-        return items_of(self._storage)
 
 
 _AT_ONCE = 2000
@@ -788,6 +778,6 @@ class BaseChatMessageMemory(BaseMemory):
 
 
 def _seconds(value: float, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not 0 < value < 1e9:
         raise InvalidInput(f"{what} must be a number of seconds above 0, not {shown(value)}")
     return float(value)

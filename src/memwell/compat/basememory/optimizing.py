@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
-from memwell.compat.basememory.storages import FORMS, GivenList, has_method, items_of, sparse_vector
+from memwell.compat.basememory.storages import GivenList, has_method, items_of, sparse_vector
 from memwell.errors import InvalidInput, Unsupported
 from memwell.messages import Message, encode_message
 from memwell.values import check_count, shown
@@ -277,32 +277,25 @@ class Evict(msgspec.Struct, frozen=True):
 
 
 class SparsifyVectors(msgspec.Struct, frozen=True):
-    """Vectors lose their smallest components and are kept in ``form``, both within ``error``, relative to their length.
+    """Vectors, which are lists of floats, lose their smallest components and are kept in a byte or two for each number.
 
-    An item that is a list of floats is a vector; with ``key`` it is that field of an item that is a dict. A vector that the
-    error does not allow in ``form`` is kept in the next wider: ``int8``, ``float16``, ``float32``.
+    Both stay within ``error``, relative to a vector's length.
     """
 
     error: float = 0.02
-    form: Literal["int8", "float16", "float32"] = "int8"
-    key: str | None = None
 
     def __post_init__(self) -> None:
-        error = self.error
-        if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"error must be between 0 and 1, not {shown(error)}")
-        if not isinstance(self.form, str) or self.form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"unknown form {shown(self.form)}; known: {', '.join(FORMS)}")
+        if not 0 < self.error < 1:
+            raise InvalidInput(f"error must be between 0 and 1, not {shown(self.error)}")
 
     def apply(self, shelf: Shelf, /) -> Outcome:
         """Raises ``CannotOptimize`` when items cannot be put into the storage."""
         changed, worst = 0, 0.0
         for place, item in enumerate(list(shelf)):
-            fields = cast("dict[str, Any]", item) if self.key is not None and isinstance(item, dict) else {}
-            numbers = _numbers(item if self.key is None else fields.get(self.key))
-            made = None if numbers is None else sparse_vector(numbers, self.error, self.form)
+            numbers = _numbers(item)
+            made = None if numbers is None else sparse_vector(numbers, self.error)
             if made is not None:
-                shelf.replace(place, made if self.key is None else {**fields, self.key: made})
+                shelf.replace(place, made)
                 changed, worst = changed + 1, max(worst, made.error)
         return Outcome(changed, error=worst)
 

@@ -42,7 +42,7 @@ class Storage(Protocol):
 
 
 class SparseVector(msgspec.Struct, frozen=True):
-    """A vector in few bytes: without its smallest components, the others rounded to ``form``.
+    """A vector in few bytes: without its smallest components, the others rounded to ``form``, one of ``_FORMS``.
 
     It reads like a list: by index, by iteration and by ``dense``. ``error`` is its distance from the original, relative to
     the original's length.
@@ -57,7 +57,7 @@ class SparseVector(msgspec.Struct, frozen=True):
 
     def dense(self) -> list[float]:
         """All numbers, with a zero for each that was dropped."""
-        held = [number * self.scale for number in _unpacked(FORMS[self.form], self.numbers)]
+        held = [number * self.scale for number in _unpacked(_FORMS[self.form], self.numbers)]
         if self.places is None:
             return held
         whole = [0.0] * self.size
@@ -75,25 +75,25 @@ class SparseVector(msgspec.Struct, frozen=True):
         return self.dense()[index]
 
 
-FORMS = {"int8": "b", "float16": "e", "float32": "f"}
+_FORMS = {"int8": "b", "float16": "e", "float32": "f"}
 """The forms of numbers, the shortest first, with their codes for ``struct``."""
 
 
-def sparse_vector(numbers: Sequence[float], error: float, form: str = "int8") -> SparseVector | None:
-    """The vector in as few bytes as ``error`` allows, in ``form`` or the next wider; None when it allows nothing."""
+def sparse_vector(numbers: Sequence[float], error: float) -> SparseVector | None:
+    """The vector in as few bytes as ``error`` allows; None when it allows nothing."""
     if not any(numbers) or not math.isfinite(math.hypot(*numbers)):
         return None
     # Relative to the largest number: the squares of tiny ones would be 0.
     largest = max(map(abs, numbers))
     shares = [one / largest for one in numbers]
-    for wide in list(FORMS)[list(FORMS).index(form) :]:
-        steps = 127 if wide == "int8" else 1
-        scaled = [round(one * steps) if wide == "int8" else one for one in shares]
-        kept = _unpacked(FORMS[wide], _packed(FORMS[wide], scaled))
+    for form, code in _FORMS.items():
+        steps = 127 if form == "int8" else 1
+        scaled = [round(one * steps) if form == "int8" else one for one in shares]
+        kept = _unpacked(code, _packed(code, scaled))
         off = [one - held / steps for one, held in zip(shares, kept, strict=True)]
         left = (error * math.hypot(*shares)) ** 2 - math.fsum(one * one for one in off)
         if left >= 0:
-            return _sparse(numbers, shares, kept, off, left, largest / steps, wide)
+            return _sparse(numbers, shares, kept, off, left, largest / steps, form)
     return None
 
 
@@ -106,7 +106,7 @@ def _sparse(
     scale: float,
     form: str,
 ) -> SparseVector:
-    size, code, dropped = len(numbers), FORMS[form], set[int]()
+    size, code, dropped = len(numbers), _FORMS[form], set[int]()
     for place in sorted(range(size), key=lambda one: abs(shares[one])):
         # A dropped number is off by all of it instead of by its rounding.
         left -= shares[place] ** 2 - off[place] ** 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._lazy import load_lazily
-from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
     CacheConfig,
@@ -46,6 +45,7 @@ from memwell.compat.dbgpt.fragments import (
 )
 from memwell.compat.dbgpt.gpts import (
     ActionOutput,
+    AgentMemory,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,

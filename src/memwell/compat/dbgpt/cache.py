@@ -13,7 +13,7 @@ from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -100,22 +100,21 @@ Key: TypeAlias = CacheKey[Any] | str
 
 # Storages
 
+Form: TypeAlias = Literal["bytes", "text", "json"]
 _HEADER = 32
-_EXTENSIONS = (("key_hash", 1), ("key_data", 2), ("value_data", 3))
-_FORMS = {form: form for form in ("bytes", "text", "json")}
 
 
-class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
+class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One entry of a cache as bytes. ``length`` is what these take in memory; ``form`` says what the value was."""
 
     length: int
     key_hash: bytes
     key_data: bytes
     value_data: bytes
-    form: str = "bytes"
+    form: Form = "bytes"
 
     @staticmethod
-    def build_from(key_hash: bytes, key_data: bytes, value_data: bytes, form: str = "bytes") -> CacheStorageItem:
+    def build_from(key_hash: bytes, key_data: bytes, value_data: bytes, form: Form = "bytes") -> CacheStorageItem:
         """An item of these bytes, with its length."""
         length = _HEADER + sum(_aligned(one) for one in (key_hash, key_data, value_data))
         return CacheStorageItem(length, key_hash, key_data, value_data, form)
@@ -136,24 +135,17 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
     def serialize(self) -> bytes:
-        """The item as MessagePack, the three byte strings as extension types 1, 2 and 3."""
-        parts = {name: msgspec.msgpack.Ext(code, getattr(self, name)) for name, code in _EXTENSIONS}
-        form = {} if self.form == "bytes" else {"form": self.form}
-        return msgspec.msgpack.encode({"length": self.length, **parts, **form})
+        """The item as MessagePack."""
+        return msgspec.msgpack.encode(self)
 
     @staticmethod
     def deserialize(data: bytes) -> CacheStorageItem:
         """The item that ``serialize`` wrote. Raises ``StorageError`` for other bytes."""
         try:
-            fields: Any = msgspec.msgpack.decode(data)
-            parts = {name: fields[name] for name, _ in _EXTENSIONS}
-            length, form = fields["length"], fields.get("form", "bytes")
-            if any(parts[name].code != code for name, code in _EXTENSIONS) or type(length) is not int:
-                raise ValueError(f"unexpected fields {shown(fields)}")
-            item = CacheStorageItem(length, *(bytes(one.data) for one in parts.values()), form=_FORMS[form])
+            item = msgspec.msgpack.decode(data, type=CacheStorageItem)
             # Reading it here finds damage while it can still be called a miss.
             _ = item.value
-        except (msgspec.DecodeError, AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeError) as error:
             raise StorageError(f"these bytes are no cache item: {error}") from error
         return item
 
@@ -164,20 +156,14 @@ def _aligned(data: bytes) -> int:
 
 
 def _key_parts(key: Key) -> tuple[bytes, bytes]:
-    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for an invalid key, and what serialising it raises."""
+    """The hash bytes and the key as bytes. Raises what serialising it raises."""
     if isinstance(key, str):
         data = key.encode(errors="surrogatepass")
         return data, data
-    return _checked_key(key).get_hash_bytes(), key.serialize()
+    return key.get_hash_bytes(), key.serialize()
 
 
-def _checked_key(key: CacheKey[Any]) -> CacheKey[Any]:
-    if not isinstance(key, CacheKey):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a cache key must be a CacheKey or a string, not {shown(key)}")
-    return key
-
-
-def _value_parts(value: Any) -> tuple[bytes, str]:
+def _value_parts(value: Any) -> tuple[bytes, Form]:
     """The value as bytes, and its form."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value)), "bytes"
@@ -202,9 +188,7 @@ class CacheStorage(ABC):
         if cache_config is None:
             return True
         if not isinstance(cache_config, CacheConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(
-                f"cache_config must be a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…"
-            )
+            raise InvalidInput(f"cache_config is a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…")
         if cache_config.retrieval_policy in (None, RetrievalPolicy.EXACT_MATCH):
             return True
         if raise_error:
@@ -217,7 +201,7 @@ class CacheStorage(ABC):
 
     @abstractmethod
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        """The item of a key, or None. Raises ``InvalidInput`` for an invalid key, ``Unsupported`` as ``check_config``."""
+        """The item of a key, or None. Raises ``Unsupported`` as ``check_config``."""
 
     @abstractmethod
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
@@ -338,7 +322,7 @@ class MemoryCacheStorage(CacheStorage):
 
 def _name_of(key: Key) -> str | bytes:
     # A subclass of str may compare as it likes; here only the characters count.
-    return str.__str__(key) if isinstance(key, str) else _checked_key(key).serialize()
+    return str.__str__(key) if isinstance(key, str) else key.serialize()
 
 
 class KeyValueCacheStorage(CacheStorage):
@@ -540,7 +524,7 @@ class ModelOutput:
 
 @dataclass(eq=False)
 class LLMCacheKey(CacheKey["LLMCacheKey"]):
-    """A prompt for a model with its options. Raises ``InvalidInput`` for a prompt or number of the wrong type."""
+    """A prompt for a model with its options."""
 
     prompt: str
     model_name: str
@@ -548,13 +532,6 @@ class LLMCacheKey(CacheKey["LLMCacheKey"]):
     max_new_tokens: int | None = None
     top_p: float | None = 1.0
     model_type: str | None = "huggingface"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a prompt must be a string, not {shown(self.prompt)}")
-        for number in (self.temperature, self.max_new_tokens, self.top_p):
-            if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"temperature, max_new_tokens and top_p must be numbers, not {shown(number)}")
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -615,9 +592,8 @@ class LLMCacheClient(CacheClient[LLMCacheKey, LLMCacheValue]):
     async def set(
         self, key: CacheKey[LLMCacheKey], value: CacheValue[LLMCacheValue], cache_config: CacheConfig | None = None
     ) -> None:
-        """Store an answer, unless the model failed. Raises ``InvalidInput`` for anything but an ``LLMCacheValue``."""
-        if not isinstance(value, LLMCacheValue):
-            raise InvalidInput(f"a client of answers stores an LLMCacheValue, not {shown(value)}")
-        last = value.output[-1] if isinstance(value.output, list) else value.output
+        """Store an answer, unless the model failed."""
+        output = value.get_value().output
+        last = output[-1] if isinstance(output, list) else output
         if last.error_code in (0, "0"):
             await super().set(key, value, cache_config)

@@ -79,7 +79,6 @@ class OnceConversation:
         param_value: str = "",
         cost: int = 0,
         tokens: int = 0,
-        message_index: int | None = None,
     ) -> None:
         self.chat_mode = chat_mode
         self.user_name = user_name
@@ -94,7 +93,7 @@ class OnceConversation:
         self.param_value = param_value
         self.cost = int(cost)
         self.tokens = int(tokens)
-        self._message_index = _next_index(self.messages) if message_index is None else int(message_index)
+        self._message_index = _next_index(self.messages)
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -423,11 +422,12 @@ class MessageStorageItem(StorageItem):
 class StorageConversation(OnceConversation, StorageItem):
     """A conversation that is read from its storages when it is made, and saved at the end of each round.
 
-    A storage may be given as a path, a URL or a backend; without one it lasts as long as the object. Of a conversation that
-    is stored already the stored messages, chat mode, user, system and counts stand; a model, an application, parameters and
-    a summary that are given replace stored ones. With ``save_message_independent=False`` the messages are kept inside
-    the conversation's own row. Several objects, threads and processes may write one conversation: the messages of one that
-    saves later are numbered after the others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
+    A storage may be given as a path, a URL or a backend; without one it lasts as long as the object. Of a conversation
+    that is stored already the stored messages, chat mode, user, system and counts stand; a model, an application,
+    parameters and a summary that are given replace stored ones. With ``save_message_independent=False`` the messages are
+    kept inside the conversation's own row. ``message_ids`` is not used: messages are found by their ``conv_uid``. Several
+    objects, threads and processes may write one conversation: the messages of one that saves later are numbered after the
+    others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
     """
 
     def __init__(
@@ -452,7 +452,6 @@ class StorageConversation(OnceConversation, StorageItem):
         self.conv_uid = check_id(conv_uid, "a conv_uid")
         self.save_message_independent = save_message_independent
         self._id = ConversationIdentifier(conv_uid)
-        self._message_ids = list(message_ids or ())
         self._load_message = load_message
         self._conv_storage = _as_storage(conv_storage)
         self._message_storage = _as_storage(message_storage)
@@ -496,7 +495,6 @@ class StorageConversation(OnceConversation, StorageItem):
         self._message_storage = _as_storage(storage)
         if _place(self._message_storage) != before:
             self._mark_stored(0, -1, 0)
-            self._message_ids = []
 
     @property
     def messages(self) -> list[BaseMessage]:
@@ -517,8 +515,7 @@ class StorageConversation(OnceConversation, StorageItem):
         """The identifiers of all stored messages, in order."""
         if not self.save_message_independent:
             return [self._name(one.index) for one in self.messages[: self._stored_count]]
-        history = self._kept_history()
-        return list(self._message_ids) if history is None else [self._name(one.index or 0) for one in history]
+        return [self._name(one.index or 0) for one in self._kept_history() or self._stored_items()]
 
     @property
     def history(self) -> History:
@@ -534,12 +531,10 @@ class StorageConversation(OnceConversation, StorageItem):
         return history
 
     def to_dict(self) -> dict[str, Any]:
-        """The row of the conversation. It names the messages only where they could not be found without."""
+        """The row of the conversation."""
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
         if not self.save_message_independent:
             return {**row, "messages": messages_to_dict(self.messages)}
-        if self._row_names_messages:
-            row["message_ids"] = self._message_ids
         is_known = self._message_storage is not None
         if _place(self._conv_storage) != _place(self._message_storage) if is_known else self._messages_elsewhere:
             row["messages_elsewhere"] = True
@@ -583,14 +578,9 @@ class StorageConversation(OnceConversation, StorageItem):
             self._check_storages_known()
             if self.summary is not None:
                 self.summary = self.summary[:_LONGEST_SUMMARY]
-            before = self._message_ids
-            try:
-                with self._transactions():
-                    self._save_messages()
-                    self.conv_storage.save_or_update(self)
-            except BaseException:
-                self._message_ids = before
-                raise
+            with self._transactions():
+                self._save_messages()
+                self.conv_storage.save_or_update(self)
             last = self.messages[-1:]
             index = max([self._stored_index, *(one.index for one in last)])
             self._mark_stored(len(self.messages), index, max([self._stored_round, *(one.round_index for one in last)]))
@@ -610,17 +600,11 @@ class StorageConversation(OnceConversation, StorageItem):
             if not theirs:
                 raise
             self._take_in(theirs)
-            self._note_names(theirs)
             self._add(fresh)
 
     def _add(self, fresh: Sequence[BaseMessage]) -> None:
         if fresh:
             self.message_storage.save_list(self._items(fresh))
-            self._note_names(fresh)
-
-    def _note_names(self, messages: Sequence[BaseMessage]) -> None:
-        if self._row_names_messages:
-            self._message_ids = [*self._message_ids, *(self._name(one.index) for one in messages)]
 
     def _items(self, messages: Sequence[BaseMessage]) -> list[MessageStorageItem]:
         return [MessageStorageItem(self.conv_uid, one.index, one.to_dict()) for one in messages]
@@ -666,7 +650,6 @@ class StorageConversation(OnceConversation, StorageItem):
             row = self._stored_row()
             if row is not None:
                 self.save_message_independent = row.save_message_independent
-                self._message_ids = row._message_ids
                 self._become(row)
             inside = [] if row is None else row._messages
             found, next_index = self._stored_messages() if self.save_message_independent else (inside, 0)
@@ -700,18 +683,13 @@ class StorageConversation(OnceConversation, StorageItem):
         self.param_value = self.param_value or last.get("param_value", "")
         self._mark_stored(len(self.messages), self._message_index - 1, self.chat_order)
 
-    # Stored messages: a conversation of memwell, items of another storage that the row names, or inside the row.
+    # Stored messages: a conversation of memwell, items of another storage, or inside the row.
 
     def _kept_history(self) -> History | None:
         storage = self.message_storage
         if isinstance(storage, BackendStorage) and storage.keeps_conversations:
             return storage.history(self.conv_uid)
         return None
-
-    @property
-    def _row_names_messages(self) -> bool:
-        # Without a storage it will get an InMemoryStorage.
-        return self._message_storage is not None and self._kept_history() is None
 
     def _stored_row(self) -> StorageConversation | None:
         return self.conv_storage.load(self._id, StorageConversation)
@@ -723,17 +701,18 @@ class StorageConversation(OnceConversation, StorageItem):
             info = history.info()
             found = [from_core(one) for one in (history if self._load_message else history.last(1))]
             return found, 0 if info is None else info.next
-        names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
-        items = self.message_storage.load_list(names if self._load_message else names[-1:], MessageStorageItem)
-        return [one.to_message() for one in items], max((one.index + 1 for one in names), default=0)
+        items = self._stored_items()
+        return [one.to_message() for one in (items if self._load_message else items[-1:])], 0
 
     def _stored_since(self, index: int) -> list[BaseMessage]:
         history = self._kept_history()
         if history is not None:
             return [from_core(one) for one in history.log.read(history.thread, after=index)]
+        return [one.to_message() for one in self._stored_items() if one.index > index]
+
+    def _stored_items(self) -> list[MessageStorageItem]:
         found = self.message_storage.query(QuerySpec({"conv_uid": self.conv_uid}), MessageStorageItem)
-        newer = sorted((one for one in found if one.index > index), key=lambda one: one.index)
-        return [one.to_message() for one in newer]
+        return sorted(found, key=lambda one: one.index)
 
     def _check_storages_known(self) -> None:
         """Raises ``StorageError`` for a conversation that was found and does not know where its messages or its row are."""
@@ -766,11 +745,9 @@ class StorageConversation(OnceConversation, StorageItem):
                     if history is not None:
                         history.delete()
                     else:
-                        names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
-                        self.message_storage.delete_list(names)
+                        self.message_storage.delete_list([one.identifier for one in self._stored_items()])
                 self.conv_storage.delete(self._id)
             self.messages = []
-            self._message_ids = []
             self._message_index = self.chat_order = self.cost = self.tokens = 0
             self.summary = None
             self.start_date = ""

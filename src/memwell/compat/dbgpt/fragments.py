@@ -8,8 +8,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, Self, TypeAlias, TypedDict, TypeVar, cast
 
@@ -55,50 +55,21 @@ os.register_at_fork(after_in_child=_ids.__init__)
 
 def check_importance(value: object, what: str = "importance") -> float:
     """Return ``value`` when it is a finite number; raises ``InvalidInput`` otherwise."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            return value
-    except OverflowError:
-        # An integer beyond what a float can hold.
-        pass
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
     raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
 
 
-def check_embedding(value: object) -> list[float]:
-    """The numbers of a vector as a list of floats; raises ``InvalidInput`` for anything else."""
-    try:
-        numbers = list(map(float, cast("Iterable[float]", value)))
-    except (TypeError, ValueError, OverflowError):
-        numbers = []
-    if isinstance(value, str | bytes) or not numbers or not all(map(math.isfinite, numbers)):
-        raise InvalidInput(f"embeddings must be finite numbers, at least one, not {shown(value)}")
-    return numbers
-
-
-def as_aware(moment: object, what: str = "a time") -> datetime:
-    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for anything but a datetime."""
-    if not isinstance(moment, datetime):
-        raise InvalidInput(f"{what} must be a datetime, not {shown(moment)}")
-    try:
-        aware = moment.astimezone() if moment.utcoffset() is None else moment
-        # Near the ends of the calendar a moment may exist here and not in UTC, and then it could not be compared.
-        aware.astimezone(UTC)
-    except (OverflowError, ValueError, OSError):
-        raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(moment)}") from None
-    return aware
-
-
-def check_moment(moment: datetime, what: str = "a time") -> datetime:
-    """Return ``moment`` when it is a datetime that exists in UTC; raises ``InvalidInput`` otherwise."""
-    as_aware(moment, what)
-    return moment
+def as_aware(moment: datetime) -> datetime:
+    """The moment with a zone: its own, or the local one."""
+    return moment.astimezone() if moment.utcoffset() is None else moment
 
 
 class MemoryFragment:
     """The unit of memory: an observation as text, its importance, its vector, and when it was last used.
 
     A subclass may compute the properties in its own way. Raises ``InvalidInput`` for an observation that is no text, an
-    importance that is no finite number, a time that is no datetime, and an id that is no whole number.
+    importance that is no finite number, and an id that is no whole number.
     """
 
     derived_from: tuple[int, ...] = ()
@@ -118,13 +89,11 @@ class MemoryFragment:
     ) -> None:
         self.observation = check_text(observation, "an observation")
         self.memory_id = check_count(memory_id, "memory_id") if memory_id else _ids.next()
-        self.snapshot_path = None if snapshot_path is None else check_text(snapshot_path, "snapshot_path")
+        self.snapshot_path = snapshot_path
         self._is_insight = bool(is_insight)
-        self._embeddings: list[float] | None = None if embeddings is None else check_embedding(embeddings)
+        self._embeddings = None if embeddings is None else list(embeddings)
         self._importance = None if importance is None else check_importance(importance)
-        self._last_accessed_time = (
-            None if last_accessed_time is None else check_moment(last_accessed_time, "last_accessed_time")
-        )
+        self._last_accessed_time = last_accessed_time
 
     @classmethod
     def build_from(
@@ -191,7 +160,7 @@ class MemoryFragment:
 
     def update_embeddings(self, embeddings: list[float] | None) -> None:
         """Set the vector."""
-        self._embeddings = None if embeddings is None else check_embedding(embeddings)
+        self._embeddings = None if embeddings is None else list(embeddings)
 
     def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
         """The vector that a function of texts gives for this observation; it is not set."""
@@ -205,7 +174,7 @@ class MemoryFragment:
     def update_accessed_time(self, now: datetime) -> datetime | None:
         """Set when it was last used and return the old time."""
         before = self._last_accessed_time
-        self._last_accessed_time = check_moment(now, "now")
+        self._last_accessed_time = now
         return before
 
     def copy(self) -> Self:
@@ -230,12 +199,6 @@ class MemoryFragment:
 
 class AgentMemoryFragment(MemoryFragment):
     """A fragment of plain text."""
-
-
-def check_fragment(fragment: object) -> None:
-    """Raises ``InvalidInput`` for anything but a fragment."""
-    if not isinstance(fragment, MemoryFragment):
-        raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
 
 
 class StructuredObservation(TypedDict, total=False):
@@ -309,8 +272,7 @@ def _steps(observation: object) -> Any:
 class InsightMemoryFragment(Generic[T]):
     """``insights`` drawn from ``original_memory_fragment``, one or several; there may be none.
 
-    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text without a fragment, and for
-    anything that is neither text nor a fragment.
+    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text without a fragment.
     """
 
     def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
@@ -321,14 +283,9 @@ class InsightMemoryFragment(Generic[T]):
             if isinstance(given, str) and not sources:
                 raise InvalidInput(f"an insight must come from a fragment: {shown(given)}")
             one = sources[0].current_class.build_from(given, is_insight=True) if isinstance(given, str) else given
-            if not isinstance(one, MemoryFragment):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"an insight must be text or a fragment, not {shown(one)}")
             ids = (*one.derived_from, *(source.id for source in sources))
             one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
             self.insights.append(one)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self.original_memory_fragment)}, insights={shown(self.insights)})"
 
 
 class DiscardedMemoryFragments(Generic[T]):
@@ -339,10 +296,6 @@ class DiscardedMemoryFragments(Generic[T]):
     ) -> None:
         self.discarded_memory_fragments = discarded_memory_fragments
         self.discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
-
-    def __repr__(self) -> str:
-        insights = [one.insights for one in self.discarded_insights]
-        return f"{type(self).__name__}({shown(self.discarded_memory_fragments)}, discarded_insights={shown(insights)})"
 
 
 Discarded: TypeAlias = DiscardedMemoryFragments[T] | None

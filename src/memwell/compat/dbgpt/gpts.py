@@ -1,4 +1,4 @@
-"""Plans and dialogues of agents, and a channel for each conversation to the programs that watch it.
+"""Plans and dialogues of agents, a channel for each conversation to the programs that watch it, and an agent's memory.
 
 Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have blocking twins with the suffix ``_sync``.
 """
@@ -9,16 +9,19 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from itertools import groupby
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 import msgspec
 
 from memwell._asyncify import blocking, run_blocking
+from memwell.compat.dbgpt.fragments import ADD, AgentMemoryFragment, Discarded, Weight, WriteOperation
+from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor, Memory
+from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
@@ -30,8 +33,6 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, now, shown
-
-T = TypeVar("T")
 
 _HUMAN = "Human"
 _UNKNOWN = "?"
@@ -64,8 +65,6 @@ class _Fields:
 
         Raises ``InvalidInput`` when a field is missing that has no default.
         """
-        if not isinstance(d, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a {cls.__name__} is made of a mapping, not {shown(d)}")
         known = {one.name for one in dataclasses.fields(cast(Any, cls))}
         try:
             return cls(**{name: value for name, value in d.items() if name in known})
@@ -170,25 +169,6 @@ class ActionOutput(_Fields):
 
 
 _TIMES = ("created_at", "updated_at")
-_COUNTS = ("sub_task_num", "retry_times", "max_retry_times", "rounds")
-
-
-def _checked(value: Any, kind: type[T]) -> T:
-    """Return a plan or message that any store can hold. Raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, kind):
-        raise InvalidInput(f"expected a {kind.__name__}, not {shown(value)}")
-    check_id(cast(Any, value).conv_id, f"the conv_id of a {kind.__name__}")
-    for one in dataclasses.fields(cast(Any, kind)):
-        held, what = getattr(value, one.name), f"the {one.name} of a {kind.__name__}"
-        if one.name in _COUNTS:
-            check_count(held, what)
-        elif one.name in _TIMES or one.name == "is_success":
-            wanted = bool if one.name == "is_success" else datetime
-            if not isinstance(held, wanted):
-                raise InvalidInput(f"{what} must be a {wanted.__name__}, not {shown(held)}")
-        elif held is not None or (one.default is MISSING and one.name != "sub_task_content"):
-            check_text(held, what)
-    return value
 
 
 def _moment(given: Any, what: str) -> Any:
@@ -221,11 +201,10 @@ _ROLES = {**_SIDES, "user": Role.HUMAN, "assistant": Role.AI}
 
 def _as_core(message: GptsMessage) -> Message:
     """The message for a log. Raises ``InvalidInput`` for one that breaks a rule of any store."""
-    _checked(message, GptsMessage)
     role = _ROLES.get(message.role.lower(), Role.CHAT if _can_name(message.role) else Role.AI)
     core = Message(
         role,
-        cast(Any, message.content),
+        cast(Any, check_text(message.content, "the content of a message")),
         name=str(message.sender) if _can_name(message.sender) else None,
         time=message.created_at,
         chat_role=str(message.role) if role is Role.CHAT else None,
@@ -280,7 +259,7 @@ class GptsPlansMemory:
 
     def batch_save(self, plans: list[GptsPlan]) -> None:
         """Store steps, all or none. Raises ``InvalidInput`` for a bad step and for two with one number."""
-        keys = {_plan_key(_checked(plan, GptsPlan).conv_id, plan.sub_task_num): plan for plan in plans}
+        keys = {_plan_key(plan.conv_id, _number(plan.sub_task_num)): plan for plan in plans}
         if len(keys) != len(plans):
             raise InvalidInput(f"two steps of a plan have the same number: {[plan.sub_task_num for plan in plans]}")
         with self.backend.transaction():
@@ -340,7 +319,7 @@ class GptsPlansMemory:
             entry = self.backend.kv.get(self.space, key)
             if entry is None:
                 raise NotFound(f"the plan of conversation {shown(conv_id)} has no step {shown(task_num)}")
-            self._put(key, _checked(replace(_plan(entry), **fields), GptsPlan))
+            self._put(key, replace(_plan(entry), **fields))
 
     def _put(self, key: str, plan: GptsPlan) -> None:
         self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
@@ -548,7 +527,7 @@ class GptsMemory:
         """
         check_id(conv_id, "a conv_id")
         check_count(start_round, "start_round")
-        history = [replace(_checked(one, GptsMessage)) for one in history_messages or ()]
+        history = [replace(one) for one in history_messages or ()]
         self.clear(conv_id)
         self._watched[conv_id] = _Watched(Channel(self._channel_size), enable_vis_message, history, start_round)
 
@@ -625,7 +604,7 @@ class GptsMemory:
 
         Raises ``InvalidInput`` for a message that breaks a rule or belongs to another conversation.
         """
-        if _checked(message, GptsMessage).conv_id != conv_id:
+        if message.conv_id != conv_id:
             raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
         await run_blocking(partial(self.message_memory.append, message))
         await self.push_message(conv_id)
@@ -691,3 +670,64 @@ class GptsMemory:
 
 def _mark(message: GptsMessage) -> tuple[object, ...]:
     return message.created_at, message.sender, message.receiver, message.content
+
+
+# The memory of one agent
+
+Fragment = AgentMemoryFragment
+
+
+class AgentMemory(Memory[AgentMemoryFragment]):
+    """Passes everything on to ``memory``, by default a ``ShortTermMemory`` of five fragments.
+
+    The scorer and the extractor are used where ``initialize`` names none. Raises what the memory raises.
+    """
+
+    _default_fragment_class = AgentMemoryFragment
+
+    def __init__(
+        self,
+        memory: Memory[AgentMemoryFragment] | None = None,
+        importance_scorer: ImportanceScorer[AgentMemoryFragment] | None = None,
+        insight_extractor: InsightExtractor[AgentMemoryFragment] | None = None,
+        gpts_memory: GptsMemory | None = None,
+    ) -> None:
+        self.memory: Memory[AgentMemoryFragment] = ShortTermMemory(buffer_size=5) if memory is None else memory
+        self._parts = (self.memory,)
+        self.importance_scorer = self._default_importance_scorer = importance_scorer
+        self.insight_extractor = self._default_insight_extractor = insight_extractor
+        self.gpts_memory = GptsMemory() if gpts_memory is None else gpts_memory
+
+    def structure_clone(self, now: datetime | None = None) -> Self:
+        """An agent memory over a clone of the memory. Plans and messages are shared."""
+        given = (self._default_importance_scorer, self._default_insight_extractor, self.gpts_memory)
+        clone = type(self)(self.memory.structure_clone(now), *given)
+        clone._copy_from(self)
+        return clone
+
+    async def write(
+        self, memory_fragment: Fragment, now: datetime | None = None, op: WriteOperation = ADD
+    ) -> Discarded[Fragment]:
+        return await self.memory.write(memory_fragment, now, op)
+
+    async def write_batch(
+        self, memory_fragments: Sequence[Fragment], now: datetime | None = None
+    ) -> Discarded[Fragment]:
+        return await self.memory.write_batch(memory_fragments, now)
+
+    async def read(
+        self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None
+    ) -> list[Fragment]:
+        return await self.memory.read(observation, alpha, beta, gamma)
+
+    async def clear(self) -> list[Fragment]:
+        """Empty the memory; plans and messages stay."""
+        return await self.memory.clear()
+
+    @property
+    def plans_memory(self) -> GptsPlansMemory:
+        return self.gpts_memory.plans_memory
+
+    @property
+    def message_memory(self) -> GptsMessageMemory:
+        return self.gpts_memory.message_memory

@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from memwell._asyncify import Closing, blocking
-from memwell.compat.dbgpt.fragments import (
-    Discarded,
-    DiscardedMemoryFragments,
-    MemoryFragment,
-    Weight,
-    check_fragment,
-    check_moment,
-)
+from memwell.compat.dbgpt.fragments import Discarded, DiscardedMemoryFragments, MemoryFragment, Weight
 from memwell.compat.dbgpt.long_term import LongTermMemory, OpenMemory, VectorStore
 from memwell.compat.dbgpt.memory import BatchMemory, ContentImportanceScorer, ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
@@ -49,7 +42,7 @@ class HybridMemory(Closing, BatchMemory[T]):
         default_insight_extractor: InsightExtractor[T] | None = None,
         default_importance_scorer: ImportanceScorer[T] | None = None,
     ) -> None:
-        self.now = None if now is None else check_moment(now, "now")
+        self.now = now
         self.sensory_memory = SensoryMemory[T]() if sensory_memory is None else sensory_memory
         self.short_term_memory = ShortTermMemory[T]() if short_term_memory is None else short_term_memory
         self._owns_long_term = long_term_memory is None
@@ -142,8 +135,6 @@ class HybridMemory(Closing, BatchMemory[T]):
     async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
         """Store fragments, all or none; nothing is discarded."""
         given = list(memory_fragments)
-        for one in given:
-            check_fragment(one)
         present = self.now if now is None else now
         # The store is written last, inside both locks: when it fails, the other two are restored.
         async with self.sensory_memory.writing(), self.short_term_memory.writing():

@@ -26,9 +26,7 @@ from memwell.compat.dbgpt.fragments import (
     MemoryFragment,
     Weight,
     as_aware,
-    check_fragment,
     check_importance,
-    check_moment,
 )
 from memwell.compat.dbgpt.memory import BatchMemory, as_core_embedder
 from memwell.errors import Conflict, InvalidInput, NotFound
@@ -88,8 +86,6 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
         if embedder != "local":
             raise InvalidInput("a memory that is open has its own embedder; leave the embedder out")
         return store
-    if store is not None and not isinstance(store, str | os.PathLike | Backend):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"vector_store must be a memory of memwell, a path, a URL or None, not {shown(store)}")
     chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
     if isinstance(store, Backend):
         # The caller closes it, and an engine would close it too.
@@ -289,10 +285,10 @@ class LongTermRetriever:
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
-        self.now = None if now is None else check_moment(now, "now")
+        self.now = now
         self.top_k = check_count(top_k, "top_k")
         self.k = check_count(k, "k")
-        if isinstance(decay_rate, bool) or not isinstance(decay_rate, int | float) or not 0.0 <= decay_rate < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not 0.0 <= decay_rate < 1.0:
             raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
         self.decay_rate = decay_rate
         self.weights = _coefficients(alpha, beta, gamma)
@@ -307,7 +303,7 @@ class LongTermRetriever:
 
         The metadata may hold ``importance`` (0 when it does not) and ``last_accessed_at``. Raises ``InvalidInput``.
         """
-        present = self.moment() if current_time is None else as_aware(current_time, "current_time")
+        present = self.moment() if current_time is None else current_time
         items = [_chunk_fields(chunk, present) for chunk in chunks]
         _store(self.memory, items)
         return [item["id"] for item in items]
@@ -337,7 +333,7 @@ class LongTermRetriever:
         """The best memories that satisfy a filter, best first. They count as used now."""
         check_text(query, "an observation")
         memory, chosen = self.memory, weights or self.weights
-        moment = self.moment() if now is None else as_aware(now, "now").astimezone(UTC)
+        moment = self.moment() if now is None else as_aware(now).astimezone(UTC)
         if memory.embedder is not None and memory.pending().vectors > _FEW:
             memory.flush()
         ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
@@ -359,17 +355,14 @@ class LongTermRetriever:
 
 
 def _chunk_fields(chunk: Any, present: datetime) -> dict[str, Any]:
-    content, metadata = getattr(chunk, "content", None), getattr(chunk, "metadata", None)
-    if not isinstance(content, str) or not isinstance(metadata, Mapping):
-        raise InvalidInput(f"load_document takes chunks with content and metadata, not {shown(chunk)}")
-    kept = dict(cast("Mapping[str, Any]", metadata))
+    kept = dict(cast("Mapping[str, Any]", chunk.metadata))
     importance, accessed = kept.pop("importance", 0.0), kept.pop("last_accessed_at", None)
     if isinstance(accessed, int | float):
         accessed = datetime.fromtimestamp(accessed, UTC)
-    moment = as_aware(present if accessed is None else accessed, "last_accessed_at")
+    moment = as_aware(present if accessed is None else accessed)
     return {
         "id": str(getattr(chunk, "chunk_id", "") or new_id()),
-        "text": content,
+        "text": chunk.content,
         "importance": _as_share(importance),
         "time": moment.astimezone(UTC),
         "kind": _FRAGMENT,
@@ -470,14 +463,12 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def write_batch(self, memory_fragments: Sequence[T], now: datetime | None = None) -> Discarded[T]:
         """Store fragments in one transaction, all or none; a stored fragment of the same id is changed.
 
-        Raises ``InvalidInput`` for anything but fragments, for an importance that is missing or not from 0 to 10, and when
-        the gate of the store refuses one.
+        Raises ``InvalidInput`` for an importance that is missing or not from 0 to 10, and when the gate of the store
+        refuses one.
         """
         given = list(memory_fragments)
-        for one in given:
-            check_fragment(one)
         importances = await self._importances(given)
-        present = self.now if now is None else check_moment(now, "now")
+        present = self.now if now is None else now
         items = [
             _fields(one, worth, present, _Owner(self._labels, one.session_id or self.session_id))
             for one, worth in zip(given, importances, strict=True)
@@ -549,8 +540,8 @@ class LongTermMemory(Closing, BatchMemory[T]):
             share = _as_share(importance_below, "importance_below")
             parts += [_UNPINNED, Where(("memwell", "importance"), "lt", share)]
         if older_than is not None:
-            if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"older_than must be a timedelta of at least 0, not {shown(older_than)}")
+            if older_than < timedelta(0):
+                raise InvalidInput(f"older_than must be at least 0, not {shown(older_than)}")
             now = as_aware(self.now).astimezone(UTC)
             age = min(older_than, now - datetime.min.replace(tzinfo=UTC))
             parts += [_UNPINNED, Where("@time", "lt", now - age)]
@@ -571,9 +562,8 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def evaluate_importance(self, memory_fragment: T) -> float:
         """The importance of a fragment from 0 to 1: by its content, and once stored by its uses and the feedback on it.
 
-        Its given importance does not count, and is not changed. Raises ``InvalidInput`` for anything but a fragment.
+        Its given importance does not count, and is not changed.
         """
-        check_fragment(memory_fragment)
         try:
             return await run_blocking(lambda: self.memory.evaluate(self._record_of(memory_fragment.id)))
         except NotFound:
@@ -585,7 +575,6 @@ class LongTermMemory(Closing, BatchMemory[T]):
         Raises ``NotFound`` for a fragment that is not stored here.
         """
         wanted = memory_fragment.id if isinstance(memory_fragment, MemoryFragment) else memory_fragment
-        check_count(wanted, "the id of a fragment")
         return self._made([await run_blocking(lambda: self.memory.feedback(self._record_of(wanted), useful=useful))])[0]
 
     def _record_of(self, wanted: int) -> str:

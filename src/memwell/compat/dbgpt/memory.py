@@ -27,7 +27,6 @@ from memwell.compat.dbgpt.fragments import (
     MemoryFragment,
     Weight,
     WriteOperation,
-    check_fragment,
     check_importance,
 )
 from memwell.compat.dbgpt.messages import ModelMessage
@@ -212,7 +211,6 @@ class BatchMemory(Memory[T]):
 
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment as ``write_batch`` does. A recalled fragment (``RETRIEVAL``) is not stored again."""
-        check_fragment(memory_fragment)
         return None if op == WriteOperation.RETRIEVAL else await self.write_batch([memory_fragment], now)
 
 
@@ -248,8 +246,6 @@ def as_core_embedder(embeddings: Any) -> Embedder:
 
     Raises ``InvalidInput`` for anything else.
     """
-    if isinstance(embeddings, type):
-        raise InvalidInput(f"embeddings must be an object and not its class: {shown(cast(object, embeddings))}")
     documents = getattr(embeddings, "embed_documents", None)
     if isinstance(embeddings, Embedder) or not callable(documents):
         return as_embedder(embeddings)
@@ -307,10 +303,8 @@ class BaseLLMCaller:
 
     def __init__(self, prompt: str | None = None, model: str | None = None, llm_client: Any = None) -> None:
         self.prompt = self.prompt if prompt is None else prompt
-        if not isinstance(self.prompt, str) or _CONTENT not in self.prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(
-                f"a prompt must be text with {_CONTENT} where the content goes, not {shown(self.prompt)}"
-            )
+        if _CONTENT not in self.prompt:
+            raise InvalidInput(f"a prompt has {_CONTENT} where the content goes, not {shown(self.prompt)}")
         self.model = model or self.model
         self.llm_client = llm_client
 

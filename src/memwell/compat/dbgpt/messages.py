@@ -6,12 +6,13 @@ import base64
 import binascii
 import copy
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
+from memwell.transcript import from_openai, to_openai
 from memwell.transcript.shapes import speaker
 from memwell.values import check_count, check_text, shown
 
@@ -45,54 +46,11 @@ class MediaContent:
         """A piece of text."""
         return cls(MediaObject(text))
 
-    @classmethod
-    def build_thinking(cls, text: str) -> MediaContent:
-        """A model's thought."""
-        return cls(MediaObject(text), "thinking")
-
-    @classmethod
-    def parse_content(cls, content: Any) -> Any:
-        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for anything else."""
-        return [_piece(one) for one in cast("list[Any]", content)] if isinstance(content, list) else _piece(content)
-
     def get_text(self) -> str:
         """The text. Raises ``InvalidInput`` for a piece that is no text."""
-        return self._data_of("text")
-
-    def get_thinking(self) -> str:
-        """The thought. Raises ``InvalidInput`` for a piece that is none."""
-        return self._data_of("thinking")
-
-    def _data_of(self, kind: str) -> str:
-        if self.type != kind:
-            raise InvalidInput(f"The content type is not {kind}")
+        if self.type != "text":
+            raise InvalidInput("The content type is not text")
         return str(self.object.data)
-
-    @classmethod
-    def last_text(cls, contents: Sequence[MediaContent]) -> str:
-        """The last text among the pieces. Raises ``InvalidInput`` when there is none."""
-        for one in reversed(contents):
-            if one.type == "text":
-                return one.get_text()
-        raise InvalidInput("No text content found" if contents else "The contents are empty")
-
-    @classmethod
-    def parse_chat_completion_message(cls, message: Any, ignore_unknown_media: bool = False) -> list[MediaContent]:
-        """The pieces of a message in OpenAI's shape, or of a bare text.
-
-        Raises ``InvalidInput`` for one without content and for a piece of unknown type, unless those are to be left out.
-        """
-        given = {"content": message} if isinstance(message, str) else message
-        content = cast("Mapping[str, Any]", given).get("content") if isinstance(given, Mapping) else None
-        if not content or not isinstance(content, Iterable):
-            raise InvalidInput(f"Failed to parse {shown(cast(object, message))}, no content found")
-        if isinstance(content, str):
-            return [cls.build_text(content)]
-        found = [(item, _piece_from_openai(item)) for item in cast("Iterable[Any]", content)]
-        for item, piece in found:
-            if piece is None and not ignore_unknown_media:
-                raise InvalidInput(f"Unknown message type: {shown(item)}")
-        return [piece for _, piece in found if piece is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """The piece as plain data, bytes as they are."""
@@ -141,46 +99,6 @@ def _piece(value: Any) -> MediaContent:
             raise InvalidInput(f"Failed to parse {shown(value)}, no object found")
 
 
-def _piece_from_openai(item: Any) -> MediaContent | None:
-    match item:
-        case str(text) | {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
-            return MediaContent.build_text(text)
-        case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return MediaContent(MediaObject(url, "url"), "image")
-        case {"type": "input_audio", "input_audio": {"data": str(data)}}:
-            return MediaContent(MediaObject(data, "base64"), "audio")
-        case _:
-            return None
-
-
-def _content_to_openai(content: MessageContent, media: bool, names: Mapping[str, str]) -> Any:
-    """A content in OpenAI's shape; without ``media`` the first text of it. ``names`` renames types of pieces."""
-    if isinstance(content, str):
-        return content
-    if media:
-        return [_piece_to_openai(one, names) for one in content]
-    for one in content:
-        if one.type == "text":
-            return one.get_text()
-    raise InvalidInput("No text content found in the media contents")
-
-
-def _piece_to_openai(piece: MediaContent, names: Mapping[str, str]) -> dict[str, Any]:
-    kind, form, data = piece.type, piece.object.format.partition("@")[0], piece.object.data
-    if kind in ("text", "thinking"):
-        name = names.get("text", "text")
-        return {name: str(data), "type": name}
-    known = {("image", "url"): "image_url", ("video", "url"): "video_url", ("audio", "base64"): "input_audio"}
-    default = known.get((kind, form))
-    if default is None:
-        raise InvalidInput(f"Unsupported {kind} format: {piece.object.format}")
-    name = names.get(default, default)
-    if kind == "image" and name != default:
-        # Servers with a name of their own for pictures take the bare address.
-        return {name: data, "type": name}
-    return {name: {"data" if kind == "audio" else "url": data}, "type": name}
-
-
 # Messages of a conversation
 
 
@@ -205,8 +123,6 @@ class BaseMessage:
         self.content = _as_content(self.content)
         check_count(self.index, "a message's index")
         check_count(self.round_index, "a message's round_index")
-        if not isinstance(self.additional_kwargs, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a message's additional_kwargs must be a dict, not {shown(self.additional_kwargs)}")
 
     def to_dict(self) -> dict[str, Any]:
         """The message as plain data; ``message_from_dict`` reads it."""
@@ -218,42 +134,6 @@ class BaseMessage:
     def copy(self) -> Self:
         """A message like this one that shares nothing with it."""
         return copy.deepcopy(self)
-
-    @staticmethod
-    def messages_to_string(messages: Iterable[BaseMessage]) -> str:
-        """The messages as lines of text, each with its speaker; view messages are left out."""
-        return ModelMessage.messages_to_string(messages)
-
-    @classmethod
-    def parse_chat_completion_message(
-        cls, message: Any, role: str = "human", ignore_unknown_media: bool = False
-    ) -> BaseMessage:
-        """The message that a text, or a message in OpenAI's shape, is.
-
-        Raises ``InvalidInput`` for an empty one, for an unknown role and for pieces of unknown type, unless those are to be
-        left out.
-        """
-        if not message:
-            raise InvalidInput("The message is empty")
-        if isinstance(message, str):
-            return _class_of(role)(message)
-        return _class_of(role)(MediaContent.parse_chat_completion_message(message, ignore_unknown_media))
-
-    @property
-    def last_text(self) -> str:
-        """The text, or the last one of the pieces. Raises ``InvalidInput`` when there is none."""
-        return self.content if isinstance(self.content, str) else MediaContent.last_text(self.content)
-
-    def get_view_markdown_text(self, replace_url_func: Callable[[str], str]) -> str:
-        """The content as Markdown for a person; ``replace_url_func`` turns addresses into ones a browser can open."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join(_markdown(one, replace_url_func) for one in self.content)
-
-    @property
-    def has_media(self) -> bool:
-        """Whether the content is made of pieces."""
-        return isinstance(self.content, list) and bool(self.content)
 
 
 @dataclass
@@ -326,15 +206,6 @@ def messages_to_dict(messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
     return [one.to_dict() for one in messages]
 
 
-def _markdown(piece: MediaContent, replace_url: Callable[[str], str]) -> str:
-    data = piece.object.data
-    if piece.type in ("text", "thinking"):
-        return str(data)
-    if not isinstance(data, str) or not piece.object.format.startswith("url"):
-        return f"[{piece.type}]"
-    return f"{'!' if piece.type == 'image' else ''}[{piece.type}]({replace_url(data)})"
-
-
 # Messages for a model
 
 
@@ -345,10 +216,6 @@ class ModelMessageRoleType:
     HUMAN: Final = "human"
     AI: Final = "ai"
     VIEW: Final = "view"
-
-
-_TO_OPENAI = {"human": "user", "ai": "assistant", "system": "system"}
-_FROM_OPENAI = {name: role for role, name in _TO_OPENAI.items()}
 
 
 @dataclass
@@ -365,7 +232,7 @@ class ModelMessage:
     @property
     def pass_to_model(self) -> bool:
         """Whether models get the message."""
-        return self.role in _TO_OPENAI
+        return self.role in ("system", "human", "ai")
 
     def to_dict(self) -> dict[str, Any]:
         """The message as plain data."""
@@ -378,57 +245,35 @@ class ModelMessage:
 
     @staticmethod
     def from_openai_messages(messages: str | Iterable[Mapping[str, Any]]) -> list[ModelMessage]:
-        """The messages of a list in OpenAI's shape, or of one bare text. Several texts in one become several messages; with
-        a picture or a sound among them they stay one.
+        """The messages of a list in OpenAI's shape, or of one bare text; a tool's answer is the model's.
 
-        Raises ``InvalidInput`` for a role or a content that has no place here.
+        Raises ``InvalidInput`` for data of another shape.
         """
         if isinstance(messages, str):
             return [ModelMessage.build_human_message(messages)]
-        return [made for one in messages for made in _messages_from_openai(one)]
+        return ModelMessage.from_base_messages(map(from_core, from_openai([*messages])))
 
     @staticmethod
     def to_common_messages(
-        messages: Iterable[ModelMessage],
-        convert_to_compatible_format: bool = False,
-        support_system_role: bool = True,
-        support_media_content: bool = True,
-        type_mapping: Mapping[str, str] | None = None,
+        messages: Iterable[ModelMessage], convert_to_compatible_format: bool = False, support_system_role: bool = True
     ) -> list[dict[str, Any]]:
         """The messages that models may see, in OpenAI's shape; on request the last of the user's comes last.
 
-        Raises ``InvalidInput`` for an unknown role, for a system message where there is no such role, and for a piece the
-        shape cannot hold.
+        Raises ``InvalidInput`` for an unknown role and for a system message where there is no such role.
         """
-        common: list[dict[str, Any]] = []
-        for one in messages:
-            if one.role not in _TO_OPENAI and one.role != ModelMessageRoleType.VIEW:
-                raise InvalidInput(f"Unsupported message role: {shown(one.role)}")
-            if not support_system_role and one.role == ModelMessageRoleType.SYSTEM:
-                raise InvalidInput("Current model not support system role")
-            if one.pass_to_model:
-                content = _content_to_openai(one.content, support_media_content, type_mapping or {})
-                common.append({"role": _TO_OPENAI[one.role], "content": content})
+        given = list(messages)
+        if not support_system_role and any(one.role == ModelMessageRoleType.SYSTEM for one in given):
+            raise InvalidInput("Current model not support system role")
+        common = to_openai([to_core(_class_of(one.role)(one.content)) for one in given])
         if convert_to_compatible_format:
             users = [place for place, one in enumerate(common) if one["role"] == "user"]
             common += [common.pop(users[-1])] if users else []
         return common
 
     @staticmethod
-    def to_dict_list(messages: Iterable[ModelMessage]) -> list[dict[str, Any]]:
-        """The messages as plain data."""
-        return [one.to_dict() for one in messages]
-
-    @staticmethod
     def build_human_message(content: MessageContent) -> ModelMessage:
         """A message of a person."""
         return ModelMessage(ModelMessageRoleType.HUMAN, content)
-
-    @staticmethod
-    def get_printable_message(messages: Iterable[ModelMessage]) -> str:
-        """A line for each message, with its round and its role."""
-        lines = (f"(Round {one.round_index}) {one.role}: {one.content}".rstrip() for one in messages)
-        return "".join(f"{line}\n" for line in lines)
 
     @staticmethod
     def messages_to_string(
@@ -469,21 +314,6 @@ def parse_model_messages(
         if one.role == ModelMessageRoleType.AI:
             exchanges.append([])
     return messages[-1].content, instructions, [pair for pair in exchanges if len(pair) == 2]
-
-
-def _messages_from_openai(message: Mapping[str, Any]) -> list[ModelMessage]:
-    name, content = message.get("role"), message.get("content")
-    role = _FROM_OPENAI.get(name) if isinstance(name, str) else None
-    if role is None:
-        raise InvalidInput(f"ModelMessage has no role {shown(name)}; it has {', '.join(_FROM_OPENAI)}")
-    if isinstance(content, str):
-        return [ModelMessage(role, content)]
-    if not isinstance(content, Iterable):
-        raise InvalidInput(f"Unknown content type: {shown(message)} of {role} message")
-    pieces = MediaContent.parse_chat_completion_message({"content": list(cast("Iterable[Any]", content))})
-    if all(one.type == "text" for one in pieces):
-        return [ModelMessage(role, one.get_text()) for one in pieces]
-    return [ModelMessage(role, list(pieces))]
 
 
 # Messages of a log. Fields that a log's message does not have are in its metadata under ``dbgpt``.

@@ -23,10 +23,7 @@ from memwell.compat.dbgpt.fragments import (
     MemoryFragment,
     Weight,
     WriteOperation,
-    check_embedding,
-    check_fragment,
     check_importance,
-    check_moment,
 )
 from memwell.compat.dbgpt.memory import Memory, as_core_embedder
 from memwell.values import check_count
@@ -69,7 +66,7 @@ class BufferedMemory(Memory[T]):
     async def writing(self) -> AsyncGenerator[None]:
         """Lock the memory for one writer, over tasks, threads and event loops. A body that raises changes nothing.
 
-        The lock is re-entrant: what a writer calls belongs to the same write.
+        The lock is re-entrant: what a writer calls, also in tasks of its own, belongs to the same write.
         """
         outer = _writes.get()
         # A task that was started inside a write may outlive it; then the holder is another.
@@ -113,11 +110,6 @@ class BufferedMemory(Memory[T]):
             self._fragments = [one for one in self._fragments if one.id not in ids]
         return taken
 
-    def _checked(self, fragment: T, now: datetime | None) -> None:
-        check_fragment(fragment)
-        if now is not None:
-            check_moment(now, "now")
-
 
 class SensoryMemory(BufferedMemory[T]):
     """The sensory buffer. When it overflows it is emptied, and every fragment in it is scored.
@@ -136,9 +128,8 @@ class SensoryMemory(BufferedMemory[T]):
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
         """Store a fragment and return those that matter enough when the buffer overflows, or None.
 
-        A recalled fragment (``RETRIEVAL``) is not stored again. Raises ``InvalidInput`` for anything but a fragment.
+        A recalled fragment (``RETRIEVAL``) is not stored again.
         """
-        self._checked(memory_fragment, now)
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -168,11 +159,7 @@ class ShortTermMemory(BufferedMemory[T]):
         super().__init__(buffer_size)
 
     async def write(self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = ADD) -> Discarded[T]:
-        """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored.
-
-        Raises ``InvalidInput`` for anything but a fragment.
-        """
-        self._checked(memory_fragment, now)
+        """Store a fragment and return what was discarded for it, or None. A recalled fragment is not stored."""
         if op == WriteOperation.RETRIEVAL:
             return None
         async with self.writing():
@@ -252,9 +239,8 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
         """Store a fragment and return what was discarded, with insights; it may be nothing.
 
         A recalled fragment (``RETRIEVAL``) strengthens similar ones, and is not stored. The fragment gets its
-        vector. Raises ``InvalidInput`` for anything but a fragment, and whatever the embeddings raise.
+        vector. Raises whatever the embeddings raise.
         """
-        self._checked(memory_fragment, now)
         vector = await self._vector_of(memory_fragment)
         async with self.writing():
             self._strengthen(memory_fragment, vector)
@@ -322,7 +308,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     async def _vector_of(self, fragment: T) -> list[float]:
         """The vector of a fragment, as it calculates it. Raises ``ModelError`` or ``BadModelOutput``."""
         embed = partial(fragment.calculate_current_embeddings, lambda texts: self._embedder.embed(texts).tolist())
-        return check_embedding(await run_blocking(embed))
+        return await run_blocking(embed)
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

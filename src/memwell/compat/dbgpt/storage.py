@@ -399,16 +399,16 @@ class BackendStorage(StorageInterface[T, Any]):
         self._apply(list(resource_id), lambda rows, some: rows.drop(some))
 
     def load(self, resource_id: ResourceIdentifier, cls: type[T]) -> T | None:
-        found = self._rows(resource_id).get(resource_id, _checked_class(cls))
+        found = self._rows(resource_id).get(resource_id, cls)
         return None if found is None else self._owned([found])[0]
 
     def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
-        rows = self._rows(_checked_class(cls))
+        rows = self._rows(cls)
         return self._owned(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
 
     def count(self, spec: QuerySpec, cls: type[T]) -> int:
-        return self._rows(_checked_class(cls)).count(spec.conditions, cls)
+        return self._rows(cls).count(spec.conditions, cls)
 
     def _owned(self, found: list[Any]) -> list[Any]:
         for one in found:
@@ -436,8 +436,6 @@ class BackendStorage(StorageInterface[T, Any]):
     def _checked(self, data: T | None) -> T:
         if not data:
             raise StorageError("Data cannot be None")
-        if not isinstance(data, StorageItem):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise StorageError(f"a storage keeps StorageItems, not {shown(data)}")
         if data._serializer is None:  # pyright: ignore[reportPrivateUsage] - the attribute is part of the contract
             data.set_serializer(self.serializer)
         return data
@@ -450,12 +448,6 @@ class InMemoryStorage(BackendStorage[T]):
         super().__init__(open_backend("memory:"), serializer=serializer, adapter=adapter)
 
 
-def _checked_class(cls: type[T]) -> type[T]:
-    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise StorageError(f"say of which class the items are, not {shown(cls)}")
-    return cls
-
-
 class ItemRows:
     """The items of a storage as JSON objects in its backend's values by key, so that the backend answers conditions.
 
@@ -465,7 +457,6 @@ class ItemRows:
     def __init__(self, storage: BackendStorage[Any]) -> None:
         self._kv = storage.backend.kv
         self._space = storage.space / "dbgpt" / storage.name
-        self._classes = self._space / "classes"
         self._serializer = storage.serializer
         self._is_plain = type(storage.serializer) is JsonSerializer
         self._adapter = None if storage.keeps_conversations else storage.adapter
@@ -473,9 +464,6 @@ class ItemRows:
     def write(self, items: Sequence[Any], *, replace: bool) -> None:
         """Store items. Raises ``StorageError`` for one that exists, unless ``replace`` is set."""
         written = [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]
-        for name in {type(one).__name__ for one in items}:
-            if self._kv.get(self._classes, name) is None:
-                self._kv.put(self._classes, name, True)
         for identifier, value in written:
             try:
                 self._kv.put(self._space, key_of(identifier), value, expect=None if replace else 0)
@@ -516,12 +504,8 @@ class ItemRows:
         parameters, _ = _parameters(cls)
         pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
         filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
-        parts, related = tuple(filters), _related(cls)
-        # A query names the class only if the storage holds items of other classes.
-        if not {one.key for one in self._kv.scan(self._classes, limit=MAX_LIMIT).items} <= related:
-            of_class = AnyOf((Where((_CLASS,), "in", sorted(related)), Not(Where((_CLASS,), "exists"))))
-            parts = (*parts, of_class)
-        return AllOf(parts) if parts else None, {name: wanted[name] for name in wanted if name not in pushed}
+        of_class = AnyOf((Where((_CLASS,), "in", sorted(_related(cls))), Not(Where((_CLASS,), "exists"))))
+        return AllOf((*filters, of_class)), {name: wanted[name] for name in wanted if name not in pushed}
 
     def _all(self, pushed: Filter | None, cls: type[Any]) -> Iterator[Any]:
         return (self._read(one, cls) for one in self._entries(pushed, _BLOCK, 0))

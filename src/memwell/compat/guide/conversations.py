@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +29,6 @@ from memwell.windows import Round
 _PROFILE = "user_profile"
 _IMPORTED = "imported"
 """Marks a session whose messages may not be in the order of their times."""
-_SLACK = timedelta(minutes=1)  # between the times of messages and the order in which several writers stored them
 _TOPICS, _KEYWORDS, _MONTHS = 5, 10, 12
 _READ_FOR_LANGUAGE = 2_000  # characters
 _OWN = ("topic", "keywords", "sentiment")
@@ -109,29 +108,13 @@ class ConversationMemory(Closing):
         Each has ``message``, ``response``, ``timestamp`` (in UTC) and ``topic``.
         """
         engine = self._engine_of(user_id)
-        newest: list[Round] = []
-        if check_count(limit, "limit") == 0:
-            return []
-        for info in sorted(_threads(engine), key=_read_first):
-            if len(newest) == limit and not _is_imported(info) and _time_of(newest[-1]) > info.updated + _SLACK:
-                break
-            latest = engine.thread(info.thread.id).rounds(last=None if _is_imported(info) else limit)
-            newest = nlargest(
-                limit, [*newest, *filter(_has_question, latest)], key=lambda one: (_time_of(one), one.messages[0].id)
-            )
+        found: list[Round] = []
+        for info in _threads(engine) if check_count(limit, "limit") else ():
+            # The messages of an imported session may not be in the order of their times.
+            last = None if info.metadata.get(_IMPORTED) else limit
+            found += filter(_has_question, engine.thread(info.thread.id).rounds(last=last))
+        newest = nlargest(limit, found, key=lambda one: (one.messages[0].time, one.messages[0].id))
         return [_round_as_dict(one) for one in newest]
-
-    def get_conversation(self, user_id: str, conversation_id: str) -> dict[str, Any]:
-        """One conversation by the id that ``store_conversation`` returned and a profile's evidence names.
-
-        Raises ``NotFound`` when the user has none of that id.
-        """
-        engine = self._engine_of(user_id)
-        for info in _threads(engine):
-            found = engine.backend.log.read(info.thread, ids=[conversation_id])
-            if found:
-                return _conversation_as_dict(engine.thread(info.thread.id), found[0])
-        raise NotFound(f"{user_id!r} has no conversation {shown(conversation_id)}")
 
     def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
         """The conversations of a user that answer a query best, from all sessions, best first.
@@ -183,7 +166,6 @@ class ConversationMemory(Closing):
 
     astore_conversation = asyncify(store_conversation)
     aget_conversation_history = asyncify(get_conversation_history)
-    aget_conversation = asyncify(get_conversation)
     arecall = asyncify(recall)
     abuild_user_profile = asyncify(build_user_profile)
     aget_user_profile = asyncify(get_user_profile)
@@ -202,20 +184,8 @@ def _threads(engine: Engine) -> Iterator[ThreadInfo]:
     return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
 
 
-def _is_imported(info: ThreadInfo) -> bool:
-    return bool(info.metadata.get(_IMPORTED))
-
-
-def _read_first(info: ThreadInfo) -> tuple[bool, float]:
-    return (not _is_imported(info), -info.updated.timestamp())
-
-
 def _has_question(one: Round) -> bool:
     return one.messages[0].role is Role.HUMAN
-
-
-def _time_of(one: Round) -> datetime:
-    return one.messages[0].time
 
 
 def _round_as_dict(one: Round) -> dict[str, Any]:
@@ -304,8 +274,6 @@ class MultimodalMemory(Closing):
         the call is stored.
         """
         check_id(session_id, "a session")
-        if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
         items = [(modality, one) for modality, given in memories.items() for one in _items(modality, given)]
         with self.engine.backend.transaction():
             return [self._stored(session_id, modality, one) for modality, one in items]

@@ -201,12 +201,10 @@ class MemoryAugmentedLLM:
 
     ``base_model`` has a method ``generate``, is a function of a prompt, a ``ChatModel`` of memwell, or None for answers
     from memory alone. When it fails, the turn is stored, and the answer is taken from memory and says so. Every step is a
-    method that a subclass may override. Raises ``InvalidInput`` for any other model or network.
+    method that a subclass may override. Raises ``InvalidInput`` for any other model.
     """
 
     def __init__(self, base_model: Any, memory_network: NeuralMemoryNetwork) -> None:
-        if not isinstance(memory_network, NeuralMemoryNetwork):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"memory_network must be a NeuralMemoryNetwork, not {shown(memory_network)}")
         self._generate = _generator(base_model)
         self.base_model = base_model
         self.memory = memory_network

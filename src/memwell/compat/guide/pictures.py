@@ -164,8 +164,6 @@ def demonstrate_attention_complexity(seq_lengths: Sequence[int] = SEQUENCE_LENGT
 
     Raises ``InvalidInput`` for a length that is no whole number above 0.
     """
-    if isinstance(seq_lengths, str) or not isinstance(seq_lengths, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"seq_lengths must be a list of lengths, not {shown(seq_lengths)}")
     rows: list[dict[str, float]] = []
     print("序列长度 vs 计算复杂度:")  # noqa: T201 - it is made to be read
     for length in seq_lengths:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import heapq
 import math
 import threading
@@ -30,19 +29,26 @@ from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.parts import BaseKeyValue, BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow, page_of
-from memwell.storage.placement import (
+from memwell.storage.parts import (
+    BaseBlobs,
+    BaseKeyValue,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
     StoredEntry,
+    StoredPlace,
+    StoredVersion,
     Tail,
+    ThreadRow,
     check_follows,
     packed_vectors,
+    page_of,
     place,
     replaced_body,
 )
-from memwell.storage.protocols import Backend, Blobs, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
+from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
 from memwell.values import check_text
 
 # Undo: every change of what the reference backend holds is made here, and can be rolled back.
@@ -618,42 +624,29 @@ def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
     return len(record.vector)
 
 
-class MemoryBlobs(Blobs):
+class MemoryBlobs(BaseBlobs):
     """Bytes in memory."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def put(self, space: Space, data: bytes) -> str:
-        given.check_space(space)
-        blob = given.check_blob(data)
-        digest = hashlib.sha256(blob).hexdigest()
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
         with self._store.use() as state:
             self._store.undo.update(state.blobs, {(space, digest): blob})
-        return digest
 
-    def get(self, space: Space, digest: str) -> bytes:
-        given.check_space(space)
+    def _get(self, space: Space, digest: str) -> bytes | None:
         with self._store.use() as state:
-            blob = state.blobs.get((space, given.check_digest(digest)))
-        if blob is None:
-            raise NotFound(f"the space holds no blob {digest!r}")
-        return blob
+            return state.blobs.get((space, digest))
 
-    def delete(self, space: Space, digest: str) -> bool:
-        given.check_space(space)
+    def _delete(self, space: Space, digest: str) -> bool:
         with self._store.use() as state:
-            known = (space, given.check_digest(digest)) in state.blobs
+            known = (space, digest) in state.blobs
             self._store.undo.drop(state.blobs, [(space, digest)])
             return known
 
-    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
-        given.check_space(space)
-        given.check_limit(limit)
-        start = given.check_name_cursor(cursor) or ""
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
         with self._store.use() as state:
-            digests = sorted(digest for owner, digest in state.blobs if owner == space and digest > start)
-        return page_of(digests, limit, str)
+            return sorted(digest for owner, digest in state.blobs if owner == space and digest > after)
 
 
 class MemoryBackend(Backend):

@@ -27,7 +27,7 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.records import Record, Space, Vector
 from memwell.settings import Settings
-from memwell.storage.engines import VectorEngine
+from memwell.storage.protocols import VectorEngine
 from memwell.storage.urls import check_login
 from memwell.values import new_id
 

@@ -23,7 +23,7 @@ import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.errors import Unsupported
-from memwell.filters import FilterLike
+from memwell.filters import Filter, FilterLike
 from memwell.messages import Message, forget_decoded
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
 
@@ -423,6 +423,64 @@ class RecordIndex(ABC):
     apieces = asyncify(pieces)
     akeep_cache = asyncify(keep_cache)
     akept_cache = asyncify(kept_cache)
+
+
+class VectorEngine(ABC):
+    """An engine that searches by vector for a store. The rows in the store are the truth; the engine holds a copy.
+
+    A search sees all earlier writes. Every method may raise ``BackendUnavailable`` (the engine is unavailable) or
+    ``BackendError`` (it failed). Every method is idempotent, so a call whose outcome is unknown is made again.
+    """
+
+    name: str
+    """What ``IndexInfo.search`` calls it."""
+
+    most: int
+    """How many a search can find at most."""
+
+    @abstractmethod
+    def identity(self, dimensions: int) -> str:
+        """An id of what it holds for this vector size. It changes when the engine is emptied by someone else."""
+
+    @abstractmethod
+    def store(self, space: Space, records: Sequence[Record]) -> None:
+        """Store records of a space, each with a vector; they replace those with their ids."""
+
+    @abstractmethod
+    def drop(self, space: Space, ids: Iterable[str]) -> None:
+        """Drop records; unknown ids are ignored."""
+
+    @abstractmethod
+    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
+        """The ids of the nearest records and their cosines, best first.
+
+        Some may not satisfy the filter: the caller checks it again. None that does is left out, except for what an
+        approximate search misses.
+        """
+
+    @abstractmethod
+    def ids(self, space: Space) -> Iterator[str]:
+        """All ids it holds of the space."""
+
+    @abstractmethod
+    def count(self, space: Space) -> int:
+        """How many it holds of the space."""
+
+    @abstractmethod
+    def forget(self, space: Space) -> None:
+        """Drop all of the space."""
+
+    @abstractmethod
+    def spaces(self) -> Iterator[Space]:
+        """The spaces it holds anything of, each once."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """The engine's version and so on; raises when it does not answer."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection. Closing twice is fine."""
 
 
 class Blobs(ABC):

@@ -66,13 +66,13 @@ def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = Non
     return _composed(named, home, kind, place, chosen) if named.parts else _alone(home(), kind, place)
 
 
-def forget_parts(url: str | os.PathLike[str], *, settings: Settings | None = None) -> bool:
+def forget_parts(url: str | os.PathLike[str]) -> bool:
     """Make a store forget the layout of its parts; whether it had one. What the parts hold is no longer found in it.
 
     For a part that is lost for good, or a home to be used without its parts. Parts in the URL are ignored. Raises like
     ``open_backend``, and ``ReadOnlyStore`` for a read-only home.
     """
-    with _named(url, settings or load_settings()).open() as home:
+    with _named(url, load_settings()).open() as home:
         return forget(home)
 
 

@@ -124,14 +124,12 @@ def parts() -> st.SearchStrategy[Part]:
     return st.builds(Text, texts()) | media() | tool_calls() | tool_results() | opaque_parts()
 
 
-def messages(
-    *, roles: Iterable[Role] = tuple(Role), content: st.SearchStrategy[Part] | None = None, max_parts: int = 3
-) -> st.SearchStrategy[Message]:
+def messages(*, roles: Iterable[Role] = tuple(Role), max_parts: int = 3) -> st.SearchStrategy[Message]:
     """Messages, each with an id of its own, that no log has stored yet."""
     return st.builds(
         Message,
         st.sampled_from(tuple(roles)),
-        st.lists(parts() if content is None else content, max_size=max_parts).map(tuple),
+        st.lists(parts(), max_size=max_parts).map(tuple),
         name=st.none() | ids(),
         id=st.builds(new_id),
         time=st.datetimes(timezones=st.just(UTC)),
@@ -260,11 +258,8 @@ def sentences() -> st.SearchStrategy[str]:
     return few | texts(max_size=30)
 
 
-def records(
-    space: Space, ids: Sequence[str], *, dimensions: st.SearchStrategy[int] | None = None
-) -> st.SearchStrategy[Record]:
+def records(space: Space, ids: Sequence[str]) -> st.SearchStrategy[Record]:
     """Records of a space with ids of these."""
-    sizes = st.just(3) if dimensions is None else dimensions
     return st.builds(
         Record,
         space=st.just(space),
@@ -273,7 +268,7 @@ def records(
         kind=st.sampled_from(("memory", "fact", "a", "%")),
         time=st.sampled_from(TIMES) | st.datetimes(timezones=st.just(UTC)),
         metadata=findable_metadata(),
-        vector=st.none() | sizes.flatmap(vectors),
+        vector=st.none() | vectors(),
     )
 
 

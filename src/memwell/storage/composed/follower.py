@@ -18,26 +18,27 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from memwell._products import product
-from memwell.errors import BackendError, BackendUnavailable, Conflict, MemwellError
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.transactions import Transaction, afterwards
-from memwell.storage.engines import Attached, VectorEngine
-from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex, VectorEngine
 from memwell.values import new_id
 
 PAGE = 1000
 _MAX_CHANGES = 10_000
 """A space that is further behind is filled again, page by page, because all changes of a call are held in memory."""
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int | None], None]
 _POSITIONS = Space("memwell", "index")
 _LEASE_S = 30.0
@@ -45,6 +46,7 @@ _MAX_KEY = 1000
 _AT_ONCE = 500
 _RETRY_S = 1.0
 _STOP_S = 10.0
+_FIRST_NAP_S, _LONGEST_NAP_S = 0.5, 30.0
 _MAX_BEHIND = 1000
 """A search reads up to this many changes from the rows. With more, the home store answers."""
 _SPARE = 8
@@ -189,6 +191,78 @@ def is_own(space: Space) -> bool:
 def _key(space: Sequence[str]) -> str:
     key = Space(*space).encoded()
     return key if len(key) <= _MAX_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+# The engine
+
+
+class Attached:
+    """The engine of a store. It is opened lazily, and after a failure not asked again for a while."""
+
+    def __init__(self, opener: Callable[[], VectorEngine], name: str, place: str) -> None:
+        self.name = name
+        self.place = place
+        """Where it is, without secrets."""
+        self._opener = opener
+        self._engine: VectorEngine | None = None
+        self._lock = threading.Lock()
+        self._nap = _FIRST_NAP_S
+        self._asleep_until = 0.0
+        self.away: str | None = None
+        """Why it does not answer; None while it does, or was not asked yet."""
+
+    @property
+    def resting(self) -> bool:
+        """Whether it failed a moment ago and is not asked yet."""
+        return self.away is not None and time.monotonic() < self._asleep_until
+
+    @property
+    def most(self) -> int:
+        """How many a search can find; 0 while it is not open."""
+        return 0 if self._engine is None else self._engine.most
+
+    def use(self, operation: Callable[[VectorEngine], T]) -> T:
+        """The engine's answer. Raises ``BackendUnavailable``, at once if it failed a moment ago."""
+        if self.resting:
+            raise BackendUnavailable(f"{self.name} at {self.place} is unavailable: {self.away}")
+        try:
+            answer = operation(self._opened())
+        except (BackendError, ConfigurationError) as error:
+            self._failed(error)
+            raise BackendUnavailable(f"{self.name} at {self.place} does not answer: {error}") from error
+        self.away, self._nap = None, _FIRST_NAP_S
+        return answer
+
+    def facts(self) -> dict[str, Any]:
+        """Its place and whether it answers."""
+        try:
+            own = self.use(lambda engine: engine.facts())
+        except BackendUnavailable:
+            return {"kind": self.name, "engine": self.name, "place": self.place, "answers": False, "why": self.away}
+        return {"kind": self.name, "engine": self.name, "place": self.place, "answers": True, **own}
+
+    def wake(self) -> None:
+        """Ask it at the next call, even if it failed a moment ago."""
+        self._asleep_until = 0.0
+
+    def close(self) -> None:
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            # What it did not store is in the home, and is fed later.
+            with suppress(BackendError):
+                engine.close()
+
+    def _opened(self) -> VectorEngine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._opener()
+            return self._engine
+
+    def _failed(self, error: Exception) -> None:
+        self.away = str(error)
+        self._asleep_until = time.monotonic() + self._nap
+        self._nap = min(2 * self._nap, _LONGEST_NAP_S)
 
 
 # Feeding

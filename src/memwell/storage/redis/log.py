@@ -17,13 +17,17 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.messages import Message, Role, decode_message
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow
-from memwell.storage.placement import (
+from memwell.storage.parts import (
     MAX_INDEX,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
+    StoredPlace,
+    StoredVersion,
     Tail,
+    ThreadRow,
     check_follows,
     place,
     replaced_body,

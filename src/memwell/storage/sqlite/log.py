@@ -22,14 +22,17 @@ from memwell.messages import Message, Role, decode_message, plain_json
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.parts import BaseLog, Prepared, StoredPlace, ThreadRow
-from memwell.storage.placement import (
+from memwell.storage.parts import (
     MAX_INDEX,
     MAX_TOKENS,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
+    StoredPlace,
     Tail,
+    ThreadRow,
     check_follows,
     place,
     replaced_body,

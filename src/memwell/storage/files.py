@@ -311,7 +311,7 @@ class BoundedFolder:
     def _changing(self) -> Generator[None]:
         """Hold the lock with a current list of files.
 
-        Whoever changes the folder leaves a token of its own in the lock file. There is none after an error or a kill.
+        Each change of the folder leaves a new token in the lock file. There is none after an error or a kill.
         """
         with locked(self._lock) as file:
             token = os.read(file, 100)

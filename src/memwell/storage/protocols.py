@@ -23,7 +23,7 @@ import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.errors import Unsupported
-from memwell.filters import Filter, FilterLike
+from memwell.filters import FilterLike
 from memwell.messages import Message, forget_decoded
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
 
@@ -451,12 +451,8 @@ class VectorEngine(ABC):
         """Drop records; unknown ids are ignored."""
 
     @abstractmethod
-    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
-        """The ids of the nearest records and their cosines, best first.
-
-        Some may not satisfy the filter: the caller checks it again. None that does is left out, except for what an
-        approximate search misses.
-        """
+    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """The ids of the nearest records and their cosines, best first."""
 
     @abstractmethod
     def ids(self, space: Space) -> Iterator[str]:

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from memwell._products import product
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
-from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.transactions import Transaction, afterwards
@@ -697,8 +697,8 @@ class FollowedIndex(RecordIndex):
         return None
 
     def _asked(self, question: _Question, count: int) -> list[tuple[str, float]]:
-        space, vector, _, where = question
-        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most), where))
+        space, vector = question.space, question.vector
+        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most)))
 
     def _rows(
         self, question: _Question, found: list[tuple[str, float]], changes: Changes
@@ -823,10 +823,7 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
 
 
 class StoreVectors(VectorEngine):
-    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there.
-
-    Texts stay at home, so a filter on ``@text`` is not looked at here.
-    """
+    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there."""
 
     most = given.MAX_LIMIT
 
@@ -845,15 +842,14 @@ class StoreVectors(VectorEngine):
                 continue
 
     def store(self, space: Space, records: Sequence[Record]) -> None:
-        self._store.index.upsert([_without_text(one, _there(space)) for one in records])
+        there = _there(space)
+        self._store.index.upsert([Record(id=one.id, text="", space=there, vector=one.vector) for one in records])
 
     def drop(self, space: Space, ids: Iterable[str]) -> None:
         self._store.index.delete(_there(space), ids)
 
-    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
-        pushed = None if where is None else _without_texts(where)
-        hits = self._store.index.near(_there(space), vector, limit=limit, where=pushed)
-        return [(hit.record.id, hit.score) for hit in hits]
+    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        return [(hit.record.id, hit.score) for hit in self._store.index.near(_there(space), vector, limit=limit)]
 
     def ids(self, space: Space) -> Iterator[str]:
         found = paged(lambda cursor: self._store.index.scan(_there(space), limit=PAGE, cursor=cursor))
@@ -888,34 +884,3 @@ def _there(space: Space) -> Space:
     if len(space) + len(_VECTORS) <= MAX_SEGMENTS:
         return Space(*_VECTORS, *space)
     return Space(*_DEEP_VECTORS, hashlib.sha256(space.encoded().encode()).hexdigest())
-
-
-def _without_text(record: Record, there: Space) -> Record:
-    return Record(
-        text="",
-        space=there,
-        id=record.id,
-        kind=record.kind,
-        time=record.time,
-        metadata=record.metadata,
-        vector=record.vector,
-    )
-
-
-def _without_texts(node: Filter) -> Filter | None:
-    """A weaker filter without conditions on texts: it holds wherever the whole one does. None holds everywhere."""
-    if isinstance(node, Where):
-        return None if node.field == "@text" else node
-    if isinstance(node, Not):
-        # A weaker inner filter would make the negation stronger.
-        return None if _asks_for_text(node) else node
-    kept = [one for one in map(_without_texts, node.filters) if one is not None]
-    if isinstance(node, AllOf):
-        return AllOf(tuple(kept)) if kept else None
-    return AnyOf(tuple(kept)) if len(kept) == len(node.filters) else None
-
-
-def _asks_for_text(node: Filter) -> bool:
-    if isinstance(node, Where):
-        return node.field == "@text"
-    return _asks_for_text(node.filter) if isinstance(node, Not) else any(map(_asks_for_text, node.filters))

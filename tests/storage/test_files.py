@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from memwell.errors import BackendError, ConfigurationError, InvalidInput, NotFound
 from memwell.records import Space
 from memwell.storage.files import BoundedFolder, FileBlobs, locked, replace_file
+from memwell.testing.conformance.backend import in_threads
 
 # Processes and threads take turns, and a dead one holds nobody up.
 
@@ -38,18 +39,14 @@ with locked(Path(sys.argv[1])):
 def test_threads_take_turns(tmp_path: Path):
     file, inside, most = tmp_path / "lock", [0], [0]
 
-    def work() -> None:
+    def work(_: int) -> None:
         for _ in range(50):
             with locked(file):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
                 inside[0] -= 1
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert most == [1]
 
 
@@ -69,6 +66,27 @@ def test_the_lock_ends_with_the_process_that_held_it(tmp_path: Path):
         holder.send_signal(signal.SIGKILL)
         waiting.join(10)
         assert entered.is_set()
+
+
+def test_a_child_that_was_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path):
+    file, (waiting, ending) = tmp_path / "lock", os.pipe()
+    with locked(file):
+        child = os.fork()
+        if child == 0:
+            os.close(ending)
+            os.read(waiting, 1)
+            os._exit(0)
+
+    def take() -> None:
+        with locked(file):
+            pass
+
+    taking = threading.Thread(target=take, daemon=True)
+    taking.start()
+    taking.join(10)
+    assert not taking.is_alive()
+    os.close(ending)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_file_deleted_while_others_waited_is_made_anew(tmp_path: Path):
@@ -103,7 +121,6 @@ def test_what_is_written_is_there_and_nothing_beside_it(tmp_path: Path):
     assert os.listdir(tmp_path) == ["a.json"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
 def test_the_rights_of_the_file_stay(tmp_path: Path):
     file = tmp_path / "a.json"
     file.write_bytes(b"old")

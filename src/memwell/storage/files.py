@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -20,35 +20,6 @@ from memwell.values import new_id, shown
 # File locks between processes. The lock is the system's: it ends with the process that holds it.
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    # A byte far behind all data: Windows forbids reading what is locked.
-    _FAR = 2**30
-
-    def _lock(descriptor: int) -> None:
-        while True:
-            os.lseek(descriptor, _FAR, os.SEEK_SET)
-            try:
-                # It gives up after ten seconds: try again.
-                msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
-            except OSError:
-                continue
-            return
-
-    def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _FAR, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-    def _unlock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
 @contextmanager
 def locked(path: Path) -> Generator[int]:
     """Hold the lock of the file at ``path``, which is made if need be, and give its descriptor, open to read and write.
@@ -59,23 +30,24 @@ def locked(path: Path) -> Generator[int]:
     try:
         yield descriptor
     finally:
-        _unlock(descriptor)
+        # Closing alone would leave the lock with a child that was forked meanwhile.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
 def _held(path: Path) -> int:
     while True:
         # Opened each time: an open descriptor would be shared with a forked child, and so would its lock.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-        _lock(descriptor)
-        if _is_still_there(path, descriptor):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if is_at(path, descriptor):
             return descriptor
         # The file was deleted while this process waited: the others lock another one now.
-        _unlock(descriptor)
         os.close(descriptor)
 
 
-def _is_still_there(path: Path, descriptor: int) -> bool:
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file is the one at a path."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -96,7 +68,7 @@ def replace_file(path: Path, data: bytes) -> None:
             temporary.chmod(path.stat().st_mode)
         _write_synced(file, data)
     temporary.replace(path)
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 def _write_synced(file: BinaryIO, data: bytes) -> None:
@@ -105,11 +77,9 @@ def _write_synced(file: BinaryIO, data: bytes) -> None:
     os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
-    # Windows cannot open a folder, and keeps the new name without being asked.
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -150,7 +120,7 @@ class FileBlobs(BaseBlobs):
         with _translated(self._folder):
             if not _dropped(place / digest):
                 return False
-            _sync_folder(place)
+            sync(place)
             # Remove the folder with its last file.
             with suppress(OSError):
                 place.rmdir()
@@ -186,7 +156,7 @@ class FileBlobs(BaseBlobs):
                 unfinished.unlink()
             raise
         for folder in (place, place.parent, self._folder):
-            _sync_folder(folder)
+            sync(folder)
 
 
 def _is_there(file: Path, size: int) -> bool:

@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, ReadOnlyStore
+from memwell.errors import BackendError, InvalidInput, NotFound, ReadOnlyStore
 from memwell.filters import Filter, FilterLike, as_filter, holds, holds_for_value
 from memwell.language.segment import query_terms, segment
 from memwell.messages import Message
@@ -43,6 +43,7 @@ from memwell.storage.parts import (
     Tail,
     ThreadRow,
     check_follows,
+    check_new_ids,
     packed_vectors,
     page_of,
     place,
@@ -240,7 +241,7 @@ class MemoryLog(BaseLog):
         with self._store.use() as state:
             known = state.thread(thread)
             placed = place(prepared, known.tail if known else Tail(0, 0, -1), keep_places=keep_places)
-            _check_new([one.id for one in placed], known.ids if known else ())
+            check_new_ids([one.id for one in placed], known.ids if known else ())
             if placed:
                 self._extend(self._opened(state, thread), placed)
         return placed
@@ -350,7 +351,7 @@ class MemoryLog(BaseLog):
             known = self._opened(state, thread)
             for one in places[:1]:
                 check_follows(one, known.order[-1] if known.order else -1)
-            _check_new([one.id for one in places], known.ids)
+            check_new_ids([one.id for one in places], known.ids)
             self._take_over(known, wanted, places)
 
     def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
@@ -369,15 +370,6 @@ class MemoryLog(BaseLog):
             edits=wanted.edits,
             tokens=known.tokens + sum(one.tokens for one in copied),
         )
-
-
-def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
-    """Raises ``Conflict`` for an id that is known, or is there twice."""
-    seen: set[str] = set()
-    for id_ in ids:
-        if id_ in known or id_ in seen:
-            raise Conflict(f"the thread already holds a message with the id {id_!r}")
-        seen.add(id_)
 
 
 def _in_range(known: ThreadState, wanted: given.MessageRange) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -116,6 +116,20 @@ def _kept(number: int, least: int, what: str) -> int:
     if number < least:
         raise Conflict(f"a message keeps {what} {number}, but the thread is already at {least}")
     return number
+
+
+def check_new_ids(ids: Iterable[str], known: Collection[str] = ()) -> None:
+    """Raises ``Conflict`` for a message's id that is known, or is there twice."""
+    seen: set[str] = set()
+    for id_ in ids:
+        if id_ in known or id_ in seen:
+            raise taken_id(id_)
+        seen.add(id_)
+
+
+def taken_id(id_: str) -> Conflict:
+    """The error for a message's id that the thread has."""
+    return Conflict(f"the thread already holds a message with the id {id_!r}")
 
 
 def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:

@@ -29,8 +29,6 @@ from memwell.testing.conformance import (
     RefusalsSuite,
     SequencesSuite,
 )
-from memwell.testing.conformance.congruence import check_sequences
-from memwell.testing.machine import ChildStore, Nursery
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
 from tests.ports import closed_port
@@ -75,15 +73,8 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "tests.storage.test_milvus:opened"
-
-    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
-        self, tmp_path: Path, nursery: Nursery
-    ) -> None:
-        def make(place: Path, clock: Clock) -> ChildStore:
-            return ChildStore(nursery, self.opener, str(place / "store.db"), clock)
-
-        # Every child starts a Milvus of its own, so there are fewer of them.
-        check_sequences(tmp_path, make, examples=3, steps=12)
+    # Every child starts a Milvus of its own, so there are fewer of them.
+    share = 0.1
 
 
 class TestCongruence(Opened, CongruenceSuite): ...

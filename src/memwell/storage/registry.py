@@ -22,32 +22,20 @@ from memwell.values import shown
 class _Kind(NamedTuple):
     name: str
     """As the facts of a store name its kind."""
-    module: str
     opener: str
+    """The module in ``memwell.storage``, and the class in it."""
     form: str
     extra: str = ""
     """The extra that installs the driver; empty where none is needed."""
 
 
 # Backends are imported by name when they are first opened, so that a driver without a use is never loaded.
-_POSTGRES = _Kind(
-    "postgresql",
-    "memwell.storage.postgres",
-    "PostgresBackend",
-    "postgresql://user:password@host/database",
-    "postgres",
-)
-_REDIS = _Kind(
-    "redis",
-    "memwell.storage.redis",
-    "RedisBackend",
-    "redis://host:port, redis+cluster://host:port,host:port",
-    "redis",
-)
-_MILVUS = _Kind("milvus", "memwell.storage.milvus", "MilvusVectors", "", "milvus")
+_POSTGRES = _Kind("postgresql", "postgres:PostgresBackend", "postgresql://user:password@host/database", "postgres")
+_REDIS = _Kind("redis", "redis:RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis")
+_MILVUS = _Kind("milvus", "milvus:MilvusVectors", "", "milvus")
 _KINDS = {
-    "memory": _Kind("memory", "memwell.storage.memory", "MemoryBackend", "memory:"),
-    "sqlite": _Kind("sqlite", "memwell.storage.sqlite", "SqliteBackend", "sqlite:path/to/file.db, or just the path"),
+    "memory": _Kind("memory", "memory:MemoryBackend", "memory:"),
+    "sqlite": _Kind("sqlite", "sqlite:SqliteBackend", "sqlite:path/to/file.db, or just the path"),
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
     "redis": _REDIS,
@@ -258,8 +246,9 @@ def _bytes(url: str, settings: Settings) -> Any:
 
 
 def _load(kind: _Kind) -> Any:
+    module, _, name = kind.opener.partition(":")
     try:
-        return getattr(importlib.import_module(kind.module), kind.opener)
+        return getattr(importlib.import_module(f"memwell.storage.{module}"), name)
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
         if not kind.extra or package not in _DRIVERS:

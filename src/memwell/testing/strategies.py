@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -435,28 +435,26 @@ def blob_writes() -> st.SearchStrategy[StoreCall]:
     )
 
 
-# Composites, because hypothesis prints a strategy with all its parts.
+def _as_composite(make: Callable[[], st.SearchStrategy[StoreCall]]) -> Callable[[], st.SearchStrategy[StoreCall]]:
+    """A composite of a strategy that is made once: hypothesis prints other strategies with all their parts."""
+    made = cache(make)
+
+    @st.composite
+    def composite(draw: st.DrawFn) -> StoreCall:
+        return draw(made())
+
+    return composite
 
 
-@st.composite
-def writes(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def writes() -> st.SearchStrategy[StoreCall]:
     """Changes of any kind."""
-    return draw(_writes())
-
-
-@cache
-def _writes() -> st.SearchStrategy[StoreCall]:
     return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
 
 
-@st.composite
-def reads(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def reads() -> st.SearchStrategy[StoreCall]:
     """Questions that have one exact answer."""
-    return draw(_reads())
-
-
-@cache
-def _reads() -> st.SearchStrategy[StoreCall]:
     bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
     pages = {"limit": _limits, "where": _wheres}
     return st.one_of(
@@ -476,14 +474,9 @@ def _reads() -> st.SearchStrategy[StoreCall]:
     )
 
 
-@st.composite
-def searches(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def searches() -> st.SearchStrategy[StoreCall]:
     """Questions whose answer is a ranking."""
-    return draw(_searches())
-
-
-@cache
-def _searches() -> st.SearchStrategy[StoreCall]:
     return st.one_of(
         _operation("log", "match", _threads, _texts, limit=_limits),
         _operation("index", "near", _spaces, _vectors(3), limit=_limits, where=_wheres),

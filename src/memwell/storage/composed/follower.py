@@ -139,13 +139,6 @@ class Positions:
         return StoredPosition(written, entry.version)
 
 
-class DeletedIds(NamedTuple):
-    """Deleted ids that the engine must drop, and the key they are stored under."""
-
-    key: str
-    ids: list[str]
-
-
 class Deletions:
     """The deleted ids of each space, until the engine has dropped them."""
 
@@ -157,18 +150,16 @@ class Deletions:
         for start in range(0, len(ids), _AT_ONCE):
             self._kv.put(own_space(space, "index-gone"), new_id(), list(ids[start : start + _AT_ONCE]))
 
-    def read(self, space: Space) -> list[DeletedIds]:
-        """The deletions of a space that are pending."""
+    def read(self, space: Space) -> dict[str, list[str]]:
+        """The ids that are pending, by the keys they are stored under."""
         there = own_space(space, "index-gone")
-        return [
-            DeletedIds(entry.key, cast("list[str]", entry.value))
-            for entry in paged(lambda cursor: self._kv.scan(there, cursor=cursor))
-        ]
+        entries = paged(lambda cursor: self._kv.scan(there, cursor=cursor))
+        return {entry.key: cast("list[str]", entry.value) for entry in entries}
 
-    def remove(self, space: Space, deletions: Sequence[DeletedIds]) -> None:
+    def remove(self, space: Space, keys: Iterable[str]) -> None:
         """Remove deletions that the engine has made."""
-        for deletion in deletions:
-            self._kv.delete(own_space(space, "index-gone"), deletion.key)
+        for key in keys:
+            self._kv.delete(own_space(space, "index-gone"), key)
 
 
 _OWN = ("blob-references", "index-gone")
@@ -402,7 +393,7 @@ class Feeding:
         # Read after the changes, so that every deletion among them is known.
         deletions = self.deletions.read(space)
         self._apply(space, [record for _, record in changes.records])
-        self.agree(space, [id_ for deletion in deletions for id_ in deletion.ids])
+        self.agree(space, [id_ for ids in deletions.values() for id_ in ids])
         self.deletions.remove(space, deletions)
 
     def _apply(self, space: Space, records: Sequence[Record]) -> None:

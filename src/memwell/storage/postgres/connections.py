@@ -292,19 +292,18 @@ class Pool:
         """A connection. Raises ``BackendUnavailable`` when none is free in time, or the server cannot be reached."""
         self.ready()
         end = time.monotonic() + self._timeout_s
-        link = self._reserve(end)
+        self._reserve(end)
         try:
-            while link is not None:
+            while (link := self._idle_link()) is not None:
                 if _is_sound(link):
                     return link
                 link.close()
-                link = self._another_idle()
             return self._reached(end)
         except BaseException:
             self._free(None)
             raise
 
-    def _reserve(self, end: float) -> Link | None:
+    def _reserve(self, end: float) -> None:
         with self._freed:
             while self._in_use >= self._size and not self.closed:
                 left = end - time.monotonic()
@@ -315,9 +314,8 @@ class Pool:
                     )
             self.ready()
             self._in_use += 1
-            return self._idle.pop() if self._idle else None
 
-    def _another_idle(self) -> Link | None:
+    def _idle_link(self) -> Link | None:
         with self._freed:
             return self._idle.pop() if self._idle else None
 

@@ -251,6 +251,16 @@ def _copied(thread: CopiedThread, place: Place) -> CopiedPlace:
     return CopiedPlace(index, round_, id_, tokens, body(place.message), versions)
 
 
+def copy_thread(source: MessageLog, target: MessageLog, thread: Thread, *, limit: int = 1000) -> None:
+    """Copy a thread that the target does not have, ``limit`` places at a time."""
+    [info] = source.threads(thread.space, ids=[thread.id]).items
+    places = source.places(thread, limit=limit)
+    target.restore(info, places)
+    while places:
+        places = source.places(thread, after=places[-1].index, limit=limit)
+        target.restore(info, places)
+
+
 def copied_entries(entries: Sequence[Entry]) -> list[StoredEntry]:
     """Entries, encoded; the last of each key. Raises ``InvalidInput`` for what cannot be one."""
     if not isinstance(entries, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

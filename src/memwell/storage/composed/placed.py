@@ -16,7 +16,7 @@ from memwell.storage.arguments import is_memwells
 from memwell.storage.composed.follower import is_own, own_space
 from memwell.storage.composed.transactions import Transaction, afterwards, if_undone
 from memwell.storage.layout import REMEMBERED
-from memwell.storage.parts import BaseBlobs
+from memwell.storage.parts import BaseBlobs, copy_thread
 from memwell.storage.protocols import Backend, Blobs, ThreadInfo
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
             home.kv.restore(space, [one for one in entries if home.kv.get(space, one.key) is None])
             for thread in threads:
                 if not home.log.threads(space, ids=[thread.id]).items:
-                    _copy_thread(part, home, thread)
+                    copy_thread(part.log, home.log, thread)
         for thread in threads:
             part.log.delete(thread)
         for entry in entries:
@@ -70,15 +70,6 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
 
 def _threads(store: Backend, space: Space) -> Iterable[ThreadInfo]:
     return paged(lambda cursor: store.log.threads(space, cursor=cursor))
-
-
-def _copy_thread(source: Backend, target: Backend, thread: Thread) -> None:
-    [info] = source.log.threads(thread.space, ids=[thread.id]).items
-    places = source.log.places(thread, limit=_PAGE)
-    target.log.restore(info, places)
-    while places:
-        places = source.log.places(thread, after=places[-1].index, limit=_PAGE)
-        target.log.restore(info, places)
 
 
 # Blobs in another store, and the references to them in the home store. Bytes without a reference do not count.

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from memwell.storage.postgres.connections import Patient
+from memwell.storage.postgres.connections import Link
 from tests.ports import closed_port
 
 StrangersPort: type[BaseException] = import_module("strangers").StrangersPort
@@ -57,7 +57,7 @@ def test_libpq_is_kept_from_strangers_too(url: str):
     with pytest.raises(StrangersPort):
         psycopg.connect(url, connect_timeout=5)
     with pytest.raises(StrangersPort):
-        Patient.connect(url, connect_timeout=5)
+        Link.connect(url, connect_timeout=5)
 
 
 def test_a_child_is_guarded_as_well():

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from memwell.messages import (
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
+from memwell.testing.conformance.backend import in_threads
 from memwell.tokens import counted, default_counter, get_counter
 from memwell.transcript import to_openai
 from memwell.windows import paired
@@ -495,16 +495,12 @@ def test_what_a_caller_does_afterwards_does_not_reach_the_store(history: History
 
 
 def test_many_writers_lose_nothing(store: Backend):
-    def write(name: str) -> None:
+    def write(writer: int) -> None:
         history = History(store, "talk")
         for number in range(25):
-            history.add_human(f"{name}{number}")
+            history.add_human(f"{'abcd'[writer]}{number}")
 
-    writers = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    in_threads(4, write)
     found = texts(History(store, "talk"))
     assert sorted(found) == sorted(f"{name}{number}" for name in "abcd" for number in range(25))
     for name in "abcd":
@@ -642,15 +638,11 @@ def test_metadata_is_set_key_by_key(history: History):
 
 
 def test_metadata_set_by_two_at_once_is_all_there(store: Backend):
-    def write(name: str) -> None:
+    def write(writer: int) -> None:
         for number in range(10):
-            History(store, "talk").set_metadata(**{f"{name}{number}": number})
+            History(store, "talk").set_metadata(**{f"{writer} {number}": number})
 
-    writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    in_threads(2, write)
     assert len(History(store, "talk").metadata()) == 20
 
 
@@ -658,22 +650,17 @@ def test_content_edited_by_two_at_once_loses_no_metadata(store: Backend):
     history = History(store, "talk")
     history.add_human("old", metadata={"n": 0})
 
-    def count() -> None:
-        for _ in range(10):
+    def work(writer: int) -> None:
+        for number in range(10):
             mine = History(store, "talk")
+            if writer == 0:
+                mine.edit(0, str(number))
+                continue
             with store.transaction():
                 now = mine.get(0)
                 mine.edit(0, now.changed(metadata={"n": now.metadata["n"] + 1}))
 
-    def rewrite() -> None:
-        for number in range(10):
-            History(store, "talk").edit(0, str(number))
-
-    writers = [threading.Thread(target=work) for work in (count, rewrite)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    in_threads(2, work)
     assert history.get(0).metadata == {"n": 10}
 
 

@@ -192,7 +192,7 @@ class Counting(HashEmbedder):
 def bench(embedder: HashEmbedder | None = None) -> Bench:
     documents = [plain(text) for text in facts(2, 20)]
     questions = make_questions(documents, 20) if embedder else QuestionSet((), ())
-    return Bench(documents, questions, embedder=embedder, synonyms=None, budget=500, seed=0)
+    return Bench(documents, questions, embedder=embedder, seed=0)
 
 
 def tried(way: Way, choosing: Sequence[float], held_out: Sequence[float]) -> Tried:
@@ -290,7 +290,7 @@ def test_every_size_is_tried_with_every_overlap_and_then_the_searches_with_the_b
         (32, 0, False, False),
         (32, 0, False, True),
     ]
-    assert (of_facts.questions, of_facts.held_out) == (40, 20)
+    assert (of_facts.questions, of_facts.held_out, of_facts.share) == (40, 20, 1.0)
     assert tune(facts(), embedder=HashEmbedder(64), sizes=(32, 256), overlaps=(0.0,), questions=40) == of_facts
 
 
@@ -300,11 +300,11 @@ def test_progress_goes_from_none_to_all():
     assert seen == [(number, 4) for number in range(5)]
 
 
-def test_a_large_collection_is_measured_on_a_part():
-    tuned = quick(facts(), most_characters=4_000)
+def test_a_large_collection_is_measured_on_a_part(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memwell.knowledge.tuning.MOST_CHARACTERS", 4_000)
+    tuned = quick(facts())
     assert 0.1 < tuned.share < 0.6
     assert "part" in tuned.in_words()
-    assert quick(facts(), most_characters=None).share == 1.0
 
 
 def test_too_little_to_ask_about_keeps_the_setting_in_use_and_says_so():
@@ -330,8 +330,6 @@ def test_too_little_to_ask_about_keeps_the_setting_in_use_and_says_so():
         {"questions": 1},
         {"expand": ()},
         {"rerank": (1,)},
-        {"budget": 0},
-        {"most_characters": 0},
     ],
 )
 def test_bad_input_is_refused(options: dict[str, object]):

@@ -20,17 +20,7 @@ from memwell.messages import ai, human
 from memwell.records import DEFAULT_SPACE, Thread
 from memwell.storage.memory import MemoryBackend, ThreadState, complaints
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import (
-    BackendSuite,
-    BlobsSuite,
-    CopiesSuite,
-    IsolationSuite,
-    KeyValueSuite,
-    MessageLogSuite,
-    RecordIndexSuite,
-    RefusalsSuite,
-    SequencesSuite,
-)
+from memwell.testing.conformance import BackendSuite, StoreSuite
 from memwell.testing.strategies import StoreCall, everything, outcome, writes
 
 TALK = Thread(DEFAULT_SPACE, "talk")
@@ -44,33 +34,12 @@ class Opened:
         return MemoryBackend(clock=clock)
 
 
-class TestLog(Opened, MessageLogSuite): ...
+class TestStore(Opened, StoreSuite): ...
 
 
-class TestKeyValue(Opened, KeyValueSuite): ...
-
-
-class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestBlobs(Opened, BlobsSuite): ...
-
-
-class TestBackend(Opened, BackendSuite):
+class TestAsync(Opened, BackendSuite):
     # What an async caller's transaction is carried in is the store's own.
-    ways = ("sync", "async")
-
-
-class TestCopies(Opened, CopiesSuite): ...
-
-
-class TestSequences(Opened, SequencesSuite): ...
-
-
-class TestIsolation(Opened, IsolationSuite): ...
-
-
-class TestRefusals(Opened, RefusalsSuite): ...
+    ways = ("async",)
 
 
 # All or none

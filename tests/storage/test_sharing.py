@@ -74,7 +74,6 @@ def test_a_closed_store_is_opened_again_by_the_next_to_name_it(tmp_path: Path):
     assert again.value == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_opens_a_store_of_its_own(tmp_path: Path):
     parent = shared_backend(tmp_path / "app.db")

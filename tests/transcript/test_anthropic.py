@@ -29,18 +29,11 @@ from memwell.messages import (
 )
 from memwell.testing import strategies
 from memwell.transcript import from_anthropic, from_openai, to_anthropic, to_openai
+from tests.transcript.wrecking import wreck
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
 PIXEL_SOURCE = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
 THINKING = {"type": "thinking", "thinking": "hm", "signature": "abc=="}
-
-
-def wreck(value: Any) -> None:
-    """Empties every list and dict inside."""
-    if isinstance(value, list | dict):
-        for inner in list(value.values() if isinstance(value, dict) else value):
-            wreck(inner)
-        value.clear()
 
 
 def turns(messages: Iterable[Message]) -> list[tuple[str, list[Part]]]:

@@ -29,6 +29,7 @@ from memwell.messages import (
 )
 from memwell.testing import strategies
 from memwell.transcript import from_openai, to_openai
+from tests.transcript.wrecking import wreck
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
 PIXEL_URL = "data:image/png;base64,iVBORw0KGgo="
@@ -38,14 +39,6 @@ KNOWN_TYPES = {"text", "image_url", "input_audio"}
 def carried(item: Message) -> tuple[Any, ...]:
     """What the shape carries of a message."""
     return item.role, item.parts, item.name, item.chat_role
-
-
-def wreck(value: Any) -> None:
-    """Empties every list and dict inside."""
-    if isinstance(value, list | dict):
-        for inner in list(value.values() if isinstance(value, dict) else value):
-            wreck(inner)
-        value.clear()
 
 
 def options(*taken: str) -> st.SearchStrategy[dict[str, Any]]:

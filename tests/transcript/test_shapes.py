@@ -14,6 +14,7 @@ from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Message, Part, ToolCall, Video, ai, encode_message, human
 from memwell.testing import strategies
 from memwell.transcript import from_anthropic, from_openai, to_anthropic, to_openai, to_text
+from tests.transcript.wrecking import wreck
 
 Out = Callable[[Sequence[Message]], Any]
 OUT: dict[str, Out] = {"openai": to_openai, "anthropic": lambda said: list(to_anthropic(said))}
@@ -22,14 +23,6 @@ OUT: dict[str, Out] = {"openai": to_openai, "anthropic": lambda said: list(to_an
 @pytest.fixture(params=OUT)
 def out(request: pytest.FixtureRequest) -> Out:
     return OUT[request.param]
-
-
-def wreck(value: Any) -> None:
-    """Empties every list and dict inside."""
-    if isinstance(value, list | dict):
-        for inner in list(value.values() if isinstance(value, dict) else value):
-            wreck(inner)
-        value.clear()
 
 
 @pytest.mark.parametrize("api", OUT)

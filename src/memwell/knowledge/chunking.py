@@ -93,10 +93,10 @@ class _Section(NamedTuple):
         return sum(unit.size for unit in self.units)
 
 
-def plain(text: str, *, title: str = "") -> Parsed:
+def plain(text: str) -> Parsed:
     """A text whose only structure is its paragraphs."""
     blocks = tuple(Block("paragraph", *_trimmed(text, *found.span())) for found in _PARAGRAPH.finditer(text))
-    return Parsed(text, blocks, title)
+    return Parsed(text, blocks)
 
 
 def chunks(parsed: Parsed, chunking: Chunking | None = None) -> list[Chunk]:

@@ -38,7 +38,6 @@ def files_under(
     path: str | Path,
     *,
     patterns: Sequence[str] = (),
-    exclude: Sequence[str] = EXCLUDED,
     on_error: Callable[[Path, OSError], None] | None = None,
     on_link: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
@@ -57,7 +56,7 @@ def files_under(
     while waiting:
         folder = waiting.pop()
         inner: list[Path] = []
-        for entry in _entries(folder, exclude, on_error):
+        for entry in _entries(folder, on_error):
             found = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
                 inner.append(found)
@@ -73,12 +72,10 @@ def files_under(
         waiting.extend(reversed(inner))
 
 
-def _entries(
-    folder: Path, exclude: Sequence[str], on_error: Callable[[Path, OSError], None] | None
-) -> list[os.DirEntry[str]]:
+def _entries(folder: Path, on_error: Callable[[Path, OSError], None] | None) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            kept = [entry for entry in entries if not any(fnmatchcase(entry.name, pattern) for pattern in exclude)]
+            kept = [entry for entry in entries if not any(fnmatchcase(entry.name, pattern) for pattern in EXCLUDED)]
     except OSError as error:
         if on_error is None:
             raise FileError(f"the folder {str(folder)!r} cannot be read: {error.strerror}") from error

@@ -295,9 +295,7 @@ class DocumentStore:
         """
         if self.manifest(document.id) is not None:
             return False
-        records = self._records(document, parsed, chunks(parsed, chunking))
-        if not records:
-            raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
+        records = self._records(document, parsed, chunking)
         records = [replace(record, vector=vectors.get(text_key(record.text))) for record in records]
         with self.backend.transaction():
             # Checked again inside the transaction.
@@ -339,9 +337,7 @@ class DocumentStore:
 
         Without ``embed`` all vectors stay pending. Raises ``InvalidInput`` for a blank text.
         """
-        records = self._records(document, parsed, chunks(parsed, chunking))
-        if not records:
-            raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
+        records = self._records(document, parsed, chunking)
         given = Given(records, self.vectors.embedder is None, None)
         if embed:
             given = self.vectors.given(records, self._chunks_of(document.id))
@@ -430,7 +426,11 @@ class DocumentStore:
         manifest = self.manifest(id_)
         return [] if manifest is None else _chunk_ids(manifest)
 
-    def _records(self, document: Document, parsed: Parsed, cut: Sequence[Chunk]) -> list[Record]:
+    def _records(self, document: Document, parsed: Parsed, chunking: Chunking) -> list[Record]:
+        """The chunks of a document. Raises ``InvalidInput`` when it has no text."""
+        cut = chunks(parsed, chunking)
+        if not cut:
+            raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
         name = document.title or _name_of(document.source)
         key = _chunk_key(document.id)
         return [self._record(document, parsed.text[one.start : one.end], one, name, key) for one in cut]

@@ -24,7 +24,6 @@ from memwell.knowledge.chunking import LEAST_TOKENS, Chunking, heading_words, pl
 from memwell.knowledge.documents import Block, Found, Parsed
 from memwell.knowledge.handle import Knowledge
 from memwell.knowledge.recall import FeatureReranker
-from memwell.knowledge.synonyms import Synonyms
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
@@ -71,9 +70,6 @@ def tune(
     seed: int = 0,
     expand: Sequence[bool] = (False, True),
     rerank: Sequence[bool] = (False, True),
-    synonyms: Synonyms | None = None,
-    budget: int = BUDGET,
-    most_characters: int | None = MOST_CHARACTERS,
     length: str = "tokens",
     progress: Progress | None = None,
 ) -> Tuned:
@@ -88,17 +84,15 @@ def tune(
     """
     in_use = texts.chunking if isinstance(texts, Knowledge) else _usual(length, sizes, overlaps)
     cuts, searches = _cuts(in_use, sizes, overlaps), _searches(expand, rerank)
-    check_count(budget, "budget", least=1)
-    documents = part = _documents(texts)
-    if most_characters is not None:
-        part = sample(documents, check_count(most_characters, "most_characters", least=1), seed=seed)
+    documents = _documents(texts)
+    part = sample(documents, MOST_CHARACTERS, seed=seed)
     asked = make_questions(part, questions, seed=seed)
-    bench = Bench(part, asked, embedder=embedder, synonyms=synonyms, budget=budget, seed=seed)
+    bench = Bench(part, asked, embedder=embedder, seed=seed)
     if not asked.choosing or not asked.held_out:
         cuts, searches = cuts[:0], searches[:1]
     tuned = _tuned(bench, in_use, cuts, searches, progress)
     share = _length(part) / _length(documents)
-    return replace(tuned, questions=len(asked), held_out=len(asked.held_out), budget=budget, share=share)
+    return replace(tuned, questions=len(asked), held_out=len(asked.held_out), share=share)
 
 
 def _tuned(
@@ -536,20 +530,11 @@ class Bench:
     """Documents and the questions about them."""
 
     def __init__(
-        self,
-        documents: Sequence[Parsed],
-        questions: QuestionSet,
-        *,
-        embedder: Embedder | None,
-        synonyms: Synonyms | None,
-        budget: int,
-        seed: int,
+        self, documents: Sequence[Parsed], questions: QuestionSet, *, embedder: Embedder | None, seed: int
     ) -> None:
         self._documents = documents
         self._questions = questions
         self._embedder = None if embedder is None else RememberingEmbedder(embedder)
-        self._synonyms = synonyms
-        self._budget = budget
         self._seed = seed
         self._sizes: dict[str, int] = {}
 
@@ -562,14 +547,13 @@ class Bench:
                 embedder=self._embedder,
                 reranker=FeatureReranker() if way.rerank else None,
                 chunking=way.chunking,
-                synonyms=self._synonyms,
             )
             for number, parsed in enumerate(self._documents):
                 knowledge.add(parsed, id=str(number))
             chunks = knowledge.count().chunks
             # One and a half times as many passages as fill the budget on average.
             mean = max(1.0, sum(self._size(parsed.text) for parsed in self._documents) / chunks)
-            limit = max(FIRST, min(_MOST_RECALLED, round(1.5 * self._budget / mean)))
+            limit = max(FIRST, min(_MOST_RECALLED, round(1.5 * BUDGET / mean)))
             questions = (*self._questions.choosing, *self._questions.held_out)
             asked = [self._asked(knowledge, one, way, limit) for one in questions]
         if self._embedder is not None and self._embedder.failure is not None:
@@ -581,7 +565,7 @@ class Bench:
     def _asked(self, knowledge: Knowledge, question: SyntheticQuestion, way: Way, limit: int) -> QuestionScore:
         passages = knowledge.recall(question.text, limit=limit, expand=way.expand)
         answer, document = (question.start, question.end), str(question.document)
-        return outcome(answer, passages, document=document, size=self._size, budget=self._budget)
+        return outcome(answer, passages, document=document, size=self._size, budget=BUDGET)
 
     def _size(self, text: str) -> int:
         if text not in self._sizes:
@@ -699,7 +683,6 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     asking: Verdict
     questions: int = 0
     held_out: int = 0
-    budget: int = BUDGET
     share: float = 1.0
     """The part of the documents' text that was measured."""
 
@@ -725,15 +708,9 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         rows = [[*words["columns"].format(first=FIRST, unit=words[self.in_use.length]).split(), ""]]
         rows += [self._row(words, trial) for trial in self.trials]
         counts = {"questions": self.questions, "choosing": self.questions - self.held_out, "held": self.held_out}
-        parts = " / ".join(str(round(part * self.budget)) for part in SHARES)
-        return "\n".join(
-            [
-                *_aligned(rows),
-                "",
-                words["measured"].format(parts=parts, **counts),
-                self.in_words(language),
-            ]
-        )
+        parts = " / ".join(str(round(part * BUDGET)) for part in SHARES)
+        measured = words["measured"].format(parts=parts, **counts)
+        return "\n".join([*_aligned(rows), "", measured, self.in_words(language)])
 
     def plot(self, path: str | Path, *, language: str = "en") -> Path:
         """Draw the held-out scores by size into a PNG file, which appears whole or not at all.

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import heapq
 import math
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
@@ -23,26 +22,34 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, ReadOnlyStore
+from memwell.errors import BackendError, InvalidInput, NotFound, ReadOnlyStore
 from memwell.filters import Filter, FilterLike, as_filter, holds, holds_for_value
 from memwell.language.segment import query_terms, segment
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.parts import BaseKeyValue, BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow, page_of
-from memwell.storage.placement import (
+from memwell.storage.parts import (
+    BaseBlobs,
+    BaseKeyValue,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
     StoredEntry,
+    StoredPlace,
+    StoredVersion,
     Tail,
+    ThreadRow,
     check_follows,
+    check_new_ids,
     packed_vectors,
+    page_of,
     place,
     replaced_body,
 )
-from memwell.storage.protocols import Backend, Blobs, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
+from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, RecordIndex, ThreadInfo
 from memwell.values import check_text
 
 # Undo: every change of what the reference backend holds is made here, and can be rolled back.
@@ -234,7 +241,7 @@ class MemoryLog(BaseLog):
         with self._store.use() as state:
             known = state.thread(thread)
             placed = place(prepared, known.tail if known else Tail(0, 0, -1), keep_places=keep_places)
-            _check_new([one.id for one in placed], known.ids if known else ())
+            check_new_ids([one.id for one in placed], known.ids if known else ())
             if placed:
                 self._extend(self._opened(state, thread), placed)
         return placed
@@ -344,7 +351,7 @@ class MemoryLog(BaseLog):
             known = self._opened(state, thread)
             for one in places[:1]:
                 check_follows(one, known.order[-1] if known.order else -1)
-            _check_new([one.id for one in places], known.ids)
+            check_new_ids([one.id for one in places], known.ids)
             self._take_over(known, wanted, places)
 
     def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
@@ -363,15 +370,6 @@ class MemoryLog(BaseLog):
             edits=wanted.edits,
             tokens=known.tokens + sum(one.tokens for one in copied),
         )
-
-
-def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
-    """Raises ``Conflict`` for an id that is known, or is there twice."""
-    seen: set[str] = set()
-    for id_ in ids:
-        if id_ in known or id_ in seen:
-            raise Conflict(f"the thread already holds a message with the id {id_!r}")
-        seen.add(id_)
 
 
 def _in_range(known: ThreadState, wanted: given.MessageRange) -> list[int]:
@@ -618,42 +616,29 @@ def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
     return len(record.vector)
 
 
-class MemoryBlobs(Blobs):
+class MemoryBlobs(BaseBlobs):
     """Bytes in memory."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    def put(self, space: Space, data: bytes) -> str:
-        given.check_space(space)
-        blob = given.check_blob(data)
-        digest = hashlib.sha256(blob).hexdigest()
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
         with self._store.use() as state:
             self._store.undo.update(state.blobs, {(space, digest): blob})
-        return digest
 
-    def get(self, space: Space, digest: str) -> bytes:
-        given.check_space(space)
+    def _get(self, space: Space, digest: str) -> bytes | None:
         with self._store.use() as state:
-            blob = state.blobs.get((space, given.check_digest(digest)))
-        if blob is None:
-            raise NotFound(f"the space holds no blob {digest!r}")
-        return blob
+            return state.blobs.get((space, digest))
 
-    def delete(self, space: Space, digest: str) -> bool:
-        given.check_space(space)
+    def _delete(self, space: Space, digest: str) -> bool:
         with self._store.use() as state:
-            known = (space, given.check_digest(digest)) in state.blobs
+            known = (space, digest) in state.blobs
             self._store.undo.drop(state.blobs, [(space, digest)])
             return known
 
-    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
-        given.check_space(space)
-        given.check_limit(limit)
-        start = given.check_name_cursor(cursor) or ""
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
         with self._store.use() as state:
-            digests = sorted(digest for owner, digest in state.blobs if owner == space and digest > start)
-        return page_of(digests, limit, str)
+            return sorted(digest for owner, digest in state.blobs if owner == space and digest > after)
 
 
 class MemoryBackend(Backend):

@@ -1,7 +1,7 @@
 """Vectors in Milvus, a server or a file: an engine that follows a store, never a store of its own.
 
-Users' text never enters an expression for Milvus: keys and texts are digests there. Conditions that Milvus cannot compare
-exactly are left out, so the expression holds wherever the filter does; the caller checks the filter again on the rows.
+It holds ids and vectors alone, and answers searches within a space; filters are checked on the rows of the home. Users'
+text never enters an expression for Milvus: keys and spaces are digests there.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from pymilvus import DataType, MilvusClient  # pyright: ignore[reportMissingType
 from pymilvus.exceptions import ErrorCode, MilvusException  # pyright: ignore[reportMissingTypeStubs]
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.records import Record, Space, Vector
 from memwell.settings import Settings
-from memwell.storage.engines import VectorEngine
+from memwell.storage.protocols import VectorEngine
 from memwell.storage.urls import check_login
 from memwell.values import new_id
 
@@ -38,10 +37,6 @@ _IDENTITY = "identity"
 _ROSTER = "memwell_spaces"
 _PORT = 19530
 _FORM = "write milvus://host:port for a server, or milvus:path.db for a file"
-
-_EXACT = 2**53
-_MOST_LEAVES = 500
-_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 # It writes a traceback to stderr for every call that fails, although it raises the error too.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
@@ -84,20 +79,13 @@ class MilvusVectors(VectorEngine):
             found = self._client.get(name, ids=[_IDENTITY], output_fields=["id"], timeout=self._patience)
             if found:
                 return str(found[0]["id"])
-            blank: dict[str, Any] = {
-                "key": _IDENTITY,
-                "space": _IDENTITY,
-                "kind": "",
-                "time": 0.0,
-                "partial": False,
-                "metadata": {},
-            }
-            row = {**blank, "id": new_id(), "vector": [1.0] + [0.0] * (dimensions - 1)}
+            row = _row(_IDENTITY, _IDENTITY, new_id(), [1.0] + [0.0] * (dimensions - 1))
             self._client.upsert(name, [row], timeout=self._patience)
             return str(row["id"])
 
     def store(self, space: Space, records: Sequence[Record]) -> None:
         self._enlist(space)
+        own = digest(space.encoded())
         by_size: dict[int, list[Record]] = {}
         for record in records:
             by_size.setdefault(len(record.vector or ()), []).append(record)
@@ -105,18 +93,19 @@ class MilvusVectors(VectorEngine):
             name = self._collection(size, make=True)
             with self._writing():
                 for start in range(0, len(group), _BATCH):
-                    rows = [row_of(one) for one in group[start : start + _BATCH]]
+                    part = group[start : start + _BATCH]
+                    rows = [_row(_row_key(space, one.id), own, one.id, one.vector or ()) for one in part]
                     self._client.upsert(name, rows, timeout=self._patience)
                     self._written(name, len(rows))
 
     def drop(self, space: Space, ids: Iterable[str]) -> None:
-        keys = [row_key(space, id_) for id_ in ids]
+        keys = [_row_key(space, id_) for id_ in ids]
         with self._writing():
             for name in self._all():
                 for start in range(0, len(keys), _BATCH):
                     self._client.delete(name, ids=keys[start : start + _BATCH], timeout=self._patience)
 
-    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
+    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
         name = self._collection(len(vector), make=False)
         if name is None:
             return []
@@ -124,7 +113,7 @@ class MilvusVectors(VectorEngine):
             [hits] = self._client.search(
                 name,
                 data=[list(vector)],
-                filter=expression(space, where),
+                filter=_of_space(space),
                 limit=min(limit, _MOST_FOUND),
                 output_fields=["id"],
                 search_params={"metric_type": "COSINE"},
@@ -134,15 +123,15 @@ class MilvusVectors(VectorEngine):
 
     def ids(self, space: Space) -> Iterator[str]:
         for name in self._all():
-            yield from (str(row["id"]) for row in self._rows(name, expression(space, None), "id"))
+            yield from (str(row["id"]) for row in self._rows(name, _of_space(space), "id"))
 
     def count(self, space: Space) -> int:
-        return sum(self._counted(name, expression(space, None)) for name in self._all())
+        return sum(self._counted(name, _of_space(space)) for name in self._all())
 
     def forget(self, space: Space) -> None:
         with self._writing():
             for name in self._all():
-                self._client.delete(name, filter=expression(space, None), timeout=self._patience)
+                self._client.delete(name, filter=_of_space(space), timeout=self._patience)
 
     def spaces(self) -> Iterator[Space]:
         if not self._has_roster():
@@ -252,8 +241,7 @@ class MilvusVectors(VectorEngine):
             return
         with _translated(self._lock):
             self._made(_ROSTER, 2)
-            blank: dict[str, Any] = {"id": "", "kind": "", "time": 0.0, "partial": False, "vector": [1.0, 0.0]}
-            row = {**blank, "key": name, "space": name, "metadata": {"space": list(space)}}
+            row = _row(name, name, "", [1.0, 0.0], {"space": list(space)})
             self._client.upsert(_ROSTER, [row], timeout=self._patience)
         self._known.add(name)
 
@@ -352,7 +340,7 @@ def _release_file(file: _HeldFile) -> None:
         importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file.path)
 
 
-# Filters as expressions
+# Rows
 
 
 def digest(*texts: str) -> str:
@@ -360,111 +348,16 @@ def digest(*texts: str) -> str:
     return hashlib.sha256(msgspec.json.encode(texts)).hexdigest()
 
 
-def row_key(space: Space, id_: str) -> str:
-    """The primary key of a record."""
+def _row(key: str, space: str, id_: str, vector: Sequence[float], metadata: Mapping[str, Any] | None = None) -> Any:
+    # Filters are checked on the rows of the home. These fields are those of collections that exist already.
+    blank: dict[str, Any] = {"kind": "", "time": 0.0, "partial": True}
+    return {**blank, "key": key, "space": space, "id": id_, "vector": list(vector), "metadata": metadata or {}}
+
+
+def _row_key(space: Space, id_: str) -> str:
     return digest(space.encoded(), id_)
 
 
-def row_of(record: Record) -> dict[str, Any]:
-    """A record as Milvus keeps it: its vector, and what filters ask about."""
-    leaves = list(_leaves(record.metadata, ()))
-    partial = len(leaves) > _MOST_LEAVES
-    return {
-        "key": row_key(record.space, record.id),
-        "space": digest(record.space.encoded()),
-        "id": record.id,
-        "kind": digest(record.kind),
-        "time": record.time.timestamp(),
-        "partial": partial,
-        "metadata": {} if partial else dict(leaves),
-        "vector": list(record.vector or ()),
-    }
-
-
-def _leaves(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The scalars of metadata under the names of their paths. Numbers have names apart, so they are ordered alone."""
-    for key, one in value.items():
-        here = (*path, key)
-        if isinstance(one, dict):
-            yield from _leaves(cast("dict[str, Any]", one), here)
-        elif isinstance(one, int | float) and not isinstance(one, bool):
-            # Larger numbers are only compared in order.
-            yield _number_name(here), one if abs(one) < _EXACT else float(one)
-        elif one is None or isinstance(one, bool | str):
-            yield _name(here), _scalar(one)
-
-
-def _name(path: tuple[str, ...]) -> str:
-    return "s" + digest(*path)[:32]
-
-
-def _number_name(path: tuple[str, ...]) -> str:
-    return "n" + digest(*path)[:32]
-
-
-def _scalar(value: str | bool | None) -> str:
-    return digest(value)[:32] if isinstance(value, str) else f"{value}"
-
-
-def expression(space: Space, where: Filter | None) -> str:
-    """The expression for the records of a space that may satisfy the filter."""
-    mine = f'space == "{digest(space.encoded())}"'
-    asked = None if where is None else _asked(where, space)
-    return mine if asked is None else f"{mine} and ({asked})"
-
-
-def _asked(node: Filter, space: Space) -> str | None:
-    """An expression that holds wherever the filter does; None when that is everywhere."""
-    if isinstance(node, Where):
-        return _compared(node, space)
-    if isinstance(node, Not):
-        return None
-    members = [_asked(one, space) for one in node.filters]
-    kept = [one for one in members if one is not None]
-    if isinstance(node, AnyOf) and len(kept) < len(members):
-        return None
-    joint = " and " if isinstance(node, AllOf) else " or "
-    return "(" + joint.join(kept) + ")" if kept else None
-
-
-def _compared(node: Where, space: Space) -> str | None:
-    if node.operator not in ("eq", "in", *_SIGNS):
-        return None
-    if node.operator == "in":
-        asked = [_compared(Where(node.field, "eq", one), space) for one in node.value]
-        return None if not asked or None in asked else "(" + " or ".join(one for one in asked if one) + ")"
-    if node.field == "@time":
-        number = _number(node.value)
-        return None if number is None else f"time {_SIGNS.get(node.operator, '==')} {number}"
-    if isinstance(node.field, str) and node.field.startswith("@"):
-        return _of_attribute(node, space)
-    compared = _of_metadata(node)
-    return None if compared is None else f"(partial == true or {compared})"
-
-
-def _of_attribute(node: Where, space: Space) -> str | None:
-    if node.operator != "eq" or not isinstance(node.value, str):
-        return None
-    if node.field == "@kind":
-        return f'kind == "{digest(node.value)}"'
-    return f'key == "{row_key(space, node.value)}"' if node.field == "@id" else None
-
-
-def _of_metadata(node: Where) -> str | None:
-    path = (node.field,) if isinstance(node.field, str) else node.field
-    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        number = _number(node.value)
-        if number is None:
-            return None
-        return f'metadata["{_number_name(path)}"] {_SIGNS.get(node.operator, "==")} {number}'
-    if node.operator != "eq":
-        return None
-    return f'metadata["{_name(path)}"] == "{_scalar(node.value)}"'
-
-
-def _number(value: Any) -> str | None:
-    """A number as it is written in an expression; None for one that Milvus might read as another."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= _EXACT:
-        return None
-    written = repr(value)
-    return None if "e" in written or written.startswith("-0") else written
+def _of_space(space: Space) -> str:
+    """The expression for the rows of a space."""
+    return f'space == "{digest(space.encoded())}"'

@@ -1,39 +1,293 @@
-"""Base classes for conversations and values: they check arguments, encode and decode, the same for all backends.
+"""What backends share: the places and stored forms of messages and values, and base classes of the parts.
 
-A backend implements the methods that begin with an underscore. They get checked arguments and work on stored forms: the
-JSON of a message, an encoded value.
+The base classes check arguments, encode and decode. A backend implements the methods that begin with an underscore. They
+get checked arguments and work on stored forms: the JSON of a message, an encoded value, a digest and its bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
+from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import Filter, FilterLike, as_filter
-from memwell.messages import Message, decode_message, decode_messages
-from memwell.records import Page, Space, Thread
+from memwell.messages import Message, Role, Text, check_message, decode_message, decode_messages, encode_message
+from memwell.records import Page, Space, Thread, Vector, as_vector, pack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import best_messages
-from memwell.storage.placement import (
-    CopiedPlace,
-    CopiedThread,
-    Placed,
-    StoredEntry,
-    as_stored,
-    copied_entries,
-    copied_places,
-    copied_thread,
-    prepare,
-)
-from memwell.storage.protocols import Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
-from memwell.values import check_count, check_id, check_metadata, check_text
+from memwell.storage.protocols import Blobs, Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
+from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, new_version, shown
 
 T = TypeVar("T")
+
+MAX_INDEX = given.MAX_INDEX
+MAX_TOKENS = 2**31 - 1
+"""A message may carry a count up to this, so that the sum of a full thread still fits 64 bits."""
+
+
+class Tail(NamedTuple):
+    """The end of a thread: the next free index, the latest round, and the round that was closed by hand (or −1)."""
+
+    next: int
+    round: int
+    ended: int
+
+
+class Placed(NamedTuple):
+    """A message ready to be stored: its place, and its JSON with the place written into it."""
+
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - the one meaning of the word here
+    round: int
+    id: str
+    tokens: int
+    body: str
+
+
+def prepare(messages: Sequence[Message], *, keep_places: bool) -> list[tuple[Message, str]]:
+    """Encode messages before any lock is taken, without the opening brace: their places will go in front.
+
+    Raises ``InvalidInput`` for one that breaks a rule.
+    """
+    if not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"messages must be a list of messages, not {shown(messages)}")
+    prepared: list[tuple[Message, str]] = []
+    for message in messages:
+        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
+            check_message(message)
+        if message.tokens is not None:
+            _check_tokens(message.tokens)
+        placeless = message
+        if message.index is not None or message.round is not None:
+            if keep_places:
+                check_message(message)
+            placeless = message.changed(index=None, round=None)
+        prepared.append((message, encode_message(placeless)[1:].decode()))
+    return prepared
+
+
+def _check_tokens(tokens: object) -> None:
+    if check_count(tokens, "a message's tokens") > MAX_TOKENS:
+        raise InvalidInput(f"a message's tokens must be at most {MAX_TOKENS:,}, not {shown(tokens)}")
+
+
+def place(prepared: Sequence[tuple[Message, str]], tail: Tail, *, keep_places: bool) -> list[Placed]:
+    """Give messages their indexes and rounds behind ``tail``.
+
+    Raises ``Conflict`` when kept places do not follow the tail, ``InvalidInput`` when the thread is full.
+    """
+    placed: list[Placed] = []
+    index, round_, ended = tail
+    for message, encoded in prepared:
+        if keep_places and message.index is not None:
+            index = _kept(message.index, index, "index")
+        if keep_places and message.round is not None:
+            round_ = _kept(message.round, round_, "round")
+        elif message.role is Role.HUMAN or round_ == ended:
+            round_ += 1
+        if index > MAX_INDEX:
+            raise InvalidInput(f"a thread holds at most {MAX_INDEX + 1:,} messages; there is no index {index}")
+        body = f'{{"index":{index},"round":{round_},{encoded}'
+        placed.append(Placed(index, round_, message.id, message.tokens or 0, body))
+        index += 1
+    return placed
+
+
+def as_stored(prepared: Sequence[tuple[Message, str]], placed: Sequence[Placed]) -> list[Message]:
+    """The messages with their places, as a reader would get them."""
+    return [
+        # What holds JSON is read back: it must not be shared with the caller, and a tuple in it was stored as a list.
+        replace(message, index=one.index, round=one.round)
+        if not message.metadata and all(type(part) is Text for part in message.parts)
+        else decode_message(one.body)
+        for (message, _), one in zip(prepared, placed, strict=True)
+    ]
+
+
+def _kept(number: int, least: int, what: str) -> int:
+    if number > MAX_INDEX:
+        raise InvalidInput(f"a message's {what} must be at most {MAX_INDEX:,}, not {number}")
+    if number < least:
+        raise Conflict(f"a message keeps {what} {number}, but the thread is already at {least}")
+    return number
+
+
+def check_new_ids(ids: Iterable[str], known: Collection[str] = ()) -> None:
+    """Raises ``Conflict`` for a message's id that is known, or is there twice."""
+    seen: set[str] = set()
+    for id_ in ids:
+        if id_ in known or id_ in seen:
+            raise taken_id(id_)
+        seen.add(id_)
+
+
+def taken_id(id_: str) -> Conflict:
+    """The error for a message's id that the thread has."""
+    return Conflict(f"the thread already holds a message with the id {id_!r}")
+
+
+def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
+    """The JSON of a message put in another's place. Raises ``InvalidInput`` for one that breaks a rule."""
+    if check_message(message).tokens is not None:
+        _check_tokens(message.tokens)
+    encoded = encode_message(message.changed(index=None, round=None, id=id_)).decode()
+    return f'{{"index":{index},"round":{round_},{encoded[1:]}'
+
+
+# Copies from one store to another: the same checks and the same JSON on every backend.
+
+
+class CopiedPlace(NamedTuple):
+    """A place ready to be stored: the JSON of what it holds (None: removed) and of what it held, with the moments."""
+
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - the one meaning of the word here
+    round: int
+    id: str
+    tokens: int
+    body: str | None
+    versions: list[tuple[str | None, float]]
+
+
+class CopiedThread(NamedTuple):
+    """The fields of a thread's listing that its places do not have, ready to be stored. ``ended`` is −1 for no round."""
+
+    created: float
+    metadata: str
+    first: int
+    next: int
+    round: int
+    ended: int
+    edits: int
+
+
+class StoredEntry(NamedTuple):
+    """A key, its encoded value, its version, and when it expires."""
+
+    key: str
+    value: str | bytes
+    version: int
+    expires: float | None
+
+    @classmethod
+    def of(cls, key: str, value: Any, expires: float | None) -> StoredEntry:
+        """A new entry. Raises ``InvalidInput`` for what is no value."""
+        return cls(key, given.encode_value(value), new_version(), expires)
+
+    def entry(self) -> Entry:
+        """The same for readers."""
+        expires = None if self.expires is None else given.moment(self.expires)
+        return Entry(self.key, given.decode_value(self.value), self.version, expires)
+
+    def lives(self, now: float) -> bool:
+        """Whether it has not expired."""
+        return self.expires is None or self.expires > now
+
+
+def copied_thread(info: ThreadInfo) -> CopiedThread:
+    """The stored form of a listing. Raises ``InvalidInput`` for one that no thread can have."""
+    if not isinstance(info, ThreadInfo):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected a ThreadInfo, not {shown(info)}")
+    given.check_thread(info.thread)
+    next_ = check_count(info.next, "a thread's next index")
+    if check_count(info.first, "a thread's first index") > next_ or next_ > MAX_INDEX + 1:
+        raise InvalidInput(f"no thread has the indexes {info.first} to {info.next}")
+    return CopiedThread(
+        as_utc(info.created, "a thread's time").timestamp(),
+        cast(str, given.encode_value(check_metadata(info.metadata))),
+        info.first,
+        next_,
+        check_count(info.rounds, "a thread's rounds"),
+        -1 if info.ended_round is None else check_count(info.ended_round, "a round"),
+        check_count(info.edits, "a thread's edits"),
+    )
+
+
+def copied_places(thread: CopiedThread, places: Sequence[Place]) -> list[CopiedPlace]:
+    """The places, encoded. Raises ``InvalidInput`` for what is no place of this thread, ``Conflict`` for a wrong order."""
+    if not isinstance(places, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"places must be a list of places, not {shown(places)}")
+    found: list[CopiedPlace] = []
+    ids: set[str] = set()
+    last = -1
+    for place in places:
+        copied = _copied(thread, place)
+        check_follows(copied, last)
+        if copied.id in ids:
+            raise Conflict(f"two places have the id {copied.id!r}")
+        ids.add(copied.id)
+        last = copied.index
+        found.append(copied)
+    return found
+
+
+def check_follows(place: CopiedPlace, last: int) -> None:
+    """Raises ``Conflict`` when a place does not come behind the one at the index ``last`` (−1 when there is none)."""
+    if place.index <= last:
+        raise Conflict(f"a place has the index {place.index}, but the thread is already at {last}")
+
+
+def _copied(thread: CopiedThread, place: Place) -> CopiedPlace:
+    if not isinstance(place, Place):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected a Place, not {shown(place)}")
+    index = check_count(place.index, "an index")
+    round_ = check_count(place.round, "a round")
+    if not thread.first <= index < thread.next or round_ > thread.round:
+        raise InvalidInput(f"the thread's listing has no place for index {index} in round {round_}")
+    id_ = check_id(place.id, "a message's id")
+
+    def body(message: Message | None) -> str | None:
+        return None if message is None else replaced_body(message, index, round_, id_)
+
+    versions = [
+        (body(version.message), as_utc(version.replaced, "a version's time").timestamp()) for version in place.versions
+    ]
+    tokens = 0 if place.message is None else place.message.tokens or 0
+    return CopiedPlace(index, round_, id_, tokens, body(place.message), versions)
+
+
+def copy_thread(source: MessageLog, target: MessageLog, thread: Thread, *, limit: int = 1000) -> None:
+    """Copy a thread that the target does not have, ``limit`` places at a time."""
+    [info] = source.threads(thread.space, ids=[thread.id]).items
+    places = source.places(thread, limit=limit)
+    target.restore(info, places)
+    while places:
+        places = source.places(thread, after=places[-1].index, limit=limit)
+        target.restore(info, places)
+
+
+def copied_entries(entries: Sequence[Entry]) -> list[StoredEntry]:
+    """Entries, encoded; the last of each key. Raises ``InvalidInput`` for what cannot be one."""
+    if not isinstance(entries, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"entries must be a list of entries, not {shown(entries)}")
+    found: dict[str, StoredEntry] = {}
+    for entry in entries:
+        if not isinstance(entry, Entry):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"expected an Entry, not {shown(entry)}")
+        expires = None if entry.expires is None else as_utc(entry.expires, "the end of an entry").timestamp()
+        version = check_count(entry.version, "a version", least=1)
+        value = given.encode_value(entry.value)
+        found[check_id(entry.key, "a key")] = StoredEntry(entry.key, value, version, expires)
+    return list(found.values())
+
+
+def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:
+    """Vectors by id as stores keep them. Raises ``InvalidInput`` when they are not all of one size."""
+    if not isinstance(vectors, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"vectors must be a mapping from id to vector, not {shown(cast(Any, vectors))}")
+    packed = {check_id(id_, "a record's id"): pack_half(as_vector(vector)) for id_, vector in vectors.items()}
+    sizes = sorted({len(data) // 2 for data in packed.values()})
+    if len(sizes) > 1:
+        raise InvalidInput(f"the vectors of a space have one size, not {' and '.join(map(str, sizes))}")
+    return packed
+
+
+# The parts
 
 Prepared: TypeAlias = Sequence[tuple[Message, str]]
 """Messages, each with its JSON up to the place, which is written in front of it."""
@@ -277,6 +531,47 @@ class BaseKeyValue(KeyValue):
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
         """Store copied entries, all or none; for the ability ``copies``."""
         raise unsupported("copies")
+
+
+class BaseBlobs(Blobs):
+    """Bytes by their digest."""
+
+    def put(self, space: Space, data: bytes) -> str:
+        given.check_space(space)
+        blob = given.check_blob(data)
+        digest = hashlib.sha256(blob).hexdigest()
+        self._put(space, digest, blob)
+        return digest
+
+    def get(self, space: Space, digest: str) -> bytes:
+        found = self._get(given.check_space(space), given.check_digest(digest))
+        if found is None:
+            raise NotFound(f"the space holds no blob {digest!r}")
+        return found
+
+    def delete(self, space: Space, digest: str) -> bool:
+        return self._delete(given.check_space(space), given.check_digest(digest))
+
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        given.check_space(space)
+        found = self._scan(space, given.check_name_cursor(cursor) or "", given.check_limit(limit) + 1)
+        return page_of(found, limit, str)
+
+    @abstractmethod
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
+        """Store bytes; the same again changes nothing."""
+
+    @abstractmethod
+    def _get(self, space: Space, digest: str) -> bytes | None:
+        """The bytes, or None."""
+
+    @abstractmethod
+    def _delete(self, space: Space, digest: str) -> bool:
+        """Drop the bytes; whether they were there."""
+
+    @abstractmethod
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
+        """The first digests behind ``after``, in their order."""
 
 
 def page_of(found: Sequence[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:

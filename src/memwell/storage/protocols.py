@@ -425,6 +425,60 @@ class RecordIndex(ABC):
     akept_cache = asyncify(kept_cache)
 
 
+class VectorEngine(ABC):
+    """An engine that searches by vector for a store. The rows in the store are the truth; the engine holds a copy.
+
+    A search sees all earlier writes. Every method may raise ``BackendUnavailable`` (the engine is unavailable) or
+    ``BackendError`` (it failed). Every method is idempotent, so a call whose outcome is unknown is made again.
+    """
+
+    name: str
+    """What ``IndexInfo.search`` calls it."""
+
+    most: int
+    """How many a search can find at most."""
+
+    @abstractmethod
+    def identity(self, dimensions: int) -> str:
+        """An id of what it holds for this vector size. It changes when the engine is emptied by someone else."""
+
+    @abstractmethod
+    def store(self, space: Space, records: Sequence[Record]) -> None:
+        """Store records of a space, each with a vector; they replace those with their ids."""
+
+    @abstractmethod
+    def drop(self, space: Space, ids: Iterable[str]) -> None:
+        """Drop records; unknown ids are ignored."""
+
+    @abstractmethod
+    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """The ids of the nearest records and their cosines, best first."""
+
+    @abstractmethod
+    def ids(self, space: Space) -> Iterator[str]:
+        """All ids it holds of the space."""
+
+    @abstractmethod
+    def count(self, space: Space) -> int:
+        """How many it holds of the space."""
+
+    @abstractmethod
+    def forget(self, space: Space) -> None:
+        """Drop all of the space."""
+
+    @abstractmethod
+    def spaces(self) -> Iterator[Space]:
+        """The spaces it holds anything of, each once."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """The engine's version and so on; raises when it does not answer."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection. Closing twice is fine."""
+
+
 class Blobs(ABC):
     """Bytes by their SHA-256 digest. A space sees only what was put into it."""
 

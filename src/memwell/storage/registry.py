@@ -20,22 +20,22 @@ from memwell.values import shown
 
 
 class _Kind(NamedTuple):
-    module: str
     name: str
+    """As the facts of a store name its kind."""
+    opener: str
+    """The module in ``memwell.storage``, and the class in it."""
     form: str
     extra: str = ""
     """The extra that installs the driver; empty where none is needed."""
 
 
 # Backends are imported by name when they are first opened, so that a driver without a use is never loaded.
-_POSTGRES = _Kind("memwell.storage.postgres", "PostgresBackend", "postgresql://user:password@host/database", "postgres")
-_REDIS = _Kind(
-    "memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis"
-)
-_MILVUS = _Kind("memwell.storage.milvus", "MilvusVectors", "", "milvus")
+_POSTGRES = _Kind("postgresql", "postgres:PostgresBackend", "postgresql://user:password@host/database", "postgres")
+_REDIS = _Kind("redis", "redis:RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis")
+_MILVUS = _Kind("milvus", "milvus:MilvusVectors", "", "milvus")
 _KINDS = {
-    "memory": _Kind("memwell.storage.memory", "MemoryBackend", "memory:"),
-    "sqlite": _Kind("memwell.storage.sqlite", "SqliteBackend", "sqlite:path/to/file.db, or just the path"),
+    "memory": _Kind("memory", "memory:MemoryBackend", "memory:"),
+    "sqlite": _Kind("sqlite", "sqlite:SqliteBackend", "sqlite:path/to/file.db, or just the path"),
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
     "redis": _REDIS,
@@ -66,13 +66,13 @@ def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = Non
     return _composed(named, home, kind, place, chosen) if named.parts else _alone(home(), kind, place)
 
 
-def forget_parts(url: str | os.PathLike[str], *, settings: Settings | None = None) -> bool:
+def forget_parts(url: str | os.PathLike[str]) -> bool:
     """Make a store forget the layout of its parts; whether it had one. What the parts hold is no longer found in it.
 
     For a part that is lost for good, or a home to be used without its parts. Parts in the URL are ignored. Raises like
     ``open_backend``, and ``ReadOnlyStore`` for a read-only home.
     """
-    with _named(url, settings or load_settings()).open() as home:
+    with _named(url, load_settings()).open() as home:
         return forget(home)
 
 
@@ -207,13 +207,17 @@ def _engine(url: str, settings: Settings) -> Any:
     if scheme in _ENGINES:
         engine = _load(_MILVUS)
         return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
-    name = _kind_name(scheme)
-    if scheme and not _keeps_records(scheme):
-        raise ConfigurationError(
-            f"nothing that searches is named by {shown(without_secrets(url))}; known: milvus:path.db; "
-            f"milvus://host:port; {_whole_forms()}"
-        )
+    name = _whole(url, "nothing that searches", "milvus:path.db; milvus://host:port")
     return Attached(lambda: StoreVectors(_single(url, settings), name), name, without_secrets(url))
+
+
+def _whole(url: str, what: str, others: str) -> str:
+    """The kind of the SQL store that a URL names. Raises ``ConfigurationError`` for another."""
+    kind = _KINDS.get(scheme_of(url)[0] or "sqlite", _REDIS)
+    if kind is _REDIS:
+        forms = "; ".join(dict.fromkeys(one.form for one in _KINDS.values() if one is not _REDIS))
+        raise ConfigurationError(f"{what} is named by {shown(without_secrets(url))}; known: {others}; {forms}")
+    return kind.name
 
 
 def _bytes(url: str, settings: Settings) -> Any:
@@ -226,10 +230,7 @@ def _bytes(url: str, settings: Settings) -> Any:
 
         blobs = FileBlobs(rest)
         return Bytes(lambda: blobs, lambda: None, place, "files")
-    if scheme and not _keeps_records(scheme):
-        raise ConfigurationError(
-            f"no place for blobs is named by {shown(place)}; known: files:path/to/folder; {_whole_forms()}"
-        )
+    kind = _whole(url, "no place for blobs", "files:path/to/folder")
     opened: list[Backend] = []
 
     def open_blobs() -> Blobs:
@@ -241,18 +242,13 @@ def _bytes(url: str, settings: Settings) -> Any:
         for store in opened:
             store.close()
 
-    return Bytes(open_blobs, close, place, _kind_name(scheme))
-
-
-def _kind_name(scheme: str) -> str:
-    """The kind of a store of this scheme, as its facts name it."""
-    kind = _KINDS.get(scheme or "sqlite")
-    return {_POSTGRES: "postgresql", _REDIS: "redis"}.get(kind, scheme or "sqlite") if kind else scheme
+    return Bytes(open_blobs, close, place, kind)
 
 
 def _load(kind: _Kind) -> Any:
+    module, _, name = kind.opener.partition(":")
     try:
-        return getattr(importlib.import_module(kind.module), kind.name)
+        return getattr(importlib.import_module(f"memwell.storage.{module}"), name)
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
         if not kind.extra or package not in _DRIVERS:
@@ -264,12 +260,3 @@ def _load(kind: _Kind) -> Any:
 
 def _forms() -> str:
     return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
-
-
-def _keeps_records(scheme: str) -> bool:
-    """Whether a store of this scheme keeps records and blobs, too."""
-    return _KINDS.get(scheme, _REDIS) is not _REDIS
-
-
-def _whole_forms() -> str:
-    return "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values() if kind is not _REDIS))

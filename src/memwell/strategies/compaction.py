@@ -21,7 +21,7 @@ from memwell.language.words import en_or_zh
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
 from memwell.records import Thread
-from memwell.storage.placement import MAX_INDEX
+from memwell.storage.parts import MAX_INDEX
 from memwell.storage.protocols import MessageLog
 from memwell.strategies.base import Strategy
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done

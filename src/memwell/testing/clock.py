@@ -12,8 +12,8 @@ class Clock:
     to wait.
     """
 
-    def __init__(self, start: float = 1_750_000_000.25) -> None:
-        self.now = start
+    def __init__(self) -> None:
+        self.now = 1_750_000_000.25
         self.sleeps = False
 
     def __call__(self) -> float:

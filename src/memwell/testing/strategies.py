@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -124,14 +124,12 @@ def parts() -> st.SearchStrategy[Part]:
     return st.builds(Text, texts()) | media() | tool_calls() | tool_results() | opaque_parts()
 
 
-def messages(
-    *, roles: Iterable[Role] = tuple(Role), content: st.SearchStrategy[Part] | None = None, max_parts: int = 3
-) -> st.SearchStrategy[Message]:
+def messages(*, roles: Iterable[Role] = tuple(Role), max_parts: int = 3) -> st.SearchStrategy[Message]:
     """Messages, each with an id of its own, that no log has stored yet."""
     return st.builds(
         Message,
         st.sampled_from(tuple(roles)),
-        st.lists(parts() if content is None else content, max_size=max_parts).map(tuple),
+        st.lists(parts(), max_size=max_parts).map(tuple),
         name=st.none() | ids(),
         id=st.builds(new_id),
         time=st.datetimes(timezones=st.just(UTC)),
@@ -260,11 +258,8 @@ def sentences() -> st.SearchStrategy[str]:
     return few | texts(max_size=30)
 
 
-def records(
-    space: Space, ids: Sequence[str], *, dimensions: st.SearchStrategy[int] | None = None
-) -> st.SearchStrategy[Record]:
+def records(space: Space, ids: Sequence[str]) -> st.SearchStrategy[Record]:
     """Records of a space with ids of these."""
-    sizes = st.just(3) if dimensions is None else dimensions
     return st.builds(
         Record,
         space=st.just(space),
@@ -273,7 +268,7 @@ def records(
         kind=st.sampled_from(("memory", "fact", "a", "%")),
         time=st.sampled_from(TIMES) | st.datetimes(timezones=st.just(UTC)),
         metadata=findable_metadata(),
-        vector=st.none() | sizes.flatmap(vectors),
+        vector=st.none() | vectors(),
     )
 
 
@@ -440,28 +435,26 @@ def blob_writes() -> st.SearchStrategy[StoreCall]:
     )
 
 
-# Composites, because hypothesis prints a strategy with all its parts.
+def _as_composite(make: Callable[[], st.SearchStrategy[StoreCall]]) -> Callable[[], st.SearchStrategy[StoreCall]]:
+    """A composite of a strategy that is made once: hypothesis prints other strategies with all their parts."""
+    made = cache(make)
+
+    @st.composite
+    def composite(draw: st.DrawFn) -> StoreCall:
+        return draw(made())
+
+    return composite
 
 
-@st.composite
-def writes(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def writes() -> st.SearchStrategy[StoreCall]:
     """Changes of any kind."""
-    return draw(_writes())
-
-
-@cache
-def _writes() -> st.SearchStrategy[StoreCall]:
     return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
 
 
-@st.composite
-def reads(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def reads() -> st.SearchStrategy[StoreCall]:
     """Questions that have one exact answer."""
-    return draw(_reads())
-
-
-@cache
-def _reads() -> st.SearchStrategy[StoreCall]:
     bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
     pages = {"limit": _limits, "where": _wheres}
     return st.one_of(
@@ -481,14 +474,9 @@ def _reads() -> st.SearchStrategy[StoreCall]:
     )
 
 
-@st.composite
-def searches(draw: st.DrawFn) -> StoreCall:
+@_as_composite
+def searches() -> st.SearchStrategy[StoreCall]:
     """Questions whose answer is a ranking."""
-    return draw(_searches())
-
-
-@cache
-def _searches() -> st.SearchStrategy[StoreCall]:
     return st.one_of(
         _operation("log", "match", _threads, _texts, limit=_limits),
         _operation("index", "near", _spaces, _vectors(3), limit=_limits, where=_wheres),

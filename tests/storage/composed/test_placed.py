@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Blobs
 from memwell.storage.redis import RedisBackend
 from memwell.storage.sqlite import SqliteBackend
+from memwell.testing.conformance.backend import in_threads
 from memwell.testing.conformance.copies import seen
 from memwell.testing.conformance.suite import all_pages
 from tests.engines import postgres, redis
@@ -254,19 +254,14 @@ def test_where_their_place_is_away_only_blobs_fail(tmp_path: Path):
 def test_putting_and_deleting_the_same_bytes_at_once_tears_nothing(blobs_store: ComposedBackend, there: FileBlobs):
     digest = hashlib.sha256(b"same").hexdigest()
 
-    def put() -> None:
+    def work(number: int) -> None:
         for _ in range(15):
-            blobs_store.blobs.put(HOME, b"same")
+            if number % 2:
+                blobs_store.blobs.delete(HOME, digest)
+            else:
+                blobs_store.blobs.put(HOME, b"same")
 
-    def delete() -> None:
-        for _ in range(15):
-            blobs_store.blobs.delete(HOME, digest)
-
-    threads = [threading.Thread(target=work) for work in (put, delete, put, delete)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(4, work)
     assert blobs_store.check() == []
     assert blobs_store.blobs.scan(HOME).items == there.scan(HOME).items
 

@@ -16,13 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput
 from memwell.language.segment import segment
 from memwell.records import Record, Space, pack_half, unpack_half
 from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.postgres import PostgresBackend
-from memwell.storage.postgres import index as words
 from memwell.storage.postgres.connections import Session
 from memwell.storage.postgres.index import (
     GRAPH_DIMENSIONS,
@@ -38,8 +36,6 @@ from memwell.testing.machine import assert_same_match, assert_same_near
 from tests.engines.postgres import open_store, schema_of, server
 
 HOME, AWAY = Space("home"), Space("away")
-
-
 KEPT = 20
 
 
@@ -111,16 +107,6 @@ def test_what_happened_too_long_ago_is_told_as_a_whole(store: PostgresBackend):
     assert (again.whole, [one.text for _, one in again.records]) == (False, ["last"])
 
 
-def test_a_refused_size_names_the_record_and_changes_nothing(store: PostgresBackend):
-    store.index.upsert([record("a", vector=[1.0, 0.0])])
-    before = store.index.info(HOME)
-    with pytest.raises(InvalidInput, match="record 'c' has a vector of 3 dimensions in a space of 2"):
-        store.index.upsert([record("b"), record("c", vector=[1.0, 2.0, 3.0])])
-    with pytest.raises(InvalidInput, match="record 'e' has a vector of 1 dimensions in a space of 2"):
-        store.index.upsert([record("d", vector=[1.0, 2.0]), record("e", vector=[1.0])])
-    assert store.index.info(HOME) == before
-
-
 def test_times_come_back_to_the_microsecond(store: PostgresBackend):
     times = [
         datetime(1, 1, 1, tzinfo=UTC),
@@ -188,13 +174,7 @@ def test_writers_of_other_spaces_do_not_wait(store: PostgresBackend):
     assert store.index.info(AWAY).records == 1
 
 
-HOME = Space("home")
-
-
-MANY = 60
-
-
-SIZE = 8
+MANY, SIZE = 60, 8
 
 
 def vectors(count: int, size: int = SIZE) -> list[list[float]]:
@@ -402,7 +382,6 @@ def test_a_record_with_more_words_than_a_tsvector_takes_is_found_by_any(tmp_path
 
 def test_spaces_that_share_a_prefix_are_not_mixed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("memwell.storage.postgres.index.space_prefix", lambda space: "same")
-    monkeypatch.setattr(words, "space_prefix", lambda space: "same")
     with open_store(tmp_path) as store:
         store.index.upsert([Record(id="a", text="tea", space=HOME), Record(id="b", text="cup", space=HOME)])
         alone = store.index.match(HOME, "tea")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import psycopg
@@ -15,6 +14,7 @@ from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.schema import MIGRATIONS, TABLES, WALLED, long_name, name_key, space_key
+from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import ADMIN, open_store, schema_of, server
 
 MINE, YOURS = Space("mine"), Space("yours")
@@ -101,18 +101,11 @@ def test_every_key_and_index_begins_with_the_space(tmp_path: Path):
 
 
 def test_many_that_open_a_new_store_at_once_make_it_once(tmp_path: Path):
-    opened: list[int] = []
-
-    def work() -> None:
+    def work(_: int) -> int:
         with open_store(tmp_path) as backend:
-            opened.append(backend.facts()["format"])
+            return backend.facts()["format"]
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert opened == [len(MIGRATIONS)] * 6
+    assert in_threads(6, work) == [len(MIGRATIONS)] * 6
 
 
 def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):

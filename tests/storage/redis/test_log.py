@@ -9,7 +9,7 @@ import pytest
 
 from memwell.messages import human
 from memwell.records import Space, Thread
-from memwell.storage.placement import MAX_INDEX
+from memwell.storage.parts import MAX_INDEX
 from memwell.storage.redis import RedisBackend, log
 from tests.engines.redis import single_url
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from memwell.messages import human
 from memwell.records import Space, Thread, paged
 from memwell.storage.redis import RedisBackend
 from memwell.storage.redis.scripts import BUCKETS, GENERATION, LIST, UNLIST, HashTag, Script, Tags
+from memwell.testing.conformance.backend import in_threads
 from tests.engines.redis import single, single_url
 
 HOME = Space("home")
@@ -159,30 +159,21 @@ def test_a_late_deletion_does_not_unlist_what_was_written_since(store: RedisBack
 
 def test_writers_deleters_and_scrubs_at_once_leave_everything_listed(tmp_path: Path):
     threads = [Thread(HOME, str(number)) for number in range(3)]
-    errors: list[BaseException] = []
 
     def work(seed: int) -> None:
         drawn = random.Random(seed)
-        try:
-            with RedisBackend(single_url(tmp_path)) as backend:
-                for _ in range(120):
-                    thread = drawn.choice(threads)
-                    act = drawn.random()
-                    if act < 0.5:
-                        backend.log.append(thread, [human("x")])
-                    elif act < 0.9:
-                        backend.log.delete(thread)
-                    else:
-                        backend.scrub()
-        except BaseException as error:  # noqa: BLE001 - shown by the test
-            errors.append(error)
+        with RedisBackend(single_url(tmp_path)) as backend:
+            for _ in range(120):
+                thread = drawn.choice(threads)
+                act = drawn.random()
+                if act < 0.5:
+                    backend.log.append(thread, [human("x")])
+                elif act < 0.9:
+                    backend.log.delete(thread)
+                else:
+                    backend.scrub()
 
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert errors == []
+    in_threads(4, work)
     with RedisBackend(single_url(tmp_path)) as store:
         assert store.check() == []
         there = [thread for thread in threads if store.log.read(thread)]

@@ -23,6 +23,7 @@ from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.files import replace_file
 from memwell.storage.sqlite.backup import BackupRefused, back_up, identity_of, is_in_use, restore
+from memwell.testing.conformance.backend import in_threads
 
 SPACE = Space("acme", "ann")
 TEA = Thread(SPACE, "tea")
@@ -392,12 +393,7 @@ def test_a_wrong_place_or_count_is_refused(tmp_path: Path):
 
 
 def test_two_at_once_to_one_name_take_turns(tmp_path: Path):
-    store, made = filled(tmp_path / "app.db"), []
-    threads = [threading.Thread(target=lambda: made.append(back_up(store, tmp_path / "copy.db"))) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 3
+    store = filled(tmp_path / "app.db")
+    in_threads(3, lambda _: back_up(store, tmp_path / "copy.db"))
     assert restore(tmp_path / "copy.db", tmp_path / "again.db").compared
     assert files(tmp_path) == {"app.db", "again.db", "copy.db", "copy.db.sha256"}

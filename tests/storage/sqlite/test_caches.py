@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,7 +161,6 @@ def test_a_restored_backup_does_not_use_the_cache_of_its_future(store: SqliteBac
         assert kept(again) is None
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
 @pytest.mark.parametrize("mode", [0o600, 0o640])
 def test_the_files_may_be_read_by_those_who_may_read_the_store(store: SqliteBackend, mode: int) -> None:
     store.path.chmod(mode)

@@ -191,13 +191,6 @@ def test_a_busy_file_is_unavailable_after_the_timeout(tmp_path: Path):
 # Transactions
 
 
-def test_threads_do_not_inherit_a_transaction(store: SqliteBackend):
-    with store.transaction():
-        store.kv.put(HOME, "key", 1)
-        assert in_threads(1, lambda _: store.kv.get(HOME, "key")) == [None]
-    assert in_threads(1, lambda _: store.kv.get(HOME, "key")) == [store.kv.get(HOME, "key")]
-
-
 def test_transactions_of_two_stores_are_two(tmp_path: Path, store: SqliteBackend):
     with SqliteBackend(tmp_path / "other.db") as other:
 

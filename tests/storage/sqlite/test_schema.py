@@ -107,6 +107,17 @@ def test_a_newer_store_is_refused_and_not_touched(tmp_path: Path, monkeypatch: p
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("number", [-1, -(2**31)])
+def test_a_number_that_no_format_has_is_refused_and_nothing_is_changed(tmp_path: Path, number: int):
+    path = tmp_path / "store.db"
+    SqliteBackend(path).close()
+    made_by(path, f"PRAGMA user_version = {number}")
+    before = contents(tmp_path)
+    with pytest.raises(BackendError, match="damaged"):
+        SqliteBackend(path)
+    assert contents(tmp_path) == before
+
+
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_foreign_sqlite_file_is_refused_and_not_touched(tmp_path: Path, journal: str):
     path = tmp_path / "photos.db"

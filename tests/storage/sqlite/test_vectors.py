@@ -6,6 +6,7 @@ import math
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -22,8 +23,6 @@ from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.vectors import (
     HnswGraph,
     Matrix,
-    SidecarFile,
-    VectorCache,
     VectorRows,
     as_query,
     build_index,
@@ -170,69 +169,44 @@ def test_a_graph_answers_for_changed_rows_exactly():
     assert set(graph.view().candidates(as_query(query), 3, only)) == {6, 7, 8}
 
 
-class Rows(VectorRows):
-    """A space's vectors with a record of its changes, as a store would give them."""
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """How often all vectors of a space were read, by its key."""
+    counted: Counter[int] = Counter()
+    original = VectorRows.all
 
-    def __init__(self, space: int, stored: Stored) -> None:
-        self.space = space
-        self.dimensions = 8
-        self.change = 1
-        self.stored = stored
-        self.count = len(stored)
-        self.changes: list[tuple[int, int]] = []
-        self.reads = 0
-        self.forgotten = False
+    def counting(self: VectorRows) -> Iterable[tuple[int, bytes]]:
+        counted[self.space] += 1
+        return original(self)
 
-    def put(self, key: int, data: bytes | None) -> None:
-        self.change += 1
-        self.stored = {k: v for k, v in {**self.stored, key: data}.items() if v is not None}
-        self.count = len(self.stored)
-        self.changes.append((self.change, key))
-
-    def all(self) -> Iterable[tuple[int, bytes]]:
-        self.reads += 1
-        return self.stored.items()
-
-    def since(self, change: int) -> list[tuple[int, bytes | None]] | None:
-        if self.forgotten:
-            return None
-        return [(key, self.stored.get(key)) for key in {key for at, key in self.changes if at > change}]
-
-    def some(self, keys: Sequence[int]) -> list[tuple[int, bytes]]:
-        return [(key, self.stored[key]) for key in keys if key in self.stored]
-
-    def sidecar(self) -> SidecarFile | None:
-        return None
+    monkeypatch.setattr(VectorRows, "all", counting)
+    return counted
 
 
-def test_the_cache_reads_a_space_once_and_then_its_changes(tmp_path: Path):
-    cache = VectorCache(tmp_path, most_bytes=10**9, graph_above=10**9)
-    rows = Rows(1, packed_clusters(100))
-    query = [1.0, 2, 3, 4, 5, 6, 7, 8]
-    for key, data in [(3, None), (4, rows.stored[9]), (500, rows.stored[8]), (500, None)]:
-        rows.put(key, data)
-        found = cache.nearest(rows, as_query(query), 10, None, shared=True)
-        assert found is not None
-        assert_nearest(found, rows.stored, query, 10)
-    assert rows.reads == 1
-    rows.forgotten = True
-    rows.put(5, None)
-    found = cache.nearest(rows, as_query(query), 10, None, shared=True)
-    assert found is not None
-    assert_nearest(found, rows.stored, query, 10)
-    assert rows.reads == 2
+def test_a_space_is_read_once_and_then_its_changes(tmp_path: Path, reads: Counter[int]):
+    with SqliteBackend(tmp_path / "store.db", settings=Settings(kept_changes=20)) as store:
+        store.index.upsert(large(clustered(1, 100)))
+        for number in range(4):
+            store.index.upsert(large(clustered(number, 2), "new-"))
+            store.index.delete(HOME, [str(number)])
+            assert_exact(store, tmp_path / "store.db", QUERIES[:1])
+        assert reads.total() == 1 + 4, "once here, and once by each store that it was compared with"
+        for number in range(5):
+            store.index.upsert(large(clustered(number, 20), "more-"))
+        assert_exact(store, tmp_path / "store.db", QUERIES[:1])
+        assert reads.total() == 2 + 5
 
 
-def test_the_cache_keeps_within_its_memory(tmp_path: Path):
-    one = Matrix(8, 1, packed_clusters(100).items()).nbytes
-    cache = VectorCache(tmp_path, most_bytes=3 * one, graph_above=10**9)
-    spaces = [Rows(number, packed_clusters(100, number)) for number in range(6)]
-    query = as_query([1.0] * 8)
-    for rows in spaces:
-        cache.nearest(rows, query, 3, None, shared=True)
-    for rows in reversed(spaces):
-        cache.nearest(rows, query, 3, None, shared=True)
-    assert [rows.reads for rows in spaces] == [2, 2, 2, 1, 1, 1]
+def test_the_cache_keeps_within_its_memory(tmp_path: Path, reads: Counter[int]):
+    spaces = [Space(str(number)) for number in range(6)]
+    with SqliteBackend(tmp_path / "store.db", settings=Settings(vector_cache_mb=1)) as store:
+        for space in spaces:
+            vectors = clustered(1, 300, dimensions=256)
+            store.index.upsert([Record(id=str(n), text="", space=space, vector=v) for n, v in enumerate(vectors)])
+        for space in (*spaces, *reversed(spaces)):
+            store.index.near(space, [1.0] * 256, limit=3)
+    # Three of them fit.
+    assert [count for _, count in sorted(reads.items())] == [2, 2, 2, 1, 1, 1]
 
 
 def test_an_embedder_can_be_loaded_after_a_graph_was_used():
@@ -322,10 +296,10 @@ def recall(store: SqliteBackend, place: Path, **options: object) -> float:
     return found / (len(QUERIES) * len(true))
 
 
-def assert_exact(store: SqliteBackend, place: Path) -> None:
+def assert_exact(store: SqliteBackend, place: Path, queries: Sequence[list[float]] = QUERIES) -> None:
     """Every answer is that of a store that has no graph."""
     with SqliteBackend(place, settings=EXACT) as exact:
-        for query in QUERIES:
+        for query in queries:
             assert store.index.near(HOME, query) == exact.index.near(HOME, query)
 
 

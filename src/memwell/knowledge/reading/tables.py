@@ -129,7 +129,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])(?=[a-z]|$)")
 _MOST_BAD_LINES = 0.5
 
 
-def read_json(text: str, *, media_type: str = "application/json", warnings: tuple[str, ...] = ()) -> Parsed:
+def read_json(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
     """The leaves of a JSON text with their paths in words; each object of an array is a row.
 
     Raises ``UnreadableDocument`` for what is no JSON, or nested too deep.
@@ -141,7 +141,7 @@ def read_json(text: str, *, media_type: str = "application/json", warnings: tupl
     else:
         builder.rows(_json_rows(value))
     title = cast("dict[str, Any]", value).get("title") if isinstance(value, dict) else ""
-    return builder.parsed(media_type, title=title if isinstance(title, str) else "", warnings=warnings)
+    return builder.parsed("application/json", title=title if isinstance(title, str) else "", warnings=warnings)
 
 
 def read_json_lines(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:

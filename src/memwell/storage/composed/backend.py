@@ -11,10 +11,9 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.follower import FollowedIndex, Progress, Reconciled
+from memwell.storage.composed.follower import Attached, FollowedIndex, Progress, Reconciled
 from memwell.storage.composed.placed import Bytes, PlacedBlobs, placed, spaces_of, take_home
 from memwell.storage.composed.transactions import Transaction, current, transaction_on
-from memwell.storage.engines import Attached
 from memwell.storage.layout import REMEMBERED
 from memwell.storage.protocols import Backend, KeyValue, MessageLog
 

@@ -18,26 +18,27 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from memwell._products import product
-from memwell.errors import BackendError, BackendUnavailable, Conflict, MemwellError
-from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
+from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.transactions import Transaction, afterwards
-from memwell.storage.engines import Attached, VectorEngine
-from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex, VectorEngine
 from memwell.values import new_id
 
 PAGE = 1000
 _MAX_CHANGES = 10_000
 """A space that is further behind is filled again, page by page, because all changes of a call are held in memory."""
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int | None], None]
 _POSITIONS = Space("memwell", "index")
 _LEASE_S = 30.0
@@ -45,6 +46,7 @@ _MAX_KEY = 1000
 _AT_ONCE = 500
 _RETRY_S = 1.0
 _STOP_S = 10.0
+_FIRST_NAP_S, _LONGEST_NAP_S = 0.5, 30.0
 _MAX_BEHIND = 1000
 """A search reads up to this many changes from the rows. With more, the home store answers."""
 _SPARE = 8
@@ -137,13 +139,6 @@ class Positions:
         return StoredPosition(written, entry.version)
 
 
-class DeletedIds(NamedTuple):
-    """Deleted ids that the engine must drop, and the key they are stored under."""
-
-    key: str
-    ids: list[str]
-
-
 class Deletions:
     """The deleted ids of each space, until the engine has dropped them."""
 
@@ -155,18 +150,16 @@ class Deletions:
         for start in range(0, len(ids), _AT_ONCE):
             self._kv.put(own_space(space, "index-gone"), new_id(), list(ids[start : start + _AT_ONCE]))
 
-    def read(self, space: Space) -> list[DeletedIds]:
-        """The deletions of a space that are pending."""
+    def read(self, space: Space) -> dict[str, list[str]]:
+        """The ids that are pending, by the keys they are stored under."""
         there = own_space(space, "index-gone")
-        return [
-            DeletedIds(entry.key, cast("list[str]", entry.value))
-            for entry in paged(lambda cursor: self._kv.scan(there, cursor=cursor))
-        ]
+        entries = paged(lambda cursor: self._kv.scan(there, cursor=cursor))
+        return {entry.key: cast("list[str]", entry.value) for entry in entries}
 
-    def remove(self, space: Space, deletions: Sequence[DeletedIds]) -> None:
+    def remove(self, space: Space, keys: Iterable[str]) -> None:
         """Remove deletions that the engine has made."""
-        for deletion in deletions:
-            self._kv.delete(own_space(space, "index-gone"), deletion.key)
+        for key in keys:
+            self._kv.delete(own_space(space, "index-gone"), key)
 
 
 _OWN = ("blob-references", "index-gone")
@@ -189,6 +182,78 @@ def is_own(space: Space) -> bool:
 def _key(space: Sequence[str]) -> str:
     key = Space(*space).encoded()
     return key if len(key) <= _MAX_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+# The engine
+
+
+class Attached:
+    """The engine of a store. It is opened lazily, and after a failure not asked again for a while."""
+
+    def __init__(self, opener: Callable[[], VectorEngine], name: str, place: str) -> None:
+        self.name = name
+        self.place = place
+        """Where it is, without secrets."""
+        self._opener = opener
+        self._engine: VectorEngine | None = None
+        self._lock = threading.Lock()
+        self._nap = _FIRST_NAP_S
+        self._asleep_until = 0.0
+        self.away: str | None = None
+        """Why it does not answer; None while it does, or was not asked yet."""
+
+    @property
+    def resting(self) -> bool:
+        """Whether it failed a moment ago and is not asked yet."""
+        return self.away is not None and time.monotonic() < self._asleep_until
+
+    @property
+    def most(self) -> int:
+        """How many a search can find; 0 while it is not open."""
+        return 0 if self._engine is None else self._engine.most
+
+    def use(self, operation: Callable[[VectorEngine], T]) -> T:
+        """The engine's answer. Raises ``BackendUnavailable``, at once if it failed a moment ago."""
+        if self.resting:
+            raise BackendUnavailable(f"{self.name} at {self.place} is unavailable: {self.away}")
+        try:
+            answer = operation(self._opened())
+        except (BackendError, ConfigurationError) as error:
+            self._failed(error)
+            raise BackendUnavailable(f"{self.name} at {self.place} does not answer: {error}") from error
+        self.away, self._nap = None, _FIRST_NAP_S
+        return answer
+
+    def facts(self) -> dict[str, Any]:
+        """Its place and whether it answers."""
+        try:
+            own = self.use(lambda engine: engine.facts())
+        except BackendUnavailable:
+            return {"kind": self.name, "engine": self.name, "place": self.place, "answers": False, "why": self.away}
+        return {"kind": self.name, "engine": self.name, "place": self.place, "answers": True, **own}
+
+    def wake(self) -> None:
+        """Ask it at the next call, even if it failed a moment ago."""
+        self._asleep_until = 0.0
+
+    def close(self) -> None:
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            # What it did not store is in the home, and is fed later.
+            with suppress(BackendError):
+                engine.close()
+
+    def _opened(self) -> VectorEngine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._opener()
+            return self._engine
+
+    def _failed(self, error: Exception) -> None:
+        self.away = str(error)
+        self._asleep_until = time.monotonic() + self._nap
+        self._nap = min(2 * self._nap, _LONGEST_NAP_S)
 
 
 # Feeding
@@ -328,7 +393,7 @@ class Feeding:
         # Read after the changes, so that every deletion among them is known.
         deletions = self.deletions.read(space)
         self._apply(space, [record for _, record in changes.records])
-        self.agree(space, [id_ for deletion in deletions for id_ in deletion.ids])
+        self.agree(space, [id_ for ids in deletions.values() for id_ in ids])
         self.deletions.remove(space, deletions)
 
     def _apply(self, space: Space, records: Sequence[Record]) -> None:
@@ -623,8 +688,8 @@ class FollowedIndex(RecordIndex):
         return None
 
     def _asked(self, question: _Question, count: int) -> list[tuple[str, float]]:
-        space, vector, _, where = question
-        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most), where))
+        space, vector = question.space, question.vector
+        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most)))
 
     def _rows(
         self, question: _Question, found: list[tuple[str, float]], changes: Changes
@@ -749,10 +814,7 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
 
 
 class StoreVectors(VectorEngine):
-    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there.
-
-    Texts stay at home, so a filter on ``@text`` is not looked at here.
-    """
+    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there."""
 
     most = given.MAX_LIMIT
 
@@ -771,15 +833,14 @@ class StoreVectors(VectorEngine):
                 continue
 
     def store(self, space: Space, records: Sequence[Record]) -> None:
-        self._store.index.upsert([_without_text(one, _there(space)) for one in records])
+        there = _there(space)
+        self._store.index.upsert([Record(id=one.id, text="", space=there, vector=one.vector) for one in records])
 
     def drop(self, space: Space, ids: Iterable[str]) -> None:
         self._store.index.delete(_there(space), ids)
 
-    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
-        pushed = None if where is None else _without_texts(where)
-        hits = self._store.index.near(_there(space), vector, limit=limit, where=pushed)
-        return [(hit.record.id, hit.score) for hit in hits]
+    def near(self, space: Space, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        return [(hit.record.id, hit.score) for hit in self._store.index.near(_there(space), vector, limit=limit)]
 
     def ids(self, space: Space) -> Iterator[str]:
         found = paged(lambda cursor: self._store.index.scan(_there(space), limit=PAGE, cursor=cursor))
@@ -814,34 +875,3 @@ def _there(space: Space) -> Space:
     if len(space) + len(_VECTORS) <= MAX_SEGMENTS:
         return Space(*_VECTORS, *space)
     return Space(*_DEEP_VECTORS, hashlib.sha256(space.encoded().encode()).hexdigest())
-
-
-def _without_text(record: Record, there: Space) -> Record:
-    return Record(
-        text="",
-        space=there,
-        id=record.id,
-        kind=record.kind,
-        time=record.time,
-        metadata=record.metadata,
-        vector=record.vector,
-    )
-
-
-def _without_texts(node: Filter) -> Filter | None:
-    """A weaker filter without conditions on texts: it holds wherever the whole one does. None holds everywhere."""
-    if isinstance(node, Where):
-        return None if node.field == "@text" else node
-    if isinstance(node, Not):
-        # A weaker inner filter would make the negation stronger.
-        return None if _asks_for_text(node) else node
-    kept = [one for one in map(_without_texts, node.filters) if one is not None]
-    if isinstance(node, AllOf):
-        return AllOf(tuple(kept)) if kept else None
-    return AnyOf(tuple(kept)) if len(kept) == len(node.filters) else None
-
-
-def _asks_for_text(node: Filter) -> bool:
-    if isinstance(node, Where):
-        return node.field == "@text"
-    return _asks_for_text(node.filter) if isinstance(node, Not) else any(map(_asks_for_text, node.filters))

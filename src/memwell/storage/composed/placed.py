@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import Page, Space, Thread, paged
-from memwell.storage import arguments as given
 from memwell.storage.arguments import is_memwells
 from memwell.storage.composed.follower import is_own, own_space
 from memwell.storage.composed.transactions import Transaction, afterwards, if_undone
 from memwell.storage.layout import REMEMBERED
+from memwell.storage.parts import BaseBlobs, copy_thread
 from memwell.storage.protocols import Backend, Blobs, ThreadInfo
 
 T = TypeVar("T")
@@ -62,7 +61,7 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
             home.kv.restore(space, [one for one in entries if home.kv.get(space, one.key) is None])
             for thread in threads:
                 if not home.log.threads(space, ids=[thread.id]).items:
-                    _copy_thread(part, home, thread)
+                    copy_thread(part.log, home.log, thread)
         for thread in threads:
             part.log.delete(thread)
         for entry in entries:
@@ -71,15 +70,6 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
 
 def _threads(store: Backend, space: Space) -> Iterable[ThreadInfo]:
     return paged(lambda cursor: store.log.threads(space, cursor=cursor))
-
-
-def _copy_thread(source: Backend, target: Backend, thread: Thread) -> None:
-    [info] = source.log.threads(thread.space, ids=[thread.id]).items
-    places = source.log.places(thread, limit=_PAGE)
-    target.log.restore(info, places)
-    while places:
-        places = source.log.places(thread, after=places[-1].index, limit=_PAGE)
-        target.log.restore(info, places)
 
 
 # Blobs in another store, and the references to them in the home store. Bytes without a reference do not count.
@@ -98,7 +88,7 @@ class Bytes(NamedTuple):
     kind: str = "store"
 
 
-class PlacedBlobs(Blobs):
+class PlacedBlobs(BaseBlobs):
     """The blobs of another store that the home store has references to."""
 
     def __init__(self, home: Backend, placed: Bytes) -> None:
@@ -109,49 +99,43 @@ class PlacedBlobs(Blobs):
         self._lock = threading.Lock()
         self._opened: Blobs | None = None
 
-    def put(self, space: Space, data: bytes) -> str:
-        there = own_space(given.check_space(space), REFERENCES)
-        blob = given.check_blob(data)
-        digest = hashlib.sha256(blob).hexdigest()
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
         with Transaction(self._home):
-            self._kv.put(there, digest, {"bytes": len(blob), "space": list(space)})
+            self._kv.put(own_space(space, REFERENCES), digest, {"bytes": len(blob), "space": list(space)})
             if_undone(self._home, lambda: self._remove(space, digest))
             self._part().put(space, blob)
-        return digest
 
-    def get(self, space: Space, digest: str) -> bytes:
-        self._refer(space, digest)
+    def _get(self, space: Space, digest: str) -> bytes | None:
+        if not self._refers(space, digest):
+            return None
         try:
             return self._part().get(space, digest)
         except NotFound as error:
             # Another caller may have deleted it meanwhile.
-            self._refer(space, digest)
+            if not self._refers(space, digest):
+                return None
             raise BackendError(f"the bytes of blob {digest!r} are missing from {self._place}") from error
 
-    def _refer(self, space: Space, digest: str) -> None:
-        there = own_space(given.check_space(space), REFERENCES)
-        if self._kv.get(there, given.check_digest(digest)) is None:
-            raise NotFound(f"the space holds no blob {digest!r}")
+    def _refers(self, space: Space, digest: str) -> bool:
+        return self._kv.get(own_space(space, REFERENCES), digest) is not None
 
-    def delete(self, space: Space, digest: str) -> bool:
-        there = own_space(given.check_space(space), REFERENCES)
-        given.check_digest(digest)
+    def _delete(self, space: Space, digest: str) -> bool:
         with Transaction(self._home):
-            known = self._kv.delete(there, digest)
+            known = self._kv.delete(own_space(space, REFERENCES), digest)
             if known:
                 afterwards(self._home, lambda: self._remove(space, digest))
         return known
 
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
+        found = paged(lambda cursor: self._kv.scan(own_space(space, REFERENCES), cursor=cursor or after or None))
+        return [entry.key for entry in islice(found, limit)]
+
     def _remove(self, space: Space, digest: str) -> bool:
         """Delete bytes without a reference; whether that was done. While their store is unavailable they stay, unseen."""
         with suppress(BackendError), Transaction(self._home):
-            if self._kv.get(own_space(space, REFERENCES), digest) is None:
+            if not self._refers(space, digest):
                 return self._part().delete(space, digest)
         return False
-
-    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
-        page = self._kv.scan(own_space(given.check_space(space), REFERENCES), limit=limit, cursor=cursor)
-        return Page([entry.key for entry in page.items], page.next)
 
     def count(self, spaces: Iterator[Space]) -> int:
         """How many references there are in these spaces of the home store."""

@@ -187,7 +187,7 @@ _KNOWN_AWAY_S = 1.0
 """How long after a failed connect other callers fail at once, without an attempt of their own."""
 
 
-class Patient(psycopg.Connection[tuple[Any, ...]]):
+class Link(psycopg.Connection[tuple[Any, ...]]):
     """A connection with a time limit for answers, which a broken network may swallow."""
 
     patience_s: float = 65.0
@@ -212,13 +212,10 @@ class Patient(psycopg.Connection[tuple[Any, ...]]):
             return finished.value
 
 
-Link: TypeAlias = Patient
-
-
 def _is_news(record: logging.LogRecord) -> bool:
     """Hides log lines of the driver about our connections whose error is raised anyway."""
     about = record.args[0] if isinstance(record.args, tuple) and record.args else None
-    ours = any(isinstance(getattr(about, name, about), Patient) for name in ("_conn", "connection"))
+    ours = any(isinstance(getattr(about, name, about), Link) for name in ("_conn", "connection"))
     return not (ours and str(record.msg).startswith("error ignored"))
 
 
@@ -240,7 +237,7 @@ def connect(address: Address, settings: Settings, *, path: str, extra: str = "")
     if not address.pooled:
         asked = f"{parameters.get('options', '')} {session_options(settings, path)} {extra}".strip()
         parameters["options"] = asked
-    link = Patient.connect(**parameters, autocommit=True, prepare_threshold=None if address.pooled else 2)
+    link = Link.connect(**parameters, autocommit=True, prepare_threshold=None if address.pooled else 2)
     # All integers are sent as one type, so that a statement is prepared once and not for every size of integer.
     link.adapters.register_dumper(int, Int8BinaryDumper)
     link.patience_s = settings.statement_timeout_s + _GRACE_S
@@ -295,19 +292,18 @@ class Pool:
         """A connection. Raises ``BackendUnavailable`` when none is free in time, or the server cannot be reached."""
         self.ready()
         end = time.monotonic() + self._timeout_s
-        link = self._reserve(end)
+        self._reserve(end)
         try:
-            while link is not None:
+            while (link := self._idle_link()) is not None:
                 if _is_sound(link):
                     return link
                 link.close()
-                link = self._another_idle()
             return self._reached(end)
         except BaseException:
             self._free(None)
             raise
 
-    def _reserve(self, end: float) -> Link | None:
+    def _reserve(self, end: float) -> None:
         with self._freed:
             while self._in_use >= self._size and not self.closed:
                 left = end - time.monotonic()
@@ -318,9 +314,8 @@ class Pool:
                     )
             self.ready()
             self._in_use += 1
-            return self._idle.pop() if self._idle else None
 
-    def _another_idle(self) -> Link | None:
+    def _idle_link(self) -> Link | None:
         with self._freed:
             return self._idle.pop() if self._idle else None
 
@@ -618,16 +613,22 @@ class Connections:
         transaction = self.transaction_here()
         if transaction is not None:
             return transaction.run(space, inside, writing=False)
+        return self._twice(self.pool.take, self.pool.give, outside, reading=True)
+
+    def _twice(
+        self, take: Callable[[], Link], give: Callable[[Link], None], operation: Operation[T], *, reading: bool = False
+    ) -> T:
+        """Run an idempotent operation on a connection; again after a lost connection."""
         for again in (True, False):
-            link = self.pool.take()
+            link = take()
             try:
-                return outside(Session(link, self.walls))
+                return operation(Session(link, self.walls))
             except psycopg.Error as error:
                 if not (again and is_lost(error, link)):
-                    raise translated(error, self.place, reading=True) from error
+                    raise translated(error, self.place, reading=reading) from error
                 self.pool.forget_idle()
             finally:
-                self._return(link)
+                give(link)
         raise AssertionError("the second try returns or raises")
 
     def apart(self, operation: Operation[T]) -> T:
@@ -674,7 +675,7 @@ class Connections:
                 if lost:
                     self.pool.forget_idle()
             finally:
-                self._return(link)
+                self.pool.give(link)
 
     def _write(self, link: Link, space: Space | None, operation: Operation[T]) -> T:
         session = Session(link, self.walls)
@@ -712,25 +713,13 @@ class Connections:
             return session.one(sql, (owner, receipt)) == (True,)
 
         try:
-            return self._asked(decide)
+            # Outside the pool, all of whose connections may be waiting for this.
+            return self._twice(self.pool.spare, psycopg.Connection.close, decide)
         except BackendError as error:
             raise BackendUnavailable(
                 f"the connection to the store {self.place} was lost while it committed, and it cannot be asked; "
                 "what was written may or may not be stored"
             ) from error
-
-    def _asked(self, decide: Operation[bool]) -> bool:
-        """Ask on a connection outside the pool, all of whose connections may be waiting for this."""
-        for again in (True, False):
-            link = self.pool.spare()
-            try:
-                return decide(Session(link, self.walls))
-            except psycopg.Error as error:
-                if not (again and is_lost(error, link)):
-                    raise translated(error, self.place) from error
-            finally:
-                link.close()
-        raise AssertionError("the second try returns or raises")
 
     def _sweep_receipts(self) -> None:
         def sweep(session: Session) -> None:
@@ -748,9 +737,6 @@ class Connections:
                 session.roll_back()
         except psycopg.Error:
             session.link.close()
-
-    def _return(self, link: Link) -> None:
-        self.pool.give(link)
 
     # Transactions
 

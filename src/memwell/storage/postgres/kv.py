@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memwell.errors import NotFound
 from memwell.filters import Filter
-from memwell.records import Page, Space
+from memwell.records import Space
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseKeyValue, page_of
-from memwell.storage.placement import StoredEntry
+from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.postgres.connections import HERE, Connections, Session
 from memwell.storage.postgres.schema import long_name, name_key, space_key
 from memwell.storage.postgres.where import ENTRY, compiled, filter_document
-from memwell.storage.protocols import Blobs, Entry
+from memwell.storage.protocols import Entry
 
 _SWEEP = 8
 """Every put drops up to this many entries of its space that expired, so that they go faster than they come."""
@@ -148,45 +145,26 @@ def _stored(row: tuple[Any, ...]) -> StoredEntry:
 # Blobs: in the same transactions as what refers to them.
 
 
-class PostgresBlobs(Blobs):
+class PostgresBlobs(BaseBlobs):
     """Bytes in one table, by space and digest."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def put(self, space: Space, data: bytes) -> str:
-        path = space_key(given.check_space(space))
-        blob = given.check_blob(data)
-        digest = hashlib.sha256(blob).hexdigest()
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
+        sql = "INSERT INTO memwell_blob (space, digest, data) VALUES (%s, %s, %b) ON CONFLICT DO NOTHING"
+        self._connections.write(space, lambda session: session.execute(sql, (space_key(space), digest, blob)))
 
-        def operation(session: Session) -> None:
-            session.execute(
-                "INSERT INTO memwell_blob (space, digest, data) VALUES (%s, %s, %b) ON CONFLICT DO NOTHING",
-                (path, digest, blob),
-            )
-
-        self._connections.write(space, operation)
-        return digest
-
-    def get(self, space: Space, digest: str) -> bytes:
-        path = space_key(given.check_space(space))
-        given.check_digest(digest)
+    def _get(self, space: Space, digest: str) -> bytes | None:
         sql = "SELECT data FROM memwell_blob WHERE space = %s AND digest = %s"
-        row = self._connections.read(space, lambda session: session.one(sql, (path, digest)))
-        if row is None:
-            raise NotFound(f"the space holds no blob {digest!r}")
-        return row[0]
+        row = self._connections.read(space, lambda session: session.one(sql, (space_key(space), digest)))
+        return None if row is None else row[0]
 
-    def delete(self, space: Space, digest: str) -> bool:
-        path = space_key(given.check_space(space))
-        given.check_digest(digest)
-        sql = "DELETE FROM memwell_blob WHERE space = %s AND digest = %s"
-        return self._connections.write(space, lambda session: session.execute(sql, (path, digest)).rowcount > 0)
+    def _delete(self, space: Space, digest: str) -> bool:
+        sql, bindings = "DELETE FROM memwell_blob WHERE space = %s AND digest = %s", (space_key(space), digest)
+        return self._connections.write(space, lambda session: session.execute(sql, bindings).rowcount > 0)
 
-    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
-        path = space_key(given.check_space(space))
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
         sql = "SELECT digest FROM memwell_blob WHERE space = %s AND digest > %s ORDER BY digest LIMIT %s"
-        rows = self._connections.read(space, lambda session: session.rows(sql, (path, start or "", limit + 1)))
-        return page_of([row[0] for row in rows], limit, str)
+        bindings = (space_key(space), after, limit)
+        return [row[0] for row in self._connections.read(space, lambda session: session.rows(sql, bindings))]

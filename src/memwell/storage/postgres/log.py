@@ -12,13 +12,16 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.messages import Message, Role
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseLog, Prepared, StoredPlace, ThreadRow
-from memwell.storage.placement import (
+from memwell.storage.parts import (
     MAX_INDEX,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
+    StoredPlace,
     Tail,
+    ThreadRow,
     check_follows,
     place,
     replaced_body,

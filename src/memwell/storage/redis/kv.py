@@ -14,8 +14,7 @@ from typing import Any
 from memwell.filters import Filter, holds_for_value
 from memwell.records import Space
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseKeyValue
-from memwell.storage.placement import StoredEntry
+from memwell.storage.parts import BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Entry
 from memwell.storage.redis.scripts import define
 from memwell.storage.redis.servers import Argument, Connections

@@ -17,16 +17,22 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.messages import Message, Role, decode_message
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseLog, Prepared, StoredPlace, StoredVersion, ThreadRow
-from memwell.storage.placement import (
+from memwell.storage.parts import (
     MAX_INDEX,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
+    StoredPlace,
+    StoredVersion,
     Tail,
+    ThreadRow,
     check_follows,
+    check_new_ids,
     place,
     replaced_body,
+    taken_id,
 )
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, REMEMBERED_S, UNLIST, HashTag, define
@@ -448,7 +454,7 @@ class RedisLog(BaseLog):
     def _append(self, thread: Thread, prepared: Prepared, *, keep_places: bool) -> list[Placed]:
         if not prepared:
             return []
-        _check_distinct(message.id for message, _ in prepared)
+        check_new_ids(message.id for message, _ in prepared)
         tag = self._tags.thread_of(thread)
         return self._kept(tag, prepared) if keep_places else self._appended(tag, prepared)
 
@@ -499,7 +505,7 @@ class RedisLog(BaseLog):
         arguments += [part for pair in versions for part in pair]
         reply: list[bytes] | bytes = self._call(_EXTEND, tag, arguments)
         if isinstance(reply, list):
-            raise _taken(reply[1].decode())
+            raise taken_id(reply[1].decode())
         return reply == b"done"
 
     def _edit(self, thread: Thread, wanted: dict[int, Message | None]) -> Iterable[str | None]:
@@ -702,7 +708,7 @@ def _place(index: bytes, stored: bytes, versions: list[list[bytes]]) -> StoredPl
 def _placed(prepared: Prepared, reply: list[Any]) -> list[Placed]:
     """Where an append put the messages. Raises ``Conflict`` and ``InvalidInput`` when it refused them."""
     if reply[0] == b"taken":
-        raise _taken(reply[1].decode())
+        raise taken_id(reply[1].decode())
     if reply[0] == b"full":
         raise InvalidInput(f"a thread holds at most {_BOUND:,} messages; there is no index {_BOUND}")
     if reply[0] != b"again":
@@ -714,15 +720,3 @@ def _placed(prepared: Prepared, reply: list[Any]) -> list[Placed]:
         body = f'{{"index":{index},"round":{round_},{encoded}'
         found.append(Placed(index, round_, message.id, message.tokens or 0, body))
     return found
-
-
-def _check_distinct(ids: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for id_ in ids:
-        if id_ in seen:
-            raise _taken(id_)
-        seen.add(id_)
-
-
-def _taken(id_: str) -> Conflict:
-    return Conflict(f"the thread already holds a message with the id {id_!r}")

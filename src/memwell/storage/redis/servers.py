@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
@@ -56,8 +56,6 @@ _RESTARTING_S = 1.5
 
 # Addresses: the URL of a store, parsed
 
-DURABLE = ("", "everysec", "yes")
-_PREFIX = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _URL_FORM = "redis://host:6379/0, rediss://… or redis+cluster://host:6379,host:6379"
 _SCHEMES = {"redis": ("redis", False), "rediss": ("rediss", False)} | {
     "redis+cluster": ("redis", True),
@@ -90,8 +88,7 @@ def parsed(url: str) -> Address:
     scheme, cluster = _SCHEMES[parts.scheme]
     login, _, hosts = parts.netloc.rpartition("@")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    ours = {name: options.pop(name, default) for name, default in _OPTIONS.items()}
-    _check_options(options)
+    ours = _own_options(options)
     names = tuple(hosts.split(","))
     if len(names) > 1 and not cluster:
         raise ConfigurationError(f"several servers are a cluster: write redis+cluster://{hosts}")
@@ -104,18 +101,24 @@ def parsed(url: str) -> Address:
         raise ConfigurationError("a cluster has one database only: leave out the number behind the servers")
     rest = f"{parts.path}?{urlencode(options)}" if options else parts.path
     found = tuple(f"{scheme}://{login + '@' if login else ''}{_with_port(name)}{rest}" for name in names)
-    return Address(
-        found,
-        cluster,
-        f"{parts.scheme}://{hosts}{parts.path}",
-        _prefix(ours["prefix"]),
-        _durable(ours["durable"]),
-        _wait(ours["wait"]),
-    )
+    place = f"{parts.scheme}://{hosts}{parts.path}"
+    return Address(found, cluster, place, ours["prefix"], ours["durable"], int(ours["wait"]))
 
 
-_OPTIONS = {"prefix": "memwell", "durable": "", "wait": "0", "lease": ""}
-"""``lease`` is an option of earlier versions. It is accepted and has no effect."""
+class _Option(NamedTuple):
+    default: str
+    form: re.Pattern[str]
+    expected: str
+
+
+_OPTIONS = {
+    # It is part of hash tags.
+    "prefix": _Option("memwell", re.compile(r"[A-Za-z0-9_.:-]{1,64}"), "1 to 64 letters, digits and _ . : -"),
+    "durable": _Option("", re.compile("(everysec|yes)?"), "'everysec' or 'yes'"),
+    "wait": _Option("0", re.compile("[0-9]{1,3}"), "the number of replicas"),
+    # An option of earlier versions, which has no effect.
+    "lease": _Option("", re.compile(".*", re.DOTALL), ""),
+}
 _DRIVERS = (
     *("client_name", "db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs"),
     *("ssl_certfile", "ssl_check_hostname", "ssl_keyfile", "ssl_password"),
@@ -123,43 +126,27 @@ _DRIVERS = (
 """Options that redis-py reads from a URL."""
 
 
-def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse unknown options."""
+def _own_options(options: dict[str, str]) -> dict[str, str]:
+    """Take memwell's options out of those of a URL, and refuse unknown ones."""
+    ours: dict[str, str] = {}
+    for name, (default, form, expected) in _OPTIONS.items():
+        ours[name] = options.pop(name, default)
+        if not form.fullmatch(ours[name]):
+            given = shown(ours[name])
+            raise ConfigurationError(f"{name}= in the URL of a Redis server must be {expected}, not {given}")
     for name in options:
         if name not in _DRIVERS:
             known = ", ".join((*(one for one in _OPTIONS if one != "lease"), *_DRIVERS))
             raise ConfigurationError(
                 f"{shown(name)} is nothing that the URL of a Redis server can say; it can: {known}"
             )
+    return ours
 
 
 def _with_port(name: str) -> str:
     if not name:
         raise ConfigurationError(f"a server without a name; write {_URL_FORM}")
     return name if re.search(r":\d+$", name) else f"{name}:{_PORT}"
-
-
-def _prefix(value: str) -> str:
-    # It is part of hash tags.
-    if not _PREFIX.fullmatch(value):
-        _refuse("prefix", value, "1 to 64 letters, digits and _ . : -")
-    return value
-
-
-def _durable(value: str) -> str:
-    if value not in DURABLE:
-        _refuse("durable", value, "'everysec' or 'yes'")
-    return value
-
-
-def _wait(value: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) < 4):
-        _refuse("wait", value, "the number of replicas")
-    return int(value)
-
-
-def _refuse(name: str, value: str, expected: str) -> NoReturn:
-    raise ConfigurationError(f"{name}= in the URL of a Redis server must be {expected}, not {shown(value)}")
 
 
 # Connections

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from memwell.errors import BackendError, FileError, InvalidInput
-from memwell.storage.files import locked, replace_file
+from memwell.storage.files import is_at, locked, replace_file, sync
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend, counted
 from memwell.storage.sqlite.connections import Connections, Session
@@ -138,7 +138,7 @@ def _write(source: Session, store: Path, file: Path, progress: Progress, facts: 
     expected = _only_counts(counted(source))
     with _partial(file) as partial:
         _copy_pages(source, partial, progress)
-        _sync(partial)
+        sync(partial)
         found, reported, problems = _checked(partial, facts)
         if problems or found != expected:
             reason = problems[0] if problems else f"it holds {found}, the store {expected}"
@@ -187,7 +187,7 @@ def _partial(file: Path) -> Generator[Path]:
                 yield partial
             finally:
                 # After the rename another process may have created the next one.
-                if _is_at(partial, descriptor):
+                if is_at(partial, descriptor):
                     _remove_journals(partial)
                     partial.unlink()
     except OSError as error:
@@ -195,13 +195,6 @@ def _partial(file: Path) -> Generator[Path]:
     except apsw.Error as error:
         failure = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error))
         raise _unwritable(file, failure) from failure
-
-
-def _is_at(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _unwritable(file: Path, error: OSError) -> FileError:
@@ -342,7 +335,7 @@ def restore(
         if store.exists() and is_in_use(store):
             raise BackupRefused("in-use", store)
         _take_rights(copy, store)
-        _sync(copy)
+        sync(copy)
         aside = _put_in_place(copy, store)
     return RestoredBackup(store, digest, compared, counts, aside)
 
@@ -410,7 +403,7 @@ def _put_in_place(copy: Path, store: Path) -> Path | None:
     for ending in there:
         Path(f"{store}{ending}").rename(f"{aside}{ending}")
     copy.replace(store)
-    _sync(store.absolute().parent)
+    sync(store.absolute().parent)
     return aside if existed or there else None
 
 
@@ -427,12 +420,3 @@ def _second_name(file: Path, name: Path) -> None:
     except OSError:
         # Not every file system has hard links.
         file.rename(name)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -104,7 +104,7 @@ class SpaceCaches:
             self._folder.chmod(self._mode | (self._mode & 0o444) >> 2)
 
     def _write(self, file: Path, parts: Iterable[bytes | memoryview]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(os.open(file, flags, 0o600), "wb") as written:
             file.chmod(self._mode)
             for part in parts:
@@ -135,8 +135,8 @@ class SpaceCaches:
 def _mapped(path: Path) -> Any:
     """The bytes of a file, to be written by this process alone: a change of them does not reach the file."""
     with path.open("rb") as file:
-        # A map holds the file open, and many small ones would be too many. Windows does not delete a file that is mapped.
-        if os.name == "nt" or os.fstat(file.fileno()).st_size < _MAPPED_FROM:
+        # A map holds the file open, and many small ones would be too many.
+        if os.fstat(file.fileno()).st_size < _MAPPED_FROM:
             return bytearray(file.read())
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 

@@ -15,7 +15,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.placement import packed_vectors
+from memwell.storage.parts import packed_vectors
 from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 from memwell.storage.sqlite.caches import SpaceCaches
 from memwell.storage.sqlite.connections import Connections, Session

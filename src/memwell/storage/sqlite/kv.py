@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memwell.errors import NotFound
 from memwell.filters import Filter
-from memwell.records import Page, Space
+from memwell.records import Space
 from memwell.storage import arguments as given
-from memwell.storage.parts import BaseKeyValue, page_of
-from memwell.storage.placement import StoredEntry
-from memwell.storage.protocols import Blobs, Entry
+from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
+from memwell.storage.protocols import Entry
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.where import ENTRY, compiled
 
@@ -107,50 +104,29 @@ def _expect(session: Session, space: Space, key: str, expect: int | None, now: f
 # Blobs: in the same file, and in the same transactions as what refers to them.
 
 
-class SqliteBlobs(Blobs):
+class SqliteBlobs(BaseBlobs):
     """Bytes in one table, by space and digest."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def put(self, space: Space, data: bytes) -> str:
-        path = given.check_space(space).encoded()
-        blob = given.check_blob(data)
-        digest = hashlib.sha256(blob).hexdigest()
+    def _put(self, space: Space, digest: str, blob: bytes) -> None:
+        row = (space.encoded(), digest, blob)
+        self._connections.write(lambda session: session.execute("INSERT OR IGNORE INTO blob VALUES (?, ?, ?)", row))
 
-        def operation(session: Session) -> None:
-            session.execute("INSERT OR IGNORE INTO blob VALUES (?, ?, ?)", (path, digest, blob))
+    def _get(self, space: Space, digest: str) -> bytes | None:
+        sql, bindings = "SELECT data FROM blob WHERE space = ? AND digest = ?", (space.encoded(), digest)
+        row = self._connections.read(lambda session: session.one(sql, bindings))
+        return None if row is None else row[0]
 
-        self._connections.write(operation)
-        return digest
-
-    def get(self, space: Space, digest: str) -> bytes:
-        path = given.check_space(space).encoded()
-        given.check_digest(digest)
-
-        def operation(session: Session) -> bytes | None:
-            row = session.one("SELECT data FROM blob WHERE space = ? AND digest = ?", (path, digest))
-            return None if row is None else row[0]
-
-        data = self._connections.read(operation)
-        if data is None:
-            raise NotFound(f"the space holds no blob {digest!r}")
-        return data
-
-    def delete(self, space: Space, digest: str) -> bool:
-        path = given.check_space(space).encoded()
-        given.check_digest(digest)
-
+    def _delete(self, space: Space, digest: str) -> bool:
         def operation(session: Session) -> bool:
-            session.execute("DELETE FROM blob WHERE space = ? AND digest = ?", (path, digest))
+            session.execute("DELETE FROM blob WHERE space = ? AND digest = ?", (space.encoded(), digest))
             return session.connection.changes() > 0
 
         return self._connections.write(operation)
 
-    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
-        path = given.check_space(space).encoded()
-        given.check_limit(limit)
-        start = given.check_name_cursor(cursor) or ""
+    def _scan(self, space: Space, after: str, limit: int) -> list[str]:
         sql = "SELECT digest FROM blob WHERE space = ? AND digest > ? ORDER BY digest LIMIT ?"
-        rows = self._connections.read(lambda session: session.rows(sql, (path, start, limit + 1)))
-        return page_of([digest for (digest,) in rows], limit, str)
+        bindings = (space.encoded(), after, limit)
+        return [row[0] for row in self._connections.read(lambda session: session.rows(sql, bindings))]

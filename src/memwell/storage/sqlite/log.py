@@ -16,23 +16,27 @@ import apsw
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import Conflict, NotFound
+from memwell.errors import NotFound
 from memwell.language.segment import query_terms
 from memwell.messages import Message, Role, decode_message, plain_json
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.parts import BaseLog, Prepared, StoredPlace, ThreadRow
-from memwell.storage.placement import (
+from memwell.storage.parts import (
     MAX_INDEX,
     MAX_TOKENS,
+    BaseLog,
     CopiedPlace,
     CopiedThread,
     Placed,
+    Prepared,
+    StoredPlace,
     Tail,
+    ThreadRow,
     check_follows,
     place,
     replaced_body,
+    taken_id,
 )
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.sqlite.connections import Connections, Session, is_sealed
@@ -497,7 +501,7 @@ def _insert(session: Session, row: tuple[Any, ...]) -> None:
     except apsw.ConstraintError as error:
         if is_sealed(error):
             raise
-        raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
+        raise taken_id(row[1]) from None
 
 
 @lru_cache(maxsize=256)

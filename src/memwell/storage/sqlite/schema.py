@@ -214,6 +214,8 @@ def _version(session: Session, path: str) -> int:
     version, application, tables = row or (0, 0, 0)
     if application != APPLICATION_ID and tables:
         raise BackendError(f"{path!r} is a SQLite file of another program, not a memwell store")
+    if version < 0:
+        raise BackendError(f"the store {path!r} is damaged: no format has the number {version}")
     if version > len(MIGRATIONS):
         raise BackendError(
             f"{path!r} was written by a newer memwell (format {version}, this one knows up to {len(MIGRATIONS)}); "

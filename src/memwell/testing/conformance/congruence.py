@@ -20,7 +20,7 @@ from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import ABILITIES, Backend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import Suite, all_pages, needs, some
+from memwell.testing.conformance.suite import Suite, all_pages, needs, some, through_twins
 from memwell.testing.machine import (
     EVERYTHING,
     ChildStore,
@@ -42,7 +42,6 @@ from memwell.testing.strategies import (
     sentences,
     vectors,
 )
-from memwell.testing.twins import through_twins
 from memwell.values import new_id
 
 _IDS = ("r0", "r1", "r2", "a", "A", "%", "1")

@@ -16,6 +16,7 @@ from memwell.errors import BackendError, Conflict, InvalidInput, ReadOnlyStore
 from memwell.messages import Message, ai, human
 from memwell.records import Page, Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
+from memwell.storage.parts import copy_thread
 from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, has, needs, said, some
@@ -29,16 +30,6 @@ def info_of(store: Backend, thread: Thread) -> ThreadInfo:
     """What the listing says of a thread that is there."""
     [info] = store.log.threads(thread.space, ids=[thread.id]).items
     return info
-
-
-def copy_thread(source: Backend, target: Backend, thread: Thread, *, limit: int = 1000) -> None:
-    """Copy a thread that the target does not have, ``limit`` places at a time."""
-    info = info_of(source, thread)
-    places = source.log.places(thread, limit=limit)
-    target.log.restore(info, places)
-    while places:
-        places = source.log.places(thread, after=places[-1].index, limit=limit)
-        target.log.restore(info, places)
 
 
 def seen(store: Backend, thread: Thread) -> list[Any]:
@@ -74,16 +65,16 @@ class _ThreadCopies(Suite):
     def test_a_copied_thread_equals_the_original(self, store: Backend, clock: Clock, limit: int) -> None:
         reference = MemoryBackend(clock=clock)
         talked(reference, TALK, clock)
-        copy_thread(reference, store, TALK, limit=limit)
+        copy_thread(reference.log, store.log, TALK, limit=limit)
         assert seen(store, TALK) == seen(reference, TALK)
         back = MemoryBackend(clock=clock)
-        copy_thread(store, back, TALK, limit=limit)
+        copy_thread(store.log, back.log, TALK, limit=limit)
         assert seen(back, TALK) == seen(reference, TALK)
 
     def test_what_comes_after_goes_on_as_in_the_original(self, store: Backend, clock: Clock) -> None:
         reference = MemoryBackend(clock=clock)
         talked(reference, TALK, clock)
-        copy_thread(reference, store, TALK)
+        copy_thread(reference.log, store.log, TALK)
         for messages in ([ai("and on")], [human("tea again", tokens=3), ai("found")], [ai("x")]):
             assert store.log.append(TALK, messages) == reference.log.append(TALK, messages)
         for change in ({1: None}, {20: human("the cat", tokens=2)}, {21: None}):
@@ -104,7 +95,7 @@ class _ThreadCopies(Suite):
                 outcome(_at(operation, thread), reference)
             # The thread may have been deleted again.
             reference.log.annotate(thread)
-            copy_thread(reference, store, thread, limit=limit)
+            copy_thread(reference.log, store.log, thread, limit=limit)
             assert seen(store, thread) == seen(reference, thread)
             for operation in later:
                 if operation.method != "delete":
@@ -116,7 +107,7 @@ class _ThreadCopies(Suite):
     def test_a_copy_catches_up_with_what_was_appended_since(self, store: Backend, clock: Clock) -> None:
         reference = MemoryBackend(clock=clock)
         talked(reference, TALK, clock)
-        copy_thread(reference, store, TALK)
+        copy_thread(reference.log, store.log, TALK)
         assert store.log.match(TALK, "tea")
         reference.log.append(TALK, said("one more", "and tea"))
         reference.log.annotate(TALK, metadata={"n": 2}, end_round=True)
@@ -127,7 +118,7 @@ class _ThreadCopies(Suite):
     def test_a_thread_without_places_is_copied_too(self, store: Backend, clock: Clock) -> None:
         reference = MemoryBackend(clock=clock)
         reference.log.annotate(TALK, metadata={"empty": True}, end_round=True)
-        copy_thread(reference, store, TALK)
+        copy_thread(reference.log, store.log, TALK)
         assert seen(store, TALK) == seen(reference, TALK)
         message = ai("first")
         assert store.log.append(TALK, [message]) == reference.log.append(TALK, [message])
@@ -152,7 +143,7 @@ class _ThreadCopies(Suite):
         reference = MemoryBackend(clock=clock)
         talked(reference, TALK, clock)
         with suppress(_Undone), store.transaction():
-            copy_thread(reference, store, TALK, limit=2)
+            copy_thread(reference.log, store.log, TALK, limit=2)
             assert seen(store, TALK)[0] == info_of(reference, TALK)
             raise _Undone
         assert store.log.threads(HOME).items == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Message, Role, ai, decode_message, human
-from memwell.storage.placement import MAX_INDEX, Tail, as_stored, place, prepare, replaced_body
+from memwell.storage.parts import MAX_INDEX, Tail, as_stored, place, prepare, replaced_body
 from memwell.testing.strategies import messages
 
 

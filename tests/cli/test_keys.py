@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from string import Formatter
 
 import pytest
 import typer
@@ -176,7 +175,3 @@ def test_it_speaks_chinese(run: Run):
     assert "生效" in run("keys", "list", language="zh").out
     assert "日志完整" in run("keys", "log", "--verify", language="zh").out
     assert "没有生效的密钥" in run("keys", "revoke", "电脑", language="zh").err
-
-
-def placeholders(phrase: str) -> set[str | None]:
-    return {name for _, name, _, _ in Formatter().parse(phrase)} - {None}

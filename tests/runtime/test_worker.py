@@ -277,17 +277,6 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
         assert not [key for key in notes if key.startswith(("embedding", "purged", "lease"))], "nothing stays of a text"
 
 
-_ADDER = """
-    import memwell, os, signal, sys
-    from memwell.knowledge import shelf as vectors
-    from memwell.models.scripted import HashEmbedder
-    vectors.MOST_AT_ONCE = 8
-    m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")
-    m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=Failing(), work=False) as m:
         filled(m.knowledge)

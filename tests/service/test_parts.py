@@ -157,13 +157,6 @@ def test_models_are_loading_until_they_are_there():
         assert service.models == "ok"
 
 
-def test_without_models_nobody_waits_for_them():
-    with service_at() as service:
-        assert service.models == "none"
-        service.warm()
-        assert service.models == "none"
-
-
 def test_models_that_cannot_be_loaded_do_not_stop_it(monkeypatch: pytest.MonkeyPatch):
     def broken(texts: object) -> None:
         raise ModelError("no weights")

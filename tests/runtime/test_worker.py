@@ -92,13 +92,6 @@ def test_work_goes_on_after_another_worker_was_at_it(tmp_path: Path):
         assert _wait_until(lambda: two.backend.kv.scan(REGISTRY).items == [])
 
 
-def test_what_an_earlier_process_left_is_done_by_the_next_without_a_word(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        m.remember([f"number {n} of many" for n in range(5)])
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        assert _wait_until(lambda: m.backend.index.info(m.space).vectors == 5)
-
-
 def _lengths(m: memwell.Engine, *spaces: str) -> list[int]:
     return [m.backend.index.info(memwell.Space(space)).vectors for space in spaces]
 

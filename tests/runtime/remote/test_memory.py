@@ -380,33 +380,6 @@ def test_all_that_goes_with_a_memory_comes_through(served: Served, local: Engine
         assert there.receipts.of_memory("nobody's") == []
 
 
-NARROWED: list[dict[str, Any]] = [
-    {"limit": 2}, {"kinds": "note"}, {"kinds": ["note", "memory"], "limit": 3}, {"speaker": "bob"}, {"session": "s1"},
-    {"since": T0 + timedelta(days=2)}, {"until": datetime(2026, 3, 3, 12)}, {"where": {"n": {"$in": [1, 4]}}},  # noqa: DTZ001
-    {"where": Where("@time", "lt", T0 + timedelta(days=1))}, {"now": T0 + timedelta(days=400)},
-    {"as_of": datetime(2020, 1, 1, tzinfo=UTC)}, {"diversity": 0.9}, {"weights": Weights.linear({"importance": 1.0})},
-]  # fmt: skip
-
-
-def test_every_way_to_narrow_a_recall_is_sent(served: Served, local: Engine):
-    here = local.at("narrowed")
-    with served.memory("narrowed") as there:
-        for number, text in enumerate([*TEXTS, "Ann likes nuts in Paris.", "Ann likes nuts in Paris so much."]):
-            for m in (here, there):
-                m.remember(
-                    text, id=str(number), time=T0 + timedelta(days=number), kind=["memory", "note"][number % 2],
-                    speaker=["Ann", "Bob", None][number % 3], session=f"s{number % 2}", metadata={"n": number},
-                    importance=number / 10,
-                )  # fmt: skip
-        query = "Ann likes nuts in Paris on Friday"
-        plainly = there.recall(query, now=T0 + timedelta(days=20))
-        for narrowed in NARROWED:
-            asked: dict[str, Any] = {"now": T0 + timedelta(days=20), **narrowed}
-            theirs = there.recall(query, **asked)
-            assert plain(theirs) == plain(here.recall(query, **asked)), narrowed
-            assert plain(theirs) != plain(plainly), f"{narrowed} changes nothing"
-
-
 def test_texts_and_messages_of_any_shape_are_remembered_together(served: Served, local: Engine):
     said = ["Ann likes tea.", human("I like tea."), {"role": "assistant", "content": "So you like tea."}, "ok"]
     with served.memory("mixed") as there:

@@ -24,7 +24,7 @@ from memwell.longterm.recall import Recalled
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Page, Space, SpaceLike, Thread, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import Engine, check_path
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Connection,
@@ -36,7 +36,7 @@ from memwell.runtime.remote.connection import (
     refuses,
     result_of,
 )
-from memwell.runtime.transfer import Imported, Progress
+from memwell.runtime.transfer import Imported, Progress, export_format
 from memwell.runtime.transfer.files import named, written
 from memwell.runtime.wire import running, table
 from memwell.runtime.wire.operations import filter_data, message_data
@@ -221,9 +221,6 @@ class RemoteHistory(Remote, History):
 
 _OWN = "the service has its own; configure it there"
 _STORE = "the store belongs to the service; call the methods of the memory"
-
-_EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
-"""The format of an export by the ending of its file."""
 
 _BLOCK = 500
 _MOST_RECEIPTS = 1000
@@ -433,13 +430,8 @@ class RemoteMemory(Closing, Remote):
         Returns how many things were written. The file is written whole or not at all, and replaces an existing one.
         Raises ``FileError`` when it cannot be written, ``InvalidInput`` for an ending of another format.
         """
-        _check_path(path)
-        ending = Path(path).suffix.lower()
-        if ending not in _EXPORTED:
-            raise InvalidInput(
-                f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
-            )
-        asked = running.Export(format=_EXPORTED[ending], vectors=vectors)
+        check_path(path)
+        asked = running.Export(format=export_format(path), vectors=vectors)
         with written(path) as file:
             job = finished(self._connection, self._connection.call("export", asked), progress)
             self._connection.download("job_file", file, id=job.id)
@@ -458,7 +450,7 @@ class RemoteMemory(Closing, Remote):
         The format is detected unless given. ``user`` selects one user of mem0's. A second import changes nothing. Raises
         ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
         """
-        _check_path(path)
+        check_path(path)
         source = Path(path)
         with named(source, "read"):
             if source.stat().st_size == 0:
@@ -600,8 +592,3 @@ def _all_of(page: Callable[..., Page[Recalled]], where: FilterLike | None, limit
 
 def _of_one(progress: Callable[[int], None]) -> Callable[[int, int | None], None]:
     return lambda done, of: progress(done)
-
-
-def _check_path(path: object) -> None:
-    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
-        raise InvalidInput(f"expected the path of a file, not {shown(path)}")

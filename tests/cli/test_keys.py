@@ -122,12 +122,6 @@ def test_who_was_refused_and_where_is_shown(run: Run):
     assert "m1" in shown
 
 
-def test_looking_makes_no_store(run: Run, tmp_path: Path):
-    for words in (("list",), ("log",), ("revoke", "x"), ("rotate", "x"), ("create", "a", "--as", "nobody")):
-        assert run("keys", *words).code == 1
-    assert not (tmp_path / "memwell.db").exists()
-
-
 BAD = {
     ("create", "a", "--as", "king"): "reader, app, owner, operator",
     ("create", "a", "--scope", "king"): "read, write, erase, admin",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,6 +25,7 @@ from memwell.service.call import Answered, Events, File, refused
 from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from memwell.settings import Settings
+from tests.runtime.still_time import run_in_still_time
 from tests.service.rest.asking import service_at
 
 # Addresses
@@ -90,33 +90,6 @@ def test_any_bytes_are_found_or_not(raw: bytes):
 # Bodies
 
 
-class _NoWaiting(selectors.DefaultSelector):
-    """Waits for nothing: the time that would pass has passed."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
-        self.now += 0 if found else timeout or 0
-        return found
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose time is what those in it wait for, however slow the machine is."""
-
-    def __init__(self) -> None:
-        self._waits = _NoWaiting()
-        super().__init__(self._waits)
-
-    def time(self) -> float:
-        return self._waits.now
-
-
-def run(work: Any) -> Any:
-    with asyncio.Runner(loop_factory=_Loop) as runner:
-        return runner.run(work)
-
-
 def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
     """A request whose body comes in pieces; a number is a pause, None the end of the line."""
     waiting = [*pieces]
@@ -138,14 +111,14 @@ def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
 
 def refusal(work: Any) -> tuple[int, str]:
     with pytest.raises(RefusedRequest) as refused:
-        run(work)
+        run_in_still_time(work)
     return refused.value.problem.status, refused.value.problem.code
 
 
 @given(st.lists(st.binary(max_size=20), max_size=6))
 def test_a_body_is_read_whole_up_to_the_limit(pieces: list[bytes]):
     whole = b"".join(pieces)
-    assert run(read_json(request(pieces), len(whole), 5)) == whole
+    assert run_in_still_time(read_json(request(pieces), len(whole), 5)) == whole
     if whole:
         assert refusal(read_json(request(pieces), len(whole) - 1, 5)) == (413, "too-large")
 
@@ -170,7 +143,7 @@ def test_a_slow_body_is_not_waited_for(tmp_path: Path):
 
 def test_a_file_may_take_its_time_as_long_as_something_comes(tmp_path: Path):
     pieces: list[bytes | float | None] = [b"a", 0.1, b"b", 0.1, b"c", 0.1]
-    path = run(read_file(request(pieces), 10, 0.25, tmp_path))
+    path = run_in_still_time(read_file(request(pieces), 10, 0.25, tmp_path))
     assert path is not None
     assert path.read_bytes() == b"abc"
     assert refusal(read_json(request(pieces), 10, 0.25)) == (408, "too-slow")

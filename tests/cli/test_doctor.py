@@ -76,14 +76,6 @@ def test_a_sound_store_is_called_sound(store: Path):
         assert expected in lines, rows
 
 
-def test_it_speaks_chinese(store: Path):
-    code, out = run("--store", store, language="zh")
-    assert code == 0
-    assert "一切正常。" in out
-    assert "其中已建词索引" in out
-    assert "有记录的空间" in out
-
-
 def test_it_writes_data_for_programs(store: Path):
     code, out = run("--store", store, "--json")
     found = json.loads(out)

@@ -162,10 +162,3 @@ def test_a_token_is_not_repeated_in_an_error(run: Run):
     again = run("keys", "revoke", token)
     assert again.code == 1
     assert token[20:30] not in again.err
-
-
-def test_it_speaks_chinese(run: Run):
-    assert "不会再次显示" in run("keys", "create", "手机", "--space", "家", language="zh").out
-    assert "生效" in run("keys", "list", language="zh").out
-    assert "日志完整" in run("keys", "log", "--verify", language="zh").out
-    assert "没有生效的密钥" in run("keys", "revoke", "电脑", language="zh").err

@@ -587,31 +587,36 @@ class Metrics:
             done.buckets[bucket] += 1
             done.seconds += seconds
             done.statuses[status] = done.statuses.get(status, 0) + 1
-            courses = [self._whole] if space is None else [self._whole, *self._course(space)]
-            for course in courses:
+            own = None if space is None else self._course(space)
+            for course in (self._whole,) if own is None else (self._whole, own):
                 if course.minute != int(now // 60):
                     course.turn(now)
                 course.add(kind, bucket, status)
                 if status >= 500:
                     course.fail(Failed(now, operation, status, code or str(status)))
-                if space is not None:
-                    number = courses[-1].number or number_of(space)
-                    course.count_active(number, None if speaker is None else number_of(space, speaker))
-            if space is not None and len(courses) == 1:
-                for tally in self._whole.tallies.values():
-                    tally.missed += 1
+            if space is not None:
+                self._count_active(space, speaker, own)
 
     def _operation(self, name: str) -> OperationCounts:
         if len(self._operations) >= _MOST_OPERATIONS:
             name = "other"
         return self._operations.setdefault(name, OperationCounts({}, [0] * (len(BOUNDS) + 1)))
 
-    def _course(self, space: Space) -> list[Course]:
-        """The course of a space; none when there are too many."""
+    def _course(self, space: Space) -> Course | None:
+        """The course of a space; None when there are too many."""
         course = self._spaces.get(space)
         if course is None and len(self._spaces) < self._most_spaces:
             course = self._spaces[space] = Course(space)
-        return [] if course is None else [course]
+        return course
+
+    def _count_active(self, space: Space, speaker: str | None, own: Course | None) -> None:
+        heard = None if speaker is None else number_of(space, speaker)
+        self._whole.count_active(number_of(space) if own is None else own.number, heard)
+        if own is not None:
+            own.count_active(own.number, heard)
+            return
+        for tally in self._whole.tallies.values():
+            tally.missed += 1
 
     @contextmanager
     def in_flight(self) -> Generator[None]:

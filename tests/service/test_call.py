@@ -18,7 +18,7 @@ from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service
-from tests.service.rest.asking import key_of, service_at
+from tests.service.asking import key_of, service_at
 from tests.service.waiting import PATIENCE_S
 
 # Whose it is

@@ -26,7 +26,7 @@ from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read
 from memwell.service.parts import Service
 from memwell.settings import Settings
 from tests.runtime.still_time import run_in_still_time
-from tests.service.rest.asking import service_at
+from tests.service.asking import service_at
 
 # Addresses
 

@@ -20,7 +20,7 @@ from memwell.storage.memory import MemoryBackend
 from tests.engines.postgres import schema_of, server
 from tests.engines.proxy import Proxy
 from tests.engines.redis import wait_until
-from tests.service.rest.asking import service_at
+from tests.service.asking import service_at
 from tests.service.serving import running
 from tests.service.waiting import PATIENCE_S
 

@@ -38,8 +38,7 @@ from memwell.service.rest import label_of
 from tests.knowledge.bench import HANDBOOK, SHOUCE
 from tests.knowledge.reading.conftest import pdf_of
 from tests.media_files import film, picture, sound, wav
-from tests.service.rest.asking import ask, ended, key_of, service_at
-from tests.service.rest.sending import send
+from tests.service.asking import ask, ended, key_of, send, service_at
 from tests.service.waiting import PATIENCE_S
 
 NOBODY = Key(id="", name="", space=Space("nobody"), scopes=(), created=datetime(2026, 1, 1, tzinfo=UTC))

@@ -324,7 +324,7 @@ def _blobs(backend: Backend, space: Space) -> Iterator[_Thing]:
         yield _Thing("blobs", hashlib.sha256(backend.blobs.get(space, digest)).digest() + digest.encode())
 
 
-class Part(NamedTuple):
+class SpacePart(NamedTuple):
     """One kind of thing in a space."""
 
     read: Callable[[Backend, Space], Iterator[Any]]
@@ -336,10 +336,10 @@ class Part(NamedTuple):
 
 
 PARTS: Final = {
-    "entries": Part(entries_of, _entries, attrgetter("key"), attrgetter("version")),
-    "records": Part(records_of, _records, attrgetter("id"), _record_bytes),
-    "threads": Part(threads_of, _threads, attrgetter("thread.id"), _listing),
-    "blobs": Part(digests_of, _blobs, str, str),
+    "entries": SpacePart(entries_of, _entries, attrgetter("key"), attrgetter("version")),
+    "records": SpacePart(records_of, _records, attrgetter("id"), _record_bytes),
+    "threads": SpacePart(threads_of, _threads, attrgetter("thread.id"), _listing),
+    "blobs": SpacePart(digests_of, _blobs, str, str),
 }
 """The parts of a space, in the order in which they are copied.
 

@@ -51,7 +51,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     ),
     "onnxruntime": ("memwell.models.local.*",),
     "opentelemetry": ("memwell.runtime.tracing",),
-    "prometheus_client": ("memwell.runtime.metrics.*",),
+    "prometheus_client": ("memwell.runtime.metrics",),
     "psycopg": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
     "pypdfium2": ("memwell.knowledge.reading.*",),

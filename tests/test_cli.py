@@ -222,11 +222,6 @@ def test_what_is_no_store_is_refused_and_left_alone(run: Run, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == [notes]
 
 
-def test_a_store_in_memory_is_empty(run: Run):
-    assert "No conversation" in run("threads", "--store", "memory:").out
-    assert run("doctor", "--store", "memory:").code == 0
-
-
 # The command itself.
 
 
@@ -271,12 +266,6 @@ def test_without_a_command_it_shows_its_help(run: Run):
 
 def test_it_knows_its_version(run: Run):
     assert run("--version").out.strip() == version("memwell")
-
-
-def test_a_wrong_option_is_explained(run: Run, store: Path):
-    outcome = run("show", "trip", "--store", store, "--lost", 3)
-    assert outcome.code == 2
-    assert "--lost" in outcome.err
 
 
 def test_wrong_settings_are_one_line_too(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -493,19 +482,6 @@ def test_what_is_refused_is_said(run: Run):
     assert "Not remembered" in outcome.err
 
 
-def test_recall_is_measured_on_a_data_set(run: Run, tmp_path: Path):
-    units = [{"id": f"u{n}", "text": text, "speaker": "Ann", "time": "2024-05-07", "session": "s"}
-             for n, text in enumerate(["I like green tea.", "My bicycle is red.", "Rome was hot."])]  # fmt: skip
-    queries = [{"id": "q", "text": "what colour is the bicycle?", "gold": ["u1"], "cat": "plain", "time": "2024-05-08"}]
-    (tmp_path / "small.json").write_text(json.dumps([{"name": "one", "units": units, "queries": queries}]))
-    outcome = run("bench", "recall", "small.json", "--keep", "kept")
-    assert outcome.code == 0
-    assert re.search(r"memwell, shipped defaults +100.0 +100.0 +100.0", outcome.out)
-    [header, ranking] = [json.loads(line) for line in (tmp_path / "kept" / "small.jsonl").read_text().splitlines()]
-    assert header["data"] == "small"
-    assert ranking["ranking"][0] == "u1"
-
-
 # Owed work.
 
 
@@ -559,11 +535,6 @@ def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Ru
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         assert m.pending().vectors == 0
         assert m.backend.index.info(m.space).dimensions == 64
-
-
-def test_a_store_that_is_not_there_is_not_settled(run: Run, tmp_path: Path):
-    assert_refused(run("flush", "--store", "none.db"), "There is no store")
-    assert not (tmp_path / "none.db").exists()
 
 
 def assert_told(outcome: Outcome, *words: str) -> None:

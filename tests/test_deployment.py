@@ -350,6 +350,6 @@ def test_the_probes_ask_what_the_service_answers():
 def test_the_rules_are_about_figures_that_exist():
     rules = (DEPLOY / "prometheus" / "memwell.rules.yml").read_text(encoding="utf-8")
     used = {re.sub("_(total|bucket)$", "", name) for name in re.findall(r"\bmemwell_\w+", rules)}
-    source = (ROOT / "src" / "memwell" / "runtime" / "metrics" / "overview.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "memwell" / "runtime" / "metrics.py").read_text(encoding="utf-8")
     assert len(used) >= 5
     assert used <= set(re.findall(r'"(memwell_\w+)"', source))

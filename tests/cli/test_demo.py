@@ -127,18 +127,6 @@ def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "1 acknowledged messages are missing" in capsys.readouterr().out
 
 
-def test_a_writer_that_was_not_killed_proves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def survive(step: str, *rest: Any) -> CompletedProcess[str]:
-        done = demonstrated_here(step, *rest)
-        return CompletedProcess(done.args, 0, done.stdout, done.stderr)
-
-    monkeypatch.setattr(demo, "_child", survive)
-    assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
-    assert "the writer ended with 0" in capsys.readouterr().out
-
-
 def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(demo, "_child", demonstrated_here)
     monkeypatch.setenv("TERM", "xterm")

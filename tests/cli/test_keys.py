@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from string import Formatter
 
 import pytest
 import typer
@@ -123,12 +122,6 @@ def test_who_was_refused_and_where_is_shown(run: Run):
     assert "m1" in shown
 
 
-def test_looking_makes_no_store(run: Run, tmp_path: Path):
-    for words in (("list",), ("log",), ("revoke", "x"), ("rotate", "x"), ("create", "a", "--as", "nobody")):
-        assert run("keys", *words).code == 1
-    assert not (tmp_path / "memwell.db").exists()
-
-
 BAD = {
     ("create", "a", "--as", "king"): "reader, app, owner, operator",
     ("create", "a", "--scope", "king"): "read, write, erase, admin",
@@ -169,14 +162,3 @@ def test_a_token_is_not_repeated_in_an_error(run: Run):
     again = run("keys", "revoke", token)
     assert again.code == 1
     assert token[20:30] not in again.err
-
-
-def test_it_speaks_chinese(run: Run):
-    assert "不会再次显示" in run("keys", "create", "手机", "--space", "家", language="zh").out
-    assert "生效" in run("keys", "list", language="zh").out
-    assert "日志完整" in run("keys", "log", "--verify", language="zh").out
-    assert "没有生效的密钥" in run("keys", "revoke", "电脑", language="zh").err
-
-
-def placeholders(phrase: str) -> set[str | None]:
-    return {name for _, name, _, _ in Formatter().parse(phrase)} - {None}

@@ -59,14 +59,6 @@ def test_programs_get_json(run: Run):
     assert made["machines"] >= 1
 
 
-def test_more_memories_take_more_room(run: Run):
-    few, many = (
-        json.loads(run("capacity", "--users", "10", "--memories", one, "--json").out) for one in ("10", "1000")
-    )
-    kept = [next(line["amount"] for line in made["lines"] if line["what"] == "kept") for made in (few, many)]
-    assert kept[0] < kept[1]
-
-
 # Benchmarks
 
 

@@ -23,7 +23,6 @@ from tests.engines.redis import single
 from tests.ports import closed_port
 
 SECRET = "Tr0ub4dor"
-ROOT = Path(__file__).parents[2]
 TO_ESCAPE = (
     "postgresql://memwell:{secret}/{secret}#{secret}@127.0.0.1:{port}/db",
     "postgresql://memwell:1?{secret}={secret}@127.0.0.1:{port}/db",

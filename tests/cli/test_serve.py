@@ -28,7 +28,6 @@ from memwell.storage import open_backend
 from tests.commands import Run, announce_only, running
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -178,14 +178,6 @@ def test_a_post_hook_returns_what_could_stand_there(said: Any, changed: Any, fin
             asyncio.run(agent.say(said))
 
 
-def test_what_cannot_be_copied_is_handed_on_itself():
-    agent, lock = classes()[0](), threading.Lock()
-    seen: list[Any] = []
-    agent.register_instance_hook("pre_observe", "a", lambda _, arguments: seen.append(arguments["message"]))
-    asyncio.run(agent.observe(lock))
-    assert seen == [lock]
-
-
 @pytest.mark.parametrize(
     ("returned", "match"),
     [
@@ -376,14 +368,6 @@ def test_cancelled_at_any_moment_nothing_goes_on_behind_its_back(after: int):
         return left
 
     assert not asyncio.run(main())
-
-
-def test_those_who_wait_run_together():
-    async def main() -> list[Any]:
-        everybody = asyncio.Barrier(50)
-        return await deliver(range(50), lambda _: everybody.wait(), timeout_s=60)
-
-    assert asyncio.run(main()) == []
 
 
 def test_one_that_will_not_be_cancelled_is_left_to_itself():
@@ -589,18 +573,6 @@ def test_the_error_of_a_reply_or_hook_reaches_the_caller_and_nobody_hears_anythi
     assert asyncio.run(main()) == ["one: again"]
 
 
-def test_a_hook_changes_what_the_others_hear():
-    async def main() -> list[str]:
-        one, other = Scribe("one"), Scribe("other")
-        one.register_instance_hook("post_reply", "shout", lambda _, __, output: output.upper())
-        other.register_instance_hook("pre_observe", "mark", lambda _, arguments: {"message": [arguments["message"]]})
-        async with Hub([one, other]):
-            await one("hi")
-        return other.notes
-
-    assert asyncio.run(main()) == [["ONE: HI"]]
-
-
 # Subscribers without a hub
 
 
@@ -798,23 +770,6 @@ def listeners(count: int) -> list[Listener]:
     return [Listener(str(number)) for number in range(count)]
 
 
-def test_all_hear_the_announcement_and_each_others_replies_but_nobody_their_own():
-    async def main() -> list[list[Any]]:
-        agents = listeners(3)
-        async with Hub(agents, "welcome") as hub:
-            await agents[0]("from 0")
-            await agents[1]("from 1")
-            await hub.broadcast(["to", "all"])
-        await agents[0]("after")
-        return [agent.heard for agent in agents]
-
-    assert asyncio.run(main()) == [
-        ["welcome", "from 1", ["to", "all"]],
-        ["welcome", "from 0", ["to", "all"]],
-        ["welcome", "from 0", "from 1", ["to", "all"]],
-    ]
-
-
 def test_a_reply_under_way_when_its_agent_leaves_or_the_hub_closes_is_not_heard():
     async def main() -> list[Any]:
         one, other, third = listeners(3)
@@ -921,31 +876,6 @@ def test_failures_are_listed_up_to_a_bound_and_the_others_are_served(monkeypatch
         ("cannot observe", NotImplementedError)
     ] * 10
     assert len(listener.heard) == 15
-
-
-def test_each_gets_a_copy_of_its_own():
-    class Spoils(Agent[list[int]]):
-        def __init__(self):
-            super().__init__()
-            self.heard: list[Any] = []
-
-        async def reply(self) -> list[int]:
-            return [1]
-
-        async def observe(self, message: Any) -> None:
-            message.append(len(message))
-            self.heard.append(message)
-
-    async def main() -> None:
-        one, other, third = (Spoils() for _ in range(3))
-        announcement = [0]
-        async with Hub([one, other, third], announcement=[announcement]):
-            assert announcement == [0]
-            assert await one() == [1]
-        assert other.heard[1] == third.heard[1] == [1, 1]
-        assert other.heard[1] is not third.heard[1]
-
-    asyncio.run(main())
 
 
 def test_messages_share_nothing_that_can_be_changed():
@@ -1056,7 +986,7 @@ def test_what_is_no_agent_is_refused(bad: Any):
     assert len(hub.participants) == 1
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan"), "3", None, True])
+@pytest.mark.parametrize("seconds", [0, float("nan"), "3", True])
 def test_a_time_that_is_none_is_refused(seconds: Any):
     with pytest.raises(InvalidInput, match="timeout_s"):
         Hub([], timeout_s=seconds)

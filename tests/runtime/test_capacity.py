@@ -80,15 +80,6 @@ def test_a_file_has_no_machine_of_its_own_and_says_when_one_is_not_enough():
     assert many.notes == ["one_file"]
 
 
-def test_a_server_keeps_on_disk_what_it_holds():
-    much = load(2**18, memories=10, active=0.0)
-    large, small = (Machine(cores=100, memory_gb=1, disk_gb=disk, fill=1.0) for disk in (1_000, 1))
-    assert plan(much, "postgres", machine=large, known=KNOWN).store_machines == 1
-    split = plan(much, "postgres", machine=small, known=KNOWN)
-    assert split.store_machines > 1
-    assert "distributed" in split.notes
-
-
 @given(st.integers(1, 10**7), st.integers(1, 10), st.sampled_from(sorted(KNOWN.engines)))
 def test_more_users_never_take_fewer_machines(users: int, times: int, engine: str):
     fewer, more = (plan(Load(users=one), engine, known=KNOWN) for one in (users, users * times))

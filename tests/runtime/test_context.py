@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
-from memwell.longterm.memory import Memory
 from memwell.longterm.traits import Evidence
 from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult, ai, human, system, tool_result
 from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares, aassemble, assemble
@@ -173,12 +172,6 @@ def assert_is_fenced(context: Context) -> None:
         for character in "".join(body):
             assert unicodedata.category(character) not in {"Cc", "Cs"}
             assert unicodedata.bidirectional(character) not in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "PDI"}
-
-
-def test_what_must_be_there_names_its_size_when_it_does_not_fit():
-    with pytest.raises(InvalidInput, match="take 11 tokens, more than the budget of 10"):
-        assemble("Where?", budget=10, system="Be brief.")
-    assert texts(assemble("Where?", budget=11, system="Be brief.")) == ["Be brief.", "Where?"]
 
 
 def test_a_budget_that_is_just_enough_is_used_to_its_end():
@@ -507,21 +500,6 @@ def test_a_profile_is_cut_to_its_share():
 
 
 # Recalling.
-
-
-@pytest.mark.parametrize(("said", "query", "answer"), [
-    ("Anna is allergic to peanuts.", "what is Anna allergic to?", "peanuts"),
-    ("安娜对花生过敏。", "安娜对什么过敏？", "花生"),
-])  # fmt: skip
-def test_a_memory_is_a_recaller(said: str, query: str, answer: str):
-    with open_backend("memory:") as backend:
-        memory = Memory(backend, "ann")
-        memory.remember(said, time=MAY)
-        context = assemble(query, budget=600, recaller=memory)
-    assert answer in frames(context)[0]
-    (entered,) = [one for one in context.receipt.entered if one.kind == "memory"]
-    assert entered.signals
-    assert all(isinstance(share, float) for share in entered.signals.values())
 
 
 def test_the_async_twin_gives_the_same():

@@ -31,15 +31,6 @@ def engine(tmp_path: Path):
         yield opened
 
 
-def test_two_lines_do_it(tmp_path: Path):
-    m = memwell.open(tmp_path / "app.db", embedder=None)
-    m.remember("Ann is allergic to nuts.")
-    assert m.recall("what is Ann allergic to?")[0].text == "Ann is allergic to nuts."
-    m.close()
-    with memwell.open(str(tmp_path / "app.db"), embedder=None) as again:
-        assert again.recall("allergic")[0].text == "Ann is allergic to nuts."
-
-
 def test_spaces_share_the_store_and_nothing_else(engine: memwell.Engine):
     ann, bob = engine.at("ann"), engine.at("bob")
     ann.remember("the plan is tea")
@@ -364,27 +355,6 @@ def test_every_method_that_blocks_has_an_async_twin(kind: type):
 def test_work_is_yes_or_no(work: object):
     with pytest.raises(InvalidInput, match="work must be True or False"):
         memwell.open("memory:", work=work)  # pyright: ignore[reportArgumentType]
-
-
-def test_reasons_are_asked_for_in_a_text_and_a_language(engine: memwell.Engine):
-    engine.remember("Guitar on Fridays.", speaker="Ann")
-    [hit] = engine.recall("What about Ann?")
-    assert "same words" not in hit.why()
-    assert hit.why().count("spoken by Ann") == 1
-    for options in ({"query": 5}, {"language": "fr"}, {"most": "x"}):
-        with pytest.raises(InvalidInput):
-            hit.why(**options)  # pyright: ignore[reportArgumentType]
-
-
-def test_one_user_of_several_is_brought(engine: memwell.Engine, tmp_path: Path):
-    path = tmp_path / "mem0.json"
-    path.write_text('[{"memory": "Likes tea", "user_id": "ann"}, {"memory": "Likes milk", "user_id": "bob"}]')
-    assert engine.import_file(path, user="ann").hints == []
-    assert [hit.text for hit in engine.memories()] == ["Likes tea"]
-    assert "2 users" in engine.at("all").import_file(path).hints[0]
-    (tmp_path / "notes.txt").write_text("Likes tea")
-    with pytest.raises(InvalidInput, match="only the memories of mem0"):
-        engine.import_file(tmp_path / "notes.txt", user="ann")
 
 
 def test_what_cannot_be_worked_off_is_exported_with_all_beside_it(tmp_path: Path, unprivileged: None):

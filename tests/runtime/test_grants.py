@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import memwell
-from memwell.errors import InvalidInput, MemwellError, NotFound, NotGranted
+from memwell.errors import InvalidInput, NotFound, NotGranted
 from memwell.longterm.recall import looking
 from memwell.messages import human
 from memwell.records import Space
@@ -49,14 +49,6 @@ def refused(calls: list[Callable[[], Any]]) -> int:
             call()
         count += 1
     return count
-
-
-def test_without_a_grant_there_is_no_view(engine: memwell.Engine):
-    engine.at("ann").remember("the plan is tea", id="plan")
-    with pytest.raises(NotGranted, match="has not granted") as caught:
-        engine.at("bob").shared("ann")
-    assert isinstance(caught.value, PermissionError)
-    assert isinstance(caught.value, MemwellError)
 
 
 def test_what_is_granted_is_seen_and_nothing_else(engine: memwell.Engine):
@@ -114,20 +106,6 @@ def test_nobody_signs_as_somebody_else(engine: memwell.Engine):
     # Nor by way of a message's name.
     view.remember(human("I was asked", name="Ann"))
     assert [one.speaker for one in board.memories()] == ["critic"]
-
-
-def test_a_revoked_grant_ends_at_once_for_open_views_too(engine: memwell.Engine):
-    ann, bob = engine.at("ann"), engine.at("bob")
-    ann.remember("the plan is tea", id="plan")
-    ann.grant("bob", write=True)
-    view = bob.shared("ann")
-    assert view.count() == 1
-    assert ann.revoke("bob")
-    assert refused([*every_read(view), lambda: view.remember("x"), lambda: bob.shared("ann")]) == 7
-    assert ann.count() == 1
-    assert not ann.revoke("bob")
-    ann.grant("bob")
-    assert view.count() == 1
 
 
 def test_what_was_read_before_the_end_is_not_handed_out_after_it(engine: memwell.Engine):

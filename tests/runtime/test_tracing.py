@@ -125,23 +125,6 @@ def test_no_text_of_anybodys_is_sent(collector: Collector):
     assert not any(b"geheim" in one for one in collector.raw)
 
 
-def test_the_spans_of_threads_stay_apart(collector: Collector):
-    def work(number: int) -> None:
-        with tracer.span(f"outer-{number}"), tracer.span(f"inner-{number}"):
-            pass
-
-    with tracing(collector.url) as tracer:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-    spans = collector.spans()
-    assert len(spans) == 16
-    assert all(spans[f"inner-{n}"].parent_span_id == spans[f"outer-{n}"].span_id for n in range(8))
-    assert len({spans[f"outer-{n}"].trace_id for n in range(8)}) == 8
-
-
 def test_the_tracing_of_the_program_is_left_alone(collector: Collector):
     before = trace.get_tracer_provider()
     with tracing(collector.url) as tracer:

@@ -92,13 +92,6 @@ def test_work_goes_on_after_another_worker_was_at_it(tmp_path: Path):
         assert _wait_until(lambda: two.backend.kv.scan(REGISTRY).items == [])
 
 
-def test_what_an_earlier_process_left_is_done_by_the_next_without_a_word(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        m.remember([f"number {n} of many" for n in range(5)])
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        assert _wait_until(lambda: m.backend.index.info(m.space).vectors == 5)
-
-
 def _lengths(m: memwell.Engine, *spaces: str) -> list[int]:
     return [m.backend.index.info(memwell.Space(space)).vectors for space in spaces]
 
@@ -275,17 +268,6 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
         assert ann.knowledge.recall("How long is parental leave?")[0].signals["dense"].value > 0
         notes = [entry.key for entry in m.backend.kv.scan(knowledge_space("ann") / "memwell", limit=100).items]
         assert not [key for key in notes if key.startswith(("embedding", "purged", "lease"))], "nothing stays of a text"
-
-
-_ADDER = """
-    import memwell, os, signal, sys
-    from memwell.knowledge import shelf as vectors
-    from memwell.models.scripted import HashEmbedder
-    vectors.MOST_AT_ONCE = 8
-    m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")
-    m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path: Path):

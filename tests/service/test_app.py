@@ -697,12 +697,6 @@ def test_it_is_loaded_once_for_all_who_ask_at_once(monkeypatch: pytest.MonkeyPat
     assert (loads, made.runs, made.asked, made.ended) == ([1], 1, 3, 1)
 
 
-def test_what_nobody_asked_for_has_nothing_to_end():
-    app = LazyMcp()
-    asyncio.run(app.close())
-    assert not app.is_loaded
-
-
 def test_why_it_could_not_be_loaded_is_raised_to_everybody_who_asks(monkeypatch: pytest.MonkeyPatch):
     def load() -> Counted:
         raise MissingDependency("a part of it is missing")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound
+from memwell.errors import AccessDenied, BackendError, Busy
 from memwell.longterm.recall import looking
-from memwell.runtime.wire.codec import Problem, Request, decode, problem_of
+from memwell.runtime.wire.codec import Problem, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service import call as answering
 from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service
-from tests.service.rest.asking import key_of, service_at
+from tests.service.asking import key_of, service_at
 from tests.service.waiting import PATIENCE_S
 
 # Whose it is
@@ -47,13 +46,6 @@ def test_scopes_do_not_include_one_another(service: Service):
     assert call.scopes == ("read", "admin")
 
 
-def test_a_file_is_taken_once(service: Service, tmp_path: Path):
-    call = Call(service, OPERATIONS["import"], key_of(service, "a"), {}, upload=tmp_path / "file")
-    assert call.take_upload() == tmp_path / "file"
-    with pytest.raises(InvalidInput, match="empty"):
-        call.take_upload()
-
-
 def test_a_route_has_one_handler():
     with pytest.raises(KeyError, match="no operation"):
         handles("fly")
@@ -72,20 +64,6 @@ def told(service: Service, key: Key, route: Operation | str, asked: RequestData,
 def code(answered: Answered) -> str:
     assert isinstance(answered.body, bytes)
     return decode(answered.body, Problem).code
-
-
-class Many(Request, frozen=True):
-    names: list[str] | None = None
-    pairs: tuple[str, ...] = ()
-    both: str | list[str] = ""
-    one: str = ""
-
-
-def test_which_fields_may_stand_several_times_is_read_from_the_shape():
-    many: Callable[[Any], frozenset[str]] = vars(answering)["_many"]
-    assert many(Many) == {"names", "pairs", "both"}
-    assert many(OPERATIONS["memories"].takes) == {"owner"}
-    assert many(OPERATIONS["add_medium"].takes) == {"features"}
 
 
 @pytest.mark.parametrize(
@@ -111,29 +89,6 @@ def test_what_is_not_asked_for_is_refused(route: str, asked: RequestData, servic
 @pytest.mark.parametrize("body", [b"", b" ", b"{}", b"null"])
 def test_nothing_may_be_said_in_several_ways(body: bytes, service: Service, ann: Key):
     assert told(service, ann, "remember_thread", RequestData("POST", "/", {}, body), thread="t").status in (200, 404)
-
-
-def test_errors_are_told_and_only_ours_are_kept_for_the_log(
-    service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
-):
-    def raising(error: Exception) -> Callable[..., Any]:
-        def handler(call: Call) -> Any:
-            raise error
-
-        return handler
-
-    for error, status, kept in (
-        (NotFound("no such"), 404, False),
-        (ConfigurationError("in /etc/secret"), 500, True),
-        (ZeroDivisionError("words"), 500, True),
-        (RecursionError("words"), 500, True),
-    ):
-        monkeypatch.setitem(HANDLERS, "pending", raising(error))
-        answered = told(service, ann, "pending", RequestData("GET", "/", {}))
-        assert answered.status == status
-        assert (answered.failed is error) == kept
-        assert b"secret" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
-        assert b"words" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
 
 
 def remember(text: str, once: str | None = "k1") -> RequestData:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,7 +25,8 @@ from memwell.service.call import Answered, Events, File, refused
 from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
 from memwell.service.parts import Service
 from memwell.settings import Settings
-from tests.service.rest.asking import service_at
+from tests.runtime.still_time import run_in_still_time
+from tests.service.asking import service_at
 
 # Addresses
 
@@ -78,11 +78,6 @@ def test_what_is_no_address_has_no_methods(path: bytes):
     assert ROUTER.find(path, "GET") == (None, {}, ())
 
 
-def test_what_is_not_utf8_is_refused():
-    with pytest.raises(InvalidInput, match="UTF-8"):
-        ROUTER.find(b"/v1/memories/%ff", "GET")
-
-
 @given(st.binary(max_size=60))
 def test_any_bytes_are_found_or_not(raw: bytes):
     try:
@@ -93,36 +88,6 @@ def test_any_bytes_are_found_or_not(raw: bytes):
 
 
 # Bodies
-
-
-JSON = {"content-type": "application/json"}
-
-
-class _NoWaiting(selectors.DefaultSelector):
-    """Waits for nothing: the time that would pass has passed."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
-        self.now += 0 if found else timeout or 0
-        return found
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose time is what those in it wait for, however slow the machine is."""
-
-    def __init__(self) -> None:
-        self._waits = _NoWaiting()
-        super().__init__(self._waits)
-
-    def time(self) -> float:
-        return self._waits.now
-
-
-def run(work: Any) -> Any:
-    with asyncio.Runner(loop_factory=_Loop) as runner:
-        return runner.run(work)
 
 
 def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
@@ -146,14 +111,14 @@ def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
 
 def refusal(work: Any) -> tuple[int, str]:
     with pytest.raises(RefusedRequest) as refused:
-        run(work)
+        run_in_still_time(work)
     return refused.value.problem.status, refused.value.problem.code
 
 
 @given(st.lists(st.binary(max_size=20), max_size=6))
 def test_a_body_is_read_whole_up_to_the_limit(pieces: list[bytes]):
     whole = b"".join(pieces)
-    assert run(read_json(request(pieces), len(whole), 5)) == whole
+    assert run_in_still_time(read_json(request(pieces), len(whole), 5)) == whole
     if whole:
         assert refusal(read_json(request(pieces), len(whole) - 1, 5)) == (413, "too-large")
 
@@ -178,7 +143,7 @@ def test_a_slow_body_is_not_waited_for(tmp_path: Path):
 
 def test_a_file_may_take_its_time_as_long_as_something_comes(tmp_path: Path):
     pieces: list[bytes | float | None] = [b"a", 0.1, b"b", 0.1, b"c", 0.1]
-    path = run(read_file(request(pieces), 10, 0.25, tmp_path))
+    path = run_in_still_time(read_file(request(pieces), 10, 0.25, tmp_path))
     assert path is not None
     assert path.read_bytes() == b"abc"
     assert refusal(read_json(request(pieces), 10, 0.25)) == (408, "too-slow")
@@ -188,11 +153,6 @@ def test_a_line_that_is_cut_leaves_nothing(tmp_path: Path):
     assert refusal(read_json(request([b"a", None]), 10, 5)) == (400, "malformed")
     assert refusal(read_file(request([b"a", None]), 10, 5, tmp_path)) == (400, "malformed")
     assert refusal(read_file(request([b"a" * 20]), 10, 5, tmp_path)) == (413, "too-large")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_empty_file_is_none(tmp_path: Path):
-    assert run(read_file(request([]), 10, 5, tmp_path)) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -329,13 +289,6 @@ def test_names_can_be_added(service: Service):
 def test_our_page_and_allowed_ones_may_call(origin: str, service: Service):
     allowed = door(service, serve_origins="https://app.example")
     assert allowed.check_origin(asked(host="127.0.0.1:7411", origin=origin)) is None
-
-
-def test_a_good_key_is_found_and_its_use_noted(service: Service):
-    key, token = service.keys.create("k", space=Space("a"), scopes=["read"])
-    for header in (f"Bearer {token}", f"bearer  {token} "):
-        assert asyncio.run(door(service).key_of(asked(authorization=header))).id == key.id
-    assert service.keys.get(key.id).last_used is not None
 
 
 BAD: list[Callable[[str], dict[str, str]]] = [

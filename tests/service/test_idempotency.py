@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -55,13 +54,6 @@ def backend(clock: Clock) -> Iterator[Backend]:
 @pytest.fixture
 def once(backend: Backend, clock: Clock) -> Once:
     return Once(backend, clock.moment)
-
-
-def test_the_same_request_gets_the_same_answer(once: Once):
-    assert once.begin("k1", "h", PRINT) is None
-    once.finish("k1", "h", PRINT, 201, b'{"id":"m1"}')
-    kept = KeptAnswer(201, b'{"id":"m1"}')
-    assert once.begin("k1", "h", PRINT) == once.begin("k1", "h", PRINT) == kept
 
 
 def test_another_request_under_the_same_header_is_a_mismatch(once: Once):
@@ -219,31 +211,3 @@ def test_two_requests_have_two_fingerprints(one: tuple[str, str, bytes], other: 
     assert (fingerprint_of(*one) == fingerprint_of(*other)) == (one == other)
     method, path, body = one
     assert fingerprint_of(method, path + "1 ", body) != fingerprint_of(method, path, b"1 " + body)
-
-
-class Racer:
-    """A client that sends one request again and again until it has its answer."""
-
-    def __init__(self, backend: Backend, once: Once, start: threading.Barrier) -> None:
-        self._backend = backend
-        self._once = once
-        self._start = start
-        self.answers: list[bytes] = []
-
-    def __call__(self) -> None:
-        for number in range(30):
-            self._start.wait()
-            kept = None
-            while kept is None:
-                with suppress(InProgress, Overtaken):
-                    kept = self._once.begin("k1", f"h{number}", PRINT) or self._handled(number)
-            self.answers.append(kept.body)
-
-    def _handled(self, number: int) -> KeptAnswer:
-        with self._backend.transaction():
-            count = self._backend.kv.get(Space("acme"), f"effects-{number}")
-            effects = 1 if count is None else int(count.value) + 1
-            self._backend.kv.put(Space("acme"), f"effects-{number}", effects)
-            body = f"{number}: {effects} by {threading.get_ident()}".encode()
-            self._once.finish("k1", f"h{number}", PRINT, 200, body)
-        return KeptAnswer(200, body)

@@ -335,27 +335,6 @@ def test_closing_does_not_wait_for_ever(backend: Backend):
     running.close()
 
 
-KILLED = """
-    import sys, threading
-    from memwell.records import Space
-    from memwell.service.jobs import Jobs
-    from memwell.storage import open_backend
-
-    jobs = Jobs(open_backend(sys.argv[1]), threads=1, lease_s=600.0)
-    begun = threading.Event()
-
-    def work(report):
-        report("reading", 1, 2)
-        begun.set()
-        threading.Event().wait()
-
-    ids = [jobs.start(Space("acme", "ann"), "import", work).id for _ in range(2)]
-    begun.wait()
-    print(*ids, flush=True)
-    threading.Event().wait()
-"""
-
-
 @given(
     reports=st.lists(
         st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=1

@@ -21,7 +21,7 @@ from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
 from memwell.service.openapi import BOUNDS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, REQUESTS, bounds_of, meaning_of
 from memwell.service.parts import Service
-from tests.service.rest.asking import asked_with, key_of, service_at
+from tests.service.asking import asked_with, key_of, service_at
 from tests.service.serving import running
 
 DESCRIBED: dict[str, Any] = json.loads(openapi.description())

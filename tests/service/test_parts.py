@@ -20,7 +20,7 @@ from memwell.storage.memory import MemoryBackend
 from tests.engines.postgres import schema_of, server
 from tests.engines.proxy import Proxy
 from tests.engines.redis import wait_until
-from tests.service.rest.asking import service_at
+from tests.service.asking import service_at
 from tests.service.serving import running
 from tests.service.waiting import PATIENCE_S
 
@@ -155,13 +155,6 @@ def test_models_are_loading_until_they_are_there():
         assert service.models == "loading"
         service.warm()
         assert service.models == "ok"
-
-
-def test_without_models_nobody_waits_for_them():
-    with service_at() as service:
-        assert service.models == "none"
-        service.warm()
-        assert service.models == "none"
 
 
 def test_models_that_cannot_be_loaded_do_not_stop_it(monkeypatch: pytest.MonkeyPatch):

@@ -27,8 +27,8 @@ from memwell.service.server import Local, Visit, address_of, check_tls, first_ke
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.values import now
+from tests.service.asking import service_at
 from tests.service.children import environment
-from tests.service.rest.asking import service_at
 from tests.service.serving import Running, running
 from tests.service.waiting import PATIENCE_S, until
 

@@ -11,7 +11,7 @@ import typer
 from memwell.cli.phrases import say
 from memwell.cli.stores import check_exists, existing
 from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar
-from memwell.runtime.capacity import Load, Machine, Plan, PlanLine, as_mapping, figures, plan
+from memwell.runtime.capacity import Load, Machine, Plan, PlanLine, figures, plan
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def capacity_command(
     )
     made = plan(load, engine, machine=Machine(cores=cores, memory_gb=memory_gb, disk_gb=disk_gb, fill=fill))
     if as_json:
-        print_json(as_mapping(made))
+        print_json(made)
     else:
         _show(made, load_settings().language)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -192,8 +192,3 @@ def _nearest(measured: list[EngineCosts], records: int) -> EngineCosts:
     """The costs at the smallest measured size that is not below this one, or at the largest."""
     larger = [one for one in measured if one.records >= records]
     return min(larger, key=lambda one: one.records) if larger else max(measured, key=lambda one: one.records)
-
-
-def as_mapping(made: Plan) -> dict[str, Any]:
-    """The plan as plain JSON data."""
-    return msgspec.to_builtins(made)

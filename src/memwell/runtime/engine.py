@@ -35,7 +35,7 @@ from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
-from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown
+from memwell.runtime.transfer import Imported, Progress, detect, export_format, export_jsonl, export_markdown
 from memwell.runtime.transfer import import_file as read_file
 from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
@@ -51,10 +51,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
-"""The format of an export by the ending of the file name."""
-
 
 _SEGMENTS_OF_KNOWLEDGE = 3
 """How many segments the deepest space of documents has more than its owner."""
@@ -302,7 +298,7 @@ class Engine(Closing):
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment),
             profile=None if profile is None else self._profile_in_words(profile, words),
-            documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
+            documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,
             limit=limit,
             language=words,
@@ -377,12 +373,7 @@ class Engine(Closing):
         check_path(path)
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
-        ending = Path(path).suffix.lower()
-        if ending not in _EXPORTED:
-            raise InvalidInput(
-                f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
-            )
-        if _EXPORTED[ending] == "markdown":
+        if export_format(path) == "markdown":
             return export_markdown(self.memory, path, progress=progress)
         return export_jsonl(self.memory, path, vectors=vectors, values=True, blobs=True, progress=progress)
 
@@ -504,7 +495,8 @@ class _RecallerAt(NamedTuple):
         return self.memory.recall(query, limit=limit, now=self.now)
 
 
-def _passage(found: Found) -> Passage:
+def passage_of(found: Found) -> Passage:
+    """A passage that was found in a document, for a prompt."""
     return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
 
 

@@ -25,7 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE, Space
-from memwell.runtime.metrics.recorder import Kind
+from memwell.runtime.metrics import Kind
 from memwell.runtime.wire.codec import http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.running import Key

@@ -13,7 +13,7 @@ from memwell.knowledge import Parsed
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from tests.media_files import picture, wav
-from tests.runtime.remote.serving import Served, line_to, serving
+from tests.runtime.remote.serving import Served, serving
 
 # Documents
 
@@ -113,14 +113,6 @@ def test_media_that_are_only_described_and_features(served: Served):
         with pytest.raises(NotFound):
             m.media.data(only.id)
         assert m.media.remove(only.id, other.id) == 2
-
-
-def test_a_medium_whose_answer_was_lost_is_kept_once(served: Served):
-    with line_to(served.address) as line, served.patient([], line.address, "lost") as m:
-        line.cut = lambda piece: False if line.cuts < 2 else None
-        made = m.media.add(picture(), description="A cat")
-        assert line.cuts == 2
-        assert [one.id for one in m.media.items()] == [made.id]
 
 
 def test_media_that_are_refused(served: Served, tmp_path: Path):

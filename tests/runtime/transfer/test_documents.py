@@ -165,9 +165,6 @@ def test_what_is_here_under_the_same_id_stays():
     assert there.knowledge.get("report") == mine
 
 
-SECRETS = ("zanzibarquokka", "彝饕餮鬯")
-
-
 @pytest.mark.parametrize(("theirs", "ours", "owed"), [(64, 32, True), (None, 64, True), (64, None, False)])
 def test_vectors_of_another_embedder_are_left_behind(theirs: int | None, ours: int | None, owed: bool):
     here, there = full(dimensions=theirs), home(dimensions=ours)

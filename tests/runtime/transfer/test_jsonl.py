@@ -169,16 +169,6 @@ def test_a_file_that_was_cut_off_is_completed_by_the_whole_one(memory: Keeper, c
     assert sorted(exported(other)[1:]) == sorted(first[1:])
 
 
-def test_from_one_kind_of_store_to_another_and_back(tmp_path: Path) -> None:
-    memory = filled(f"sqlite:{tmp_path / 'a.db'}")
-    first = exported(memory)
-    there = filled_from(first, "memory:")
-    back = filled_from(exported(there), f"sqlite:{tmp_path / 'b.db'}")
-    assert exported(there)[1:] == exported(back)[1:] == first[1:]
-    for one in (memory, there, back):
-        one.backend.close()
-
-
 def filled_from(lines: list[bytes], url: str) -> Keeper:
     memory = opened(url)
     report = import_jsonl(memory, as_file(lines))

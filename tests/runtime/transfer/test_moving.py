@@ -35,9 +35,6 @@ from tests.engines.redis import cluster_url, single_url
 HOME = Space("home")
 
 
-TALK = Thread(HOME, "talk")
-
-
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[SqliteBackend, SqliteBackend]]:
     with SqliteBackend(tmp_path / "a.db") as source, SqliteBackend(tmp_path / "b.db") as target:

@@ -26,10 +26,8 @@ from memwell.runtime.wire.operations import (
     Operation,
 )
 from memwell.runtime.wire.table import OPERATIONS
-from tests.runtime.wire.building import check_survives, check_unknown_fields
 
 ALL = list(OPERATIONS.values())
-SHAPES = list({one for row in ALL for one in (row.takes, row.gives) if isinstance(one, type)})
 
 
 def in_short(row: Operation) -> str:
@@ -45,14 +43,6 @@ def test_the_api_is_the_released_one():
     # Names of the engine's parameters are names of the API. Who means to change it writes the new line into the file.
     released = json.loads((Path(__file__).parent / "operations.json").read_text())
     assert {row.name: in_short(row) for row in ALL} == released
-
-
-def test_a_value_survives_the_wire():
-    check_survives(SHAPES)
-
-
-def test_a_request_is_read_strictly_and_an_answer_is_not():
-    check_unknown_fields(SHAPES)
 
 
 @pytest.mark.parametrize("content", ['"a"', '{"role":"user","content":"a"}', '["a",{"role":"user","content":"b"}]'])

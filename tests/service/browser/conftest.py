@@ -14,8 +14,8 @@ from memwell.runtime.wire.running import Key
 from memwell.service.app import create_app
 from memwell.service.parts import Service
 from tests.runtime.remote.serving import listening_to
+from tests.service.asking import service_at
 from tests.service.browser.finding import NoBrowser, find
-from tests.service.rest.asking import service_at
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page was looked at")
 

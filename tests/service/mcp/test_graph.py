@@ -323,23 +323,3 @@ def test_a_graph_that_is_too_large_is_read_by_name(monkeypatch: pytest.MonkeyPat
         with pytest.raises(InvalidInput, match="more than 3 parts; open_nodes"):
             use(memory, "read_graph")
         assert use(memory, "open_nodes", names=["Bo"])["entities"] == [entity("Bo", "3", "4")]
-
-
-def test_opening_by_name_reads_only_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened() as memory:
-        for number in range(30):
-            memory.remember(f"Note number {number} about something else.")
-        use(memory, "create_entities", entities=[entity(f"E{number}", "x") for number in range(250)])
-        read: list[int] = []
-        whole = memwell.Engine.memories
-
-        def counted(self: memwell.Engine, **options: Any) -> Any:
-            found = whole(self, **options)
-            read.append(len(found))
-            return found
-
-        monkeypatch.setattr(memwell.Engine, "memories", counted)
-        assert len(use(memory, "open_nodes", names=["E7"])["entities"]) == 1
-        assert sum(read) == 1
-        assert len(use(memory, "open_nodes", names=[f"E{number}" for number in range(250)])["entities"]) == 250
-        assert len(use(memory, "search_nodes", query="e24")["entities"]) == 11

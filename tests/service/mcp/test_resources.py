@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -148,13 +147,6 @@ def test_a_document_is_read_in_pieces(inside: Any) -> None:
         seen += line.removeprefix("| ")
         uri = content.rsplit("Goes on: ", 1)[1] if "Goes on: " in content else ""
     assert seen.replace(" ", "") == text.replace(" ", "")
-
-
-def test_the_graph_is_read_as_json(inside: Any) -> None:
-    ann = {"name": "Ann", "entityType": "person", "observations": ["sings"]}
-    inside.use("create_entities", entities=[ann])
-    content = read(inside.memory, "memwell://graph")
-    assert (json.loads(content.text), content.mime_type) == ([{"type": "entity", **ann}], "application/json")
 
 
 def test_the_templates(inside: Any) -> None:

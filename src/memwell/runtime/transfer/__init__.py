@@ -134,6 +134,19 @@ def _split(line: str) -> list[str]:
         return []
 
 
+_EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
+
+
+def export_format(path: str | os.PathLike[str]) -> str:
+    """The format of an export, by the ending of its file. Raises ``InvalidInput`` for another ending."""
+    ending = Path(path).suffix.lower()
+    if ending not in _EXPORTED:
+        raise InvalidInput(
+            f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
+        )
+    return _EXPORTED[ending]
+
+
 def import_file(
     memory: MemoryLike,
     path: str | os.PathLike[str],
@@ -162,6 +175,7 @@ __all__ = [
     "Note",
     "Progress",
     "detect",
+    "export_format",
     "export_jsonl",
     "export_markdown",
     "export_mcp",

@@ -12,7 +12,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
@@ -137,7 +136,7 @@ class _Move:
         self._read = self._reported = 0
         self._expected: int | None = None
         self._notes = MoveNotes(target)
-        self._copier = Copier(source, target, self._notes, self._report)
+        self._copier = Copier(source, target, self._report)
         self._copied = 0
         self._passes = 0
 
@@ -209,7 +208,7 @@ class _Move:
                 yield space
 
     def _copy(self, space: Space, part: str, *, strict: bool) -> int:
-        return self._tried(lambda: getattr(self._copier, part)(space), strict=strict)
+        return self._tried(lambda: self._copier.copy(space, part), strict=strict)
 
     def _tried(self, copy: Callable[[], int], *, strict: bool) -> int:
         try:
@@ -325,11 +324,22 @@ def _blobs(backend: Backend, space: Space) -> Iterator[_Thing]:
         yield _Thing("blobs", hashlib.sha256(backend.blobs.get(space, digest)).digest() + digest.encode())
 
 
-PARTS: Final[dict[str, Callable[[Backend, Space], Iterator[_Thing]]]] = {
-    "entries": _entries,
-    "records": _records,
-    "threads": _threads,
-    "blobs": _blobs,
+class SpacePart(NamedTuple):
+    """One kind of thing in a space."""
+
+    read: Callable[[Backend, Space], Iterator[Any]]
+    things: Callable[[Backend, Space], Iterator[_Thing]]
+    """The same in one form, for checksums."""
+    key: Callable[[Any], str]
+    state: Callable[[Any], object]
+    """Things with the same key and the same state are the same."""
+
+
+PARTS: Final = {
+    "entries": SpacePart(entries_of, _entries, attrgetter("key"), attrgetter("version")),
+    "records": SpacePart(records_of, _records, attrgetter("id"), _record_bytes),
+    "threads": SpacePart(threads_of, _threads, attrgetter("thread.id"), _listing),
+    "blobs": SpacePart(digests_of, _blobs, str, str),
 }
 """The parts of a space, in the order in which they are copied.
 
@@ -342,7 +352,7 @@ of the entries, and nothing is skipped.
 def checksum(backend: Backend, space: Space, part: str, report: Report | None = None) -> Checksum:
     """The checksum of one part of one space, read piece by piece."""
     digest, lasting, counts, lasts = hashlib.sha256(), hashlib.sha256(), Counter[str](), False
-    for thing in PARTS[part](backend, space):
+    for thing in PARTS[part].things(backend, space):
         framed = len(thing.data).to_bytes(8, "big") + thing.data
         digest.update(framed)
         if thing.lasts:
@@ -433,21 +443,9 @@ class MoveNotes:
         self._target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": None})
 
     def complete(self, source: Backend, checksum: str, *, sealed: bool) -> None:
-        """Note that the copy is finished, and delete all other notes."""
-        for entry in entries_of(self._target, MOVING):
-            if entry.key not in (_COPY, _IDENTITY):
-                self._target.kv.delete(MOVING, entry.key)
+        """Note that the copy is finished."""
         note = {"source": _identity_of(source), "finished": checksum, "sealed": sealed}
         self._target.kv.put(MOVING, _COPY, note)
-
-    def state_of(self, space: Space) -> int | None:
-        """The state of the source's space that was copied last; None when that is not known."""
-        found = self._target.kv.get(MOVING, _state_key(space))
-        return None if found is None else cast("int | None", found.value)
-
-    def set_state(self, space: Space, state: int | None) -> None:
-        """Note the state of the source's space that was copied."""
-        self._target.kv.put(MOVING, _state_key(space), state)
 
 
 def _identity_of(source: Backend) -> str:
@@ -470,125 +468,51 @@ def _value(backend: Backend, key: str) -> dict[str, Any]:
     return {} if found is None else cast("dict[str, Any]", found.value)
 
 
-def _state_key(space: Space) -> str:
-    # A digest, as a path can be longer than a key.
-    return f"records:{hashlib.sha256(msgspec.json.encode((space.encoded(),))).hexdigest()}"
-
-
 # Copying
-
-
-_READ: Final[dict[str, Callable[[Backend, Space], Iterator[Any]]]] = {
-    "entries": entries_of,
-    "records": records_of,
-    "threads": threads_of,
-    "blobs": digests_of,
-}
-_KEY: Final[dict[str, Callable[[Any], str]]] = {
-    "entries": lambda entry: entry.key,
-    "records": lambda record: record.id,
-    "threads": lambda info: info.thread.id,
-    "blobs": str,
-}
-
-
-class _Writes:
-    """A buffer of writes, flushed in one transaction when it is full: a store of many small spaces needs few."""
-
-    def __init__(self, target: Backend) -> None:
-        self._target = target
-        self._held: list[tuple[Callable[[list[Any]], object], list[Any]]] = []
-        self._count = 0
-        self._weight = 0
-
-    def add(self, write: Callable[[list[T]], object], item: T, weight: int = 0) -> None:
-        """Buffer an item. Consecutive items with the same ``write`` are passed to it together."""
-        if not self._held or self._held[-1][0] is not write:
-            self._held.append((write, []))
-        self._held[-1][1].append(item)
-        self._count += 1
-        self._weight += weight
-        if self._count >= _BATCH or self._weight >= MOST_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is buffered. When that fails it is dropped; the next pass finds that it is missing."""
-        held, self._held, self._count, self._weight = self._held, [], 0, 0
-        if held:
-            with self._target.together():
-                for write, items in held:
-                    write(items)
 
 
 class Copier:
     """Makes parts of spaces of the target equal to the source's, writing only what differs.
 
-    The methods named after parts return how many things were written or removed.
+    Writes are buffered over many small spaces, and flushed in one transaction when the buffer is full.
     """
 
-    def __init__(self, source: Backend, target: Backend, notes: MoveNotes, report: Report) -> None:
+    def __init__(self, source: Backend, target: Backend, report: Report) -> None:
         self._source = source
         self._target = target
-        self._notes = notes
         self._report = report
-        self._writes = _Writes(target)
-        self._upsert = target.index.upsert
+        self._held: dict[tuple[str, Space, str], list[Any]] = {}
+        """What is to be deleted and put, by space and part."""
+        self._count = self._weight = 0
+        self._states: dict[Space, int] = {}
+        """The states of spaces whose records were copied: while it is the same, they are not read again."""
 
-    def flush(self) -> int:
-        """Write what is buffered."""
-        self._writes.flush()
-        return 0
+    def copy(self, space: Space, part: str) -> int:
+        """Copy one part of a space, and return how many things were written or removed."""
+        return self._records(space) if part == "records" else self._by_key(space, part)
 
-    def entries(self, space: Space) -> int:
-        """Copy entries. They are the same when their versions are."""
-        store, delete, changed = partial(self._target.kv.restore, space), partial(self._delete, "entries", space), 0
-        for mine, theirs in self._differing("entries", space, lambda entry: entry.version):
-            changed += 1
-            if mine is None:
-                self._writes.add(delete, theirs.key)
-            else:
-                self._writes.add(store, mine, entry_weight(mine))
-        return changed
-
-    def blobs(self, space: Space) -> int:
-        """Copy blobs. They are the same when their digests are."""
-        delete, changed = partial(self._delete, "blobs", space), 0
-
-        def store(data: list[bytes]) -> None:
-            for one in data:
-                self._target.blobs.put(space, one)
-
-        for mine, theirs in self._differing("blobs", space, str):
-            changed += 1
-            if mine is None:
-                self._writes.add(delete, theirs)
-                continue
-            # It may have been deleted meanwhile; the next pass sees that.
-            with suppress(NotFound):
-                data = self._source.blobs.get(space, mine)
-                self._writes.add(store, data, len(data))
-        return changed
-
-    def threads(self, space: Space) -> int:
-        """Copy threads. They are the same when their listings are."""
-        delete, changed = partial(self._delete, "threads", space), 0
-        for mine, theirs in self._differing("threads", space, _listing, lambda info: info.messages):
-            changed += 1
-            if mine is None:
-                self._writes.add(delete, theirs.thread.id)
-            else:
-                self._thread(mine, theirs)
-        return changed
-
-    def _differing(
-        self, part: str, space: Space, state: Callable[[Any], object], size: Callable[[Any], int] = lambda _: 1
-    ) -> Iterator[tuple[Any, Any]]:
-        """What differs between the two sides: the source's and the target's, None for what one of them lacks."""
-        read, key = _READ[part], _KEY[part]
+    def _by_key(self, space: Space, part: str) -> int:
+        """Things with a key are the same when their versions, listings or digests are."""
+        read, _, key, state = PARTS[part]
+        changed = 0
         for mine, theirs in merged(read(self._source, space), read(self._target, space), key):
-            self._report(0 if mine is None else size(mine))
-            if mine is None or theirs is None or state(mine) != state(theirs):
-                yield mine, theirs
+            if mine is not None:
+                self._report(mine.messages if part == "threads" else 1)
+            if mine is not None and theirs is not None and state(mine) == state(theirs):
+                continue
+            changed += 1
+            if mine is None:
+                self._add("delete", space, part, key(theirs))
+            elif part == "entries":
+                self._add("put", space, part, mine, entry_weight(mine))
+            elif part == "threads":
+                self._thread(mine, theirs)
+            else:
+                # It may have been deleted meanwhile; the next pass sees that.
+                with suppress(NotFound):
+                    data = self._source.blobs.get(space, mine)
+                    self._add("put", space, part, data, len(data))
+        return changed
 
     def _thread(self, info: ThreadInfo, held: ThreadInfo | None) -> None:
         """Copy what was added to a thread, or all of it after any other change; a long one in pieces."""
@@ -597,11 +521,11 @@ class Copier:
         grown = held is not None and stable(held) == stable(info) and held.next <= info.next
         after = held.next - 1 if held is not None and grown else -1
         if info.next - max(after, info.first) <= _LONG:
-            self._writes.add(lambda _: self._restore(info, after, whole=not grown), None, _SMALL * (info.next - after))
+            self._add("put", info.thread.space, "threads", (info, after, not grown), _SMALL * (info.next - after))
         else:
             self._restore(info, after, whole=not grown)
 
-    def _restore(self, info: ThreadInfo, after: int, *, whole: bool) -> None:
+    def _restore(self, info: ThreadInfo, after: int, whole: bool) -> None:
         if whole:
             self._target.log.delete(info.thread)
         for places in place_pages(self._source, info.thread, after, info.next):
@@ -609,14 +533,14 @@ class Copier:
             self._target.log.restore(replace(info, next=places[-1].index + 1), places)
         self._target.log.restore(info, [])
 
-    def records(self, space: Space) -> int:
-        """Copy records, in the same order. A space that has not changed since it was copied is not read."""
+    def _records(self, space: Space) -> int:
+        """Copy records, in the same order."""
         if "records" not in self._source.abilities:
             return 0
         info = self._source.index.info(space)
         if not info.records and "records" not in self._target.abilities:
             return 0
-        if self._notes.state_of(space) == info.state:
+        if self._states.get(space) == info.state:
             self._report(info.records)
             return 0
         index = self._target.index
@@ -624,26 +548,68 @@ class Copier:
         if None not in (info.dimensions, dimensions) and info.dimensions != dimensions:
             index.revector(space, {})
         changed = self._align(space)
-        self._writes.add(lambda states: self._notes.set_state(space, states[-1]), info.state)
+        self._states[space] = info.state
         return changed
 
     def _align(self, space: Space) -> int:
         """Read both sides in their order. New records are last in the source, so one that is not next there is gone."""
-        delete, changed = partial(self._delete, "records", space), 0
+        changed = 0
         others = records_of(self._target, space)
         other = next(others, None)
         for record in chain(records_of(self._source, space), [None]):
             self._report(record is not None)
             while other is not None and (record is None or other.id != record.id):
-                self._writes.add(delete, other.id)
+                self._add("delete", space, "records", other.id)
                 changed, other = changed + 1, next(others, None)
             if record is not None and (other is None or _record_bytes(other) != _record_bytes(record)):
-                self._writes.add(self._upsert, record, record_weight(record))
+                self._add("put", space, "records", record, record_weight(record))
                 changed += 1
             other = None if other is None else next(others, None)
         return changed
 
-    def _delete(self, part: str, space: Space, keys: list[str]) -> None:
+    def forget(self, space: Space, part: str) -> None:
+        """Remove a part of a space from the target, so that it is copied again."""
+        self.flush()
+        self._states.pop(space, None)
+        for item in PARTS[part].read(self._target, space):
+            self._delete(space, part, [PARTS[part].key(item)])
+
+    def _add(self, verb: str, space: Space, part: str, item: Any, weight: int = 0) -> None:
+        self._held.setdefault((verb, space, part), []).append(item)
+        self._count += 1
+        self._weight += weight
+        if self._count >= _BATCH or self._weight >= MOST_BYTES:
+            self.flush()
+
+    def flush(self) -> int:
+        """Write what is buffered. When that fails it is dropped; the next pass finds that it is missing."""
+        held, self._held, self._count, self._weight = self._held, {}, 0, 0
+        if not held:
+            return 0
+        try:
+            with self._target.together():
+                # Deletions first: a record that comes later in the source now is deleted and put again.
+                for verb, write in (("delete", self._delete), ("put", self._put)):
+                    for (wanted, space, part), items in held.items():
+                        if wanted == verb:
+                            write(space, part, items)
+        except BaseException:
+            self._states.clear()
+            raise
+        return 0
+
+    def _put(self, space: Space, part: str, items: list[Any]) -> None:
+        if part == "entries":
+            self._target.kv.restore(space, items)
+        elif part == "records":
+            self._target.index.upsert(items)
+        for item in items:
+            if part == "threads":
+                self._restore(*item)
+            elif part == "blobs":
+                self._target.blobs.put(space, item)
+
+    def _delete(self, space: Space, part: str, keys: list[str]) -> None:
         if part == "records":
             self._target.index.delete(space, keys)
             return
@@ -654,14 +620,6 @@ class Copier:
                 self._target.log.delete(Thread(space, key))
             else:
                 self._target.blobs.delete(space, key)
-
-    def forget(self, space: Space, part: str) -> None:
-        """Remove a part of a space from the target, so that it is copied again."""
-        self.flush()
-        if part == "records":
-            self._notes.set_state(space, None)
-        for item in _READ[part](self._target, space):
-            self._delete(part, space, [_KEY[part](item)])
 
 
 def merged(left: Iterator[T], right: Iterator[T], key_of: Callable[[T], str]) -> Iterator[tuple[T | None, T | None]]:

@@ -26,6 +26,7 @@ from memwell.messages import Message, Role, check_message, decode_message
 from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
 from memwell.runtime.context.assembly import Shares
 from memwell.runtime.context.choosing import Passage
+from memwell.runtime.engine import passage_of
 from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai
 from memwell.values import as_utc, check_metadata, check_text, shown
@@ -165,11 +166,7 @@ def _plain_text(text: str | Parsed) -> str:
 
 
 def _passages(documents: Sequence[Passage | Found]) -> tuple[Passage, ...]:
-    return tuple(one if isinstance(one, Passage) else _passage(one) for one in documents)
-
-
-def _passage(found: Found) -> Passage:
-    return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
+    return tuple(one if isinstance(one, Passage) else passage_of(one) for one in documents)
 
 
 def _same(value: Any) -> Any:

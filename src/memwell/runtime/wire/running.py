@@ -180,16 +180,13 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation of the service since this process began, and in its last five minutes."""
+    """One operation of the service since this process began."""
 
     operation: str
     requests: int
     errors: int
     """Answers of 500 and above."""
-    bytes: int
-    """Bytes received and sent, as far as they are known."""
     latency: Latency
-    recent: Latency
 
 
 class Availability(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,8 +22,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
 from memwell.runtime.transfer.products import KEY, Entity, McpGraph, McpRelation, Observed, observed, part_of, related
 from memwell.runtime.wire.operations import READ, WRITE
-from memwell.service.mcp.answers import shape
-from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of
+from memwell.service.mcp.tools import McpTool, ToolAnswer, argument, arguments, json_of, shape
 from memwell.values import shown
 
 _T = TypeVar("_T")

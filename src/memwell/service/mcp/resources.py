@@ -14,9 +14,8 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.messages import Role
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.operations import READ, WRITE
-from memwell.service.mcp.answers import entry, fenced, language_for, memory_item
 from memwell.service.mcp.graph import KnowledgeGraph
-from memwell.service.mcp.tools import json_of
+from memwell.service.mcp.tools import entry, fenced, json_of, language_for, memory_item
 from memwell.values import shown
 
 # Prompts that a user picks in a client, in English and Chinese.

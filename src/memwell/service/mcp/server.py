@@ -35,10 +35,9 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp import resources
-from memwell.service.mcp.answers import one_line
 from memwell.service.mcp.graph import GRAPH_TOOLS
 from memwell.service.mcp.resources import PROMPTS
-from memwell.service.mcp.tools import MEMORY_TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, schema_of
+from memwell.service.mcp.tools import MEMORY_TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, one_line, schema_of
 from memwell.values import shown
 
 TOOLS = (*MEMORY_TOOLS, *GRAPH_TOOLS)

@@ -84,4 +84,28 @@ def _texts(value: Any) -> list[str]:
     return [one if isinstance(one, str) else json.dumps(one) for one in values]
 
 
-__all__ = ["ask", "asked_with", "ended", "key_of", "service_at"]
+def send(service: Service, key: Key, called: str, body: bytes | None, folder: Path, /, **query: Any) -> Any:
+    """What a route gives back for a file; None for an empty body. Raises the error that a problem tells of.
+
+    ``folder`` is where the file lies meanwhile.
+    """
+    route = OPERATIONS[called]
+    upload = None
+    if body is not None:
+        upload = folder / "upload-1"
+        upload.write_bytes(body)
+    call = Call(service, route, key, {}, upload=upload, id="a test")
+    call.allow(route.scope)
+    texts = {field: _texts(value) for field, value in query.items() if value is not None}
+    answered = answer(call, RequestData(route.method, route.path, texts))
+    assert isinstance(answered.body, bytes)
+    if call.upload is not None:
+        # The application removes what no handler took.
+        call.upload.unlink()
+    if answered.status >= 400:
+        raise answered.failed or error_of(decode(answered.body, Problem))
+    assert answered.status == route.status
+    return decode(answered.body, route.gives)
+
+
+__all__ = ["ask", "asked_with", "ended", "key_of", "send", "service_at"]

@@ -1,0 +1,740 @@
+"""Handlers of the operations that do more than call a method of the engine. Importing this module registers them.
+
+An operation without a handler is the method alone: its request is decoded, the method is called, its result is the answer.
+The body of an upload is the file; its description is in the query. Files and web pages are read as jobs.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import unicodedata
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._version import VERSION
+from memwell.errors import Busy, FileError, InvalidInput, NotFound, UnreadableDocument
+from memwell.history import History
+from memwell.history.media import HEAD, types_of
+from memwell.knowledge.documents import Document
+from memwell.knowledge.handle import MOST_BYTES, Knowledge
+from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
+from memwell.knowledge.reading import read_document
+from memwell.knowledge.reading.sniffing import kind_of
+from memwell.knowledge.reading.web import is_public
+from memwell.knowledge.shelf import checked_metadata
+from memwell.language.secrets import findings, redacted
+from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
+from memwell.longterm.base import utc_now
+from memwell.longterm.changing import Erased, Forgetting, Forgotten
+from memwell.longterm.facts import name_key
+from memwell.longterm.journal import PendingWork
+from memwell.longterm.media.items import MediaItem
+from memwell.longterm.profiles import LANGUAGES
+from memwell.longterm.recall import Recalled
+from memwell.messages import Message, Role
+from memwell.records import Page, Space, paged
+from memwell.runtime.engine import Engine
+from memwell.runtime.grants import SharedMemory
+from memwell.runtime.metrics import exposition, figures_of
+from memwell.runtime.transfer import FORMATS, Imported, detect
+from memwell.runtime.wire import running, table
+from memwell.runtime.wire.codec import decode
+from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of
+from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
+from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
+from memwell.service.call import Call, Events, File, handles, perform
+from memwell.service.jobs import Made, Report, Work, repeated
+from memwell.service.openapi import MOST
+from memwell.storage.protocols import ThreadInfo
+from memwell.values import check_text, shown
+
+_LONGEST_DAYS = 366_000
+"""The longest life of a key: a thousand years."""
+
+
+@handles("me")
+def _me(call: Call) -> running.Me:
+    embedder, chat = call.memory.embedder, call.memory.chat
+    return running.Me(
+        key=call.key,
+        version=VERSION,
+        embedder="" if embedder is None else embedder.name,
+        chat="" if chat is None else chat.name,
+        language=call.service.settings.language,
+    )
+
+
+@handles("figures")
+def _figures(call: Call, asked: running.AskFigures) -> ServiceFigures:
+    service = call.service
+    more: dict[str, Any] = {}
+    if asked.whole:
+        # Activity of other spaces, and costs, are for the operator only.
+        call.allow(ADMIN)
+        more.update(whole=True, jobs=service.jobs.busy, ledger=service.ledger)
+    return figures_of(service.metrics, call.memory, span=asked.span, **more)
+
+
+@handles("metrics")
+def _metrics(call: Call) -> File:
+    service = call.service
+    text, media_type = exposition(
+        service.metrics, service.engine, version=VERSION, jobs=service.jobs.busy, ledger=service.ledger
+    )
+    return File(content=text, media_type=media_type)
+
+
+# Keys
+
+
+@handles("keys")
+def _keys(call: Call, asked: running.ListKeys) -> running.KeyList:
+    return running.KeyList(keys=call.service.keys.all(None if asked.space is None else Space(*asked.space)))
+
+
+@handles("create_key")
+def _create_key(call: Call, asked: running.CreateKey) -> running.NewKey:
+    expires, space = _in_days(asked.expires_days), Space(*asked.space)
+    made, token = call.service.keys.create(
+        asked.name, space=space, scopes=asked.scopes, expires=expires, rate=asked.rate
+    )
+    call.log(made.id, made.space.encoded(), scopes=" ".join(made.scopes))
+    return running.NewKey(key=made, token=token)
+
+
+def _in_days(days: float | None) -> datetime | None:
+    if days is None:
+        return None
+    if not 0 < days <= _LONGEST_DAYS:
+        raise InvalidInput(f"expires_days must be above 0 and at most {_LONGEST_DAYS:,}, not {shown(days)}")
+    return utc_now() + timedelta(days=days)
+
+
+@handles("rotate_key")
+def _rotate_key(call: Call, asked: running.RotateKey) -> running.NewKey:
+    rotated, token = call.service.keys.rotate(call.path["id"], grace=timedelta(minutes=asked.grace_minutes))
+    call.log(rotated.id, grace_s=round(asked.grace_minutes * 60))
+    return running.NewKey(key=rotated, token=token)
+
+
+@handles("revoke_key")
+def _revoke_key(call: Call) -> running.Key:
+    revoked = call.service.keys.revoke(call.path["id"])
+    call.log(revoked.id)
+    return revoked
+
+
+# The audit log, and health, which needs no key and says nothing of what is stored
+
+
+@handles("log")
+def _log(call: Call, asked: running.ListLog) -> Page[running.LogEntry]:
+    return call.service.log.entries(limit=asked.limit, cursor=asked.cursor)
+
+
+@handles("verify_log")
+def _verify_log(call: Call) -> running.Verified:
+    return call.service.log.verify()
+
+
+@handles("live")
+def _live(call: Call) -> running.Health:
+    return running.Health(status="ok", version=VERSION)
+
+
+@handles("ready")
+def _ready(call: Call) -> running.Health:
+    if call.service.stopping:
+        raise Busy("the service is stopping", code="stopping")
+    call.service.readiness.check()
+    if call.service.models == "loading":
+        raise Busy("the models are being loaded", code="loading", retry_after=2)
+    return running.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})
+
+
+# Uploads
+
+_ENDINGS = {"jsonl": ".jsonl", "markdown": ".md"}
+_MEDIA_TYPES = {
+    ".jsonl": "application/jsonl",
+    ".md": "text/markdown; charset=utf-8",
+    ".json": "application/json",
+}
+_LONGEST_LABEL = 255
+_LONGEST_FILE_NAME = 100
+# Control characters, line ends, surrogates and changes of direction: with these a name looks like another.
+_STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_DRIVE = re.compile("[A-Za-z]:")
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
+
+
+def label_of(name: str) -> str:
+    """The name of an uploaded file: the last part of a path, in NFC.
+
+    Raises ``InvalidInput`` when it is empty, over 255 characters long, or has control characters.
+    """
+    if _STRANGE.search(name):
+        raise InvalidInput(f"the name of a file must not hold control characters: {shown(name)}")
+    label = unicodedata.normalize("NFC", name.replace("\\", "/").rpartition("/")[2])
+    label = (label[2:] if _DRIVE.match(label) else label).strip()
+    if not label.strip(". "):
+        raise InvalidInput(f"{shown(name)} is no name of a file")
+    if len(label) > _LONGEST_LABEL:
+        raise InvalidInput(f"the name of a file is at most {_LONGEST_LABEL} characters: {shown(label)}")
+    return label
+
+
+@contextmanager
+def taken_upload(call: Call, name: str, *, unnamed: str | None = None) -> Generator[tuple[Path, str]]:
+    """The uploaded file and its name, for a job. It is removed when the block raises.
+
+    A file without a name is called ``unnamed``. Raises ``InvalidInput`` when there is no file, or its name breaks a rule.
+    """
+    path = call.take_upload()
+    try:
+        label = label_of(name) if name or unnamed is None else unnamed
+        path = _with_ending(path, label)
+        yield path, label
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@handles("export")
+def _export(call: Call, asked: running.Export) -> running.Job:
+    if asked.format not in _ENDINGS:
+        raise InvalidInput(f"unknown format {shown(asked.format)}; known: {', '.join(_ENDINGS)}")
+    if asked.vectors and asked.format != "jsonl":
+        raise InvalidInput("only jsonl holds vectors; leave 'vectors' out")
+    job = call.service.jobs.repeat(call.memory, "export", asked)
+    call.log(job.id, format=asked.format)
+    return job
+
+
+@repeated("export", running.Export)
+def _exporting(memory: Engine, asked: running.Export) -> Work:
+    ending = _ENDINGS[asked.format]
+
+    def work(report: Report) -> Made:
+        path = report.path(ending)
+        count = memory.export(path, vectors=asked.vectors, progress=report.stage("writing"))
+        return Made(path=path, name=_file_name(memory.space, memory.clock(), ending), result={"written": count})
+
+    return work
+
+
+@handles("import")
+def _import(call: Call, asked: running.Import) -> running.Job:
+    memory = call.memory
+    with taken_upload(call, asked.name, unnamed="the file") as (path, label), _called(label, path):
+        if asked.format is not None and asked.format not in FORMATS:
+            raise InvalidInput(f"unknown format {shown(asked.format)}; known: {', '.join(FORMATS)}")
+        found = asked.format or detect(path)
+
+        def work(report: Report) -> Imported:
+            with _called(label, path):
+                return memory.import_file(path, format=found, user=asked.user, progress=report.stage("reading"))
+
+        job = call.service.jobs.start(call.space, "import", work, owned=path)
+    call.log(job.id, format=found)
+    return job
+
+
+@handles("jobs")
+def _jobs(call: Call) -> running.JobList:
+    return running.JobList(jobs=call.service.jobs.all(call.space))
+
+
+@handles("job")
+def _job(call: Call) -> running.Job:
+    return call.service.jobs.get(call.space, call.path["id"])
+
+
+@handles("cancel_job")
+def _cancel_job(call: Call) -> running.Job:
+    found = call.service.jobs.cancel(call.space, call.path["id"])
+    call.log(found.id)
+    return found
+
+
+@handles("job_events")
+def _job_events(call: Call) -> Events:
+    return Events(call.service.jobs.watch(call.space, call.path["id"]))
+
+
+@handles("job_file")
+def _job_file(call: Call) -> File:
+    path, name = call.service.jobs.file(call.space, call.path["id"])
+    return File(content=path, media_type=_MEDIA_TYPES.get(path.suffix, "application/octet-stream"), name=name)
+
+
+def _file_name(space: Space, now: datetime, ending: str) -> str:
+    """The file name of an export for a browser: letters, digits and dashes only."""
+    said = re.sub(r"[^\w-]+", "-", "-".join(space)).strip("-_")[:_LONGEST_FILE_NAME]
+    return f"memwell-{said or 'space'}-{now:%Y-%m-%d}{ending}"
+
+
+def _with_ending(path: Path, label: str) -> Path:
+    """The file with the ending of its name: some formats are recognised by that alone."""
+    suffix = Path(label).suffix.lower()
+    return path.rename(path.with_name(path.name + suffix)) if _SUFFIX.fullmatch(suffix) else path
+
+
+@contextmanager
+def _called(label: str, path: Path) -> Generator[None]:
+    """Errors name the file by its label, not by its path on this machine."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(_renamed(str(error), path, label)) from None
+    except FileError as error:
+        raise FileError(_renamed(str(error), path, label)) from None
+
+
+def _renamed(message: str, path: Path, label: str) -> str:
+    return message.replace(repr(str(path)), repr(label)).replace(str(path), label)
+
+
+_FACTS_COUNTED = 10_000
+"""How many facts ``profiles`` reads: the cost of a request is bounded."""
+
+# Conversations
+
+
+@handles("thread")
+def _thread(call: Call) -> ThreadInfo:
+    info = call.run()
+    if info is None:
+        raise NotFound(f"there is no conversation {shown(call.path['thread'])}")
+    return info
+
+
+@handles("add_messages")
+def _add_messages(call: Call, asked: table.AddMessages) -> table.AddedMessages:
+    history = _history(call)
+    stored = history.add(*messages_of(asked.messages))
+    said = [one for one in stored if _is_said(one)] if asked.remember else []
+    remembered = call.memory.remember(said, session=history.thread.id) if asked.remember else None
+    return table.AddedMessages(messages=stored, remembered=remembered)
+
+
+def _is_said(message: Message) -> bool:
+    # As in remember_thread: an instruction has no speaker, and a hidden message is not recalled for models.
+    return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
+
+
+@handles("edit_message")
+def _edit_message(call: Call, asked: table.EditMessage) -> Message:
+    if (asked.content is None) == (asked.message is None):
+        raise InvalidInput("an edit takes either 'content' or 'message'")
+    change = asked.content if asked.message is None else messages_of([asked.message])[0]
+    index = call.index()
+    edited = _history(call).edit(index, change or "")
+    call.log(call.path["thread"], place=index)
+    return edited
+
+
+@handles("search_thread")
+def _search_thread(call: Call, asked: Any) -> Any:
+    return call.route.answer([table.FoundMessage(message=one, score=score) for one, score in call.run(asked)])
+
+
+@handles("window", "rounds")
+def _some_rounds(call: Call, asked: Any) -> Any:
+    name = "last" if call.route.name == "rounds" else "rounds"
+    if getattr(asked, name) is None and getattr(asked, "tokens", None) is None:
+        info = _history(call).info()
+        if info is not None and info.rounds > MOST:
+            raise InvalidInput(
+                f"the conversation has {info.rounds:,} rounds; say with {name!r} how many, at most {MOST:,}"
+            )
+    return perform(call, asked)
+
+
+@handles("annotate_thread")
+def _annotate_thread(call: Call, asked: table.AnnotateThread) -> ThreadInfo:
+    if asked.metadata is None and not asked.end_round:
+        raise InvalidInput("there is nothing to note: give 'metadata', 'end_round' or both")
+    history = _history(call)
+    info = history.log.annotate(history.thread, metadata=asked.metadata, end_round=asked.end_round)
+    call.log(history.thread.id)
+    return info
+
+
+def _history(call: Call) -> History:
+    return call.memory.thread(call.path["thread"])
+
+
+# Memories
+
+
+@handles("recall", "look_up", "recall_media", "like_media")
+def _recall(call: Call, asked: Any) -> Any:
+    """What is found, with the reasons of each hit in words, and the places of passages."""
+    language, query = getattr(asked, "language", "en"), asked.query if call.route.name == "recall" else ""
+    if language not in LANGUAGES:
+        raise InvalidInput(f"a language is one of {', '.join(LANGUAGES)}, not {shown(language)}")
+    found = call.run(asked)
+    more: dict[str, Any] = {"why": [one.why(query=query, language=language) for one in found]}
+    if call.route.name == "look_up":
+        more["places"] = [one.citation.in_words(language) for one in found]
+    return call.route.gives(**{call.route.field: found}, **more)
+
+
+@handles("memories")
+def _memories(call: Call, asked: Any) -> Page[Recalled]:
+    memory = call.memory_of(asked.owner)
+    if not isinstance(memory, SharedMemory):
+        return call.run(asked)
+    if asked.forgotten:
+        raise InvalidInput("only the owner of a memory lists what was forgotten")
+    where = None if asked.where is None else data_of(asked.where)
+    return memory.page(where=where, limit=asked.limit, cursor=asked.cursor, newest_first=asked.newest_first)
+
+
+@handles("forget_by")
+def _forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
+    if asked == table.ForgetBy(dry_run=asked.dry_run):
+        raise InvalidInput("a policy needs at least one condition, or it would forget everything")
+    policy = Forgetting(
+        importance_below=asked.importance_below,
+        older_than=None if asked.older_than_days is None else timedelta(days=asked.older_than_days),
+        unused=asked.unused,
+        kinds=asked.kinds,
+        where=asked.where,
+        most=asked.most,
+    )
+    done = call.memory.forget_by(policy, dry_run=asked.dry_run)
+    if not done.dry_run:
+        call.note(table.noted_ids(done.ids))
+    return done
+
+
+@handles("erase")
+def _erase(call: Call, asked: table.Erase) -> Erased:
+    if (asked.ids is not None) + (asked.where is not None) + asked.everything != 1:
+        raise InvalidInput("erase takes exactly one of 'ids', 'where' and 'everything'")
+    if asked.ids is not None:
+        how, erased = "ids", call.memory.erase(asked.ids)
+    elif asked.where is not None:
+        how, erased = "where", call.memory.erase_where(asked.where)
+    else:
+        how, erased = "everything", call.memory.erase_all()
+    if erased.total or asked.everything:
+        counts = {"how": how, "memories": erased.memories, "total": erased.total}
+        call.note(AuditNote((asked.ids or ())[: table.MOST_LOGGED], counts))
+    return erased
+
+
+# Pending work, audits and repairs
+
+
+@handles("pending")
+def _pending(call: Call) -> PendingWork:
+    own, documents = call.run(), 0
+    # A space may be too deep for documents.
+    with suppress(InvalidInput):
+        documents = call.memory.knowledge.pending().vectors
+    return PendingWork(own.words, own.vectors + documents)
+
+
+@handles("flush", "audit")
+def _start_job(call: Call) -> Job:
+    return call.service.jobs.repeat(call.memory, call.route.name, {})
+
+
+# Its name before, which a job that waits since then has.
+@repeated("settle", dict)
+@repeated("flush", dict)
+def _flush(memory: Engine, asked: object) -> Work:
+    def work(report: Report) -> dict[str, Any]:
+        memory.flush(report.stage("flush"))
+        return cast("dict[str, Any]", msgspec.to_builtins(memory.pending()))
+
+    return work
+
+
+@repeated("audit", dict)
+def _audit(memory: Engine, asked: object) -> Work:
+    def work(report: Report) -> dict[str, Any]:
+        return audited(memory.audit(progress=lambda done: report("audit", done, None)))
+
+    return work
+
+
+def audited(found: AuditReport) -> dict[str, Any]:
+    """A report as the result of a job: at most 1,000 problems, the plan for those, and the counts of all.
+
+    It has no text of a memory: a result is kept for days, and a text that is erased meanwhile must not be in it.
+    """
+    listed = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
+    fields = {"records": listed.records, "problems": listed.problems, "plan": listed.plan}
+    more = {"counts": found.counts, "left_out": len(found.problems) - len(listed.problems)}
+    return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
+
+
+def _without_texts(problem: AuditProblem) -> AuditProblem:
+    details, action = problem.details, replace(problem.action, text="")
+    if problem.code == "facts":
+        # The facts in words are those of ``conflicts``.
+        details = {"other": problem.record, "kept": ", ".join(action.others)}
+        action = replace(action, reason=reason_of(problem.code, details, "en"))
+    return replace(problem, example="", details=details, action=action)
+
+
+@handles("repair")
+def _repair(call: Call, asked: Any) -> Done:
+    done = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
+    if done:
+        call.log(*[action.record for action in asked.actions[: table.MOST_LOGGED]], done=done)
+    return Done(done=done)
+
+
+def _with_text(memory: Engine, action: Action) -> Action:
+    """The step with its redacted text, which the result of an audit does not have."""
+    if action.verb != "redact" or action.text:
+        return action
+    try:
+        text = memory.get(action.record).text
+    except NotFound:
+        # It was forgotten since, and needs no repair.
+        return action
+    return replace(action, text=redacted(text, [one for one in findings(text) if one.secret]))
+
+
+# Prompts, facts and grants
+
+
+@handles("context")
+def _context(call: Call, asked: Any) -> table.BuiltPrompt:
+    found = call.memory.knowledge.recall(asked.query, limit=asked.look_up) if asked.look_up else []
+    made = call.run(asked, documents=[*asked.documents, *found])
+    return table.BuiltPrompt(
+        messages=made.messages, tokens=made.tokens, budget=made.budget, receipt=made.receipt, openai=made.openai()
+    )
+
+
+@handles("receipts")
+def _receipts(call: Call, asked: table.ListReceipts) -> Any:
+    kept = call.memory.receipts
+    wanted = kept.all() if asked.memory is None else kept.of_memory(asked.memory)
+    return call.route.answer(list(islice(wanted, asked.limit)))
+
+
+@handles("profiles")
+def _profiles(call: Call) -> Any:
+    moment, facts = utc_now(), call.memory.facts
+    counts: Counter[str] = Counter()
+    spelt: dict[str, str] = {}
+    for fact in islice(paged(lambda cursor: facts.all(limit=MOST, cursor=cursor)), _FACTS_COUNTED):
+        if fact.retired_at is None and fact.holds_at(moment):
+            key = name_key(fact.subject)
+            counts[key] += 1
+            spelt.setdefault(key, fact.subject)
+    ranked = sorted(counts, key=lambda key: (-counts[key], key))[:MOST]
+    return call.route.answer([table.KnownSubject(name=spelt[key], facts=counts[key]) for key in ranked])
+
+
+@handles("grants")
+def _grants(call: Call) -> GrantList:
+    return GrantList(given=call.memory.grants(), received=call.memory.shared_with_me())
+
+
+UPLOAD = "upload"
+"""The prefix of the ids of uploaded documents."""
+
+_LONGEST_URL = 8192
+_UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
+_NOT_PUBLIC = "the address is not on the public internet, and no other pages are fetched"
+
+
+@handles("upload_document")
+def _upload_document(call: Call, asked: UploadDocument) -> Job:
+    with taken_upload(call, asked.name) as (path, label):
+        title = check_text(asked.title, "a title")
+        metadata = checked_metadata(None if asked.metadata is None else data_of(asked.metadata))
+        knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
+        _check_kind(path, label)
+
+        def work(report: Report) -> Document:
+            report("reading")
+            parsed = read_document(path.read_bytes(), name=label)
+            report("storing")
+            kept = knowledge.add(parsed, id=id_, source=label, title=title, metadata=metadata)
+            _note_pending(knowledge, report)
+            return kept
+
+        job = call.service.jobs.start(call.space, "upload_document", work, owned=path)
+    call.log(id_, job.id)
+    return job
+
+
+@handles("fetch_document")
+def _fetch_document(call: Call, asked: FetchDocument) -> Job:
+    _check_address(asked.url)
+    most = min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
+    fetched = _Fetched(url=asked.url, metadata=checked_metadata(asked.metadata), most_bytes=most)
+    job = call.service.jobs.repeat(call.memory, "fetch_document", fetched)
+    call.log(document_id(URL, asked.url.partition("#")[0]), job.id)
+    return job
+
+
+class _Fetched(msgspec.Struct, frozen=True):
+    """A page to fetch, as it was checked before the job began."""
+
+    url: str
+    metadata: dict[str, Any]
+    most_bytes: int
+
+
+@repeated("fetch_document", _Fetched)
+def _fetch(memory: Engine, asked: _Fetched) -> Work:
+    knowledge = memory.knowledge
+
+    def work(report: Report) -> Ingested:
+        report("fetching")
+        # The page of an address is one document; it replaces the one that was fetched before.
+        done = knowledge.ingest(asked.url, metadata=asked.metadata, most_bytes=asked.most_bytes, allow_private=False)
+        if done.refused:
+            raise _as_error(done.refused[0])
+        _note_pending(knowledge, report)
+        return done
+
+    return work
+
+
+def _check_kind(path: Path, label: str) -> None:
+    """Raises ``UnreadableDocument`` when the size or the first bytes show that the file is no document."""
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise UnreadableDocument(f"it has {size:,} bytes; at most {MOST_BYTES:,} are read", reason="too-large")
+    data = path.read_bytes()
+    if not data.strip():
+        raise UnreadableDocument("it is empty", reason="empty")
+    kind_of(data, label, None)
+
+
+def _note_pending(knowledge: Knowledge, report: Report) -> None:
+    """Note the pending vectors of the space: a document is found by its words before it has all of them."""
+    pending = 0 if knowledge.embedder is None else knowledge.pending().vectors
+    if pending:
+        report.note(
+            f"the document is stored and found by its words; {pending} vectors of this space are still pending, and are "
+            "made while the service runs"
+        )
+
+
+def _check_address(url: str) -> None:
+    """Raises ``UnreadableDocument`` for an address that can be refused without a DNS query."""
+    try:
+        parts = urlsplit(url)
+        host, _ = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        host, parts = "", urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or len(url) > _LONGEST_URL:
+        shape = "an address of a page begins with http:// or https:// and holds a host, no user and no password"
+        raise UnreadableDocument(f"{shape}: {shown(url.rpartition('@')[2])}", reason="forbidden-address")
+    check_text(url, "an address")
+    if host == "localhost" or host.endswith(".localhost") or _is_private_number(host):
+        raise UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
+
+
+def _is_private_number(host: str) -> bool:
+    """Whether a host is an IP address, in any notation, that is not on the public internet."""
+    try:
+        # Without the zone, as in fe80::1%eth0.
+        found = socket.getaddrinfo(host.partition("%")[0], None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    return not all(is_public(ip_address(one[4][0])) for one in found)
+
+
+def _as_error(refused: Refused) -> UnreadableDocument:
+    """Why a page was refused. Nothing is said of addresses of the own network, not even whether a name exists there."""
+    if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
+        return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
+    return UnreadableDocument(refused.detail, reason=refused.reason)
+
+
+# Media
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_BYTES = "application/octet-stream"
+
+
+@handles("add_medium")
+def _add_medium(call: Call, asked: AddMedium) -> MediaItem:
+    return call.memory.media.add(
+        None if call.upload is None else _sent(call.take_upload()),
+        kind=asked.kind,
+        description=asked.description,
+        transcript=asked.transcript,
+        features=_features(asked),
+        sentiment=_sentiment(asked.sentiment),
+        session=asked.session,
+        speaker=asked.speaker,
+        name=label_of(asked.name) if asked.name else "",
+        metadata=None if asked.metadata is None else data_of(asked.metadata),
+        time=asked.time,
+    )
+
+
+@handles("medium_data")
+def _medium_data(call: Call) -> File:
+    item = call.memory.media.get(call.path["id"])
+    data = call.memory.media.data(item.id)
+    return File(content=data, media_type=_type_of(data, item.media_type), name=_saved_as(item))
+
+
+@handles("medium_thumbnail")
+def _medium_thumbnail(call: Call) -> File:
+    data = call.memory.media.thumbnail(call.path["id"])
+    if data is None:
+        raise NotFound(f"the medium {call.path['id']!r} has no thumbnail")
+    return File(content=data, media_type=_type_of(data, "image/jpeg"))
+
+
+def _sent(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    finally:
+        path.unlink()
+
+
+def _features(asked: AddMedium) -> list[str] | list[float] | None:
+    if asked.vector is None:
+        return asked.features
+    if asked.features:
+        raise InvalidInput("give the features of a medium as words or as a vector, not both")
+    return decode(asked.vector.encode(), list[float])
+
+
+def _sentiment(given: str | None) -> str | float | None:
+    """A number when it is written as one, or else a word."""
+    return float(given) if given is not None and _NUMBER.fullmatch(given) else given
+
+
+def _type_of(data: bytes, said: str) -> str:
+    """The media type by the bytes: the declared one may come from an import, and could pass a page off as a picture."""
+    found = types_of(data[:HEAD])
+    if said in found:
+        return said
+    return found[0] if found else _BYTES
+
+
+def _saved_as(item: MediaItem) -> str:
+    try:
+        return label_of(item.name)
+    except InvalidInput:
+        return item.id

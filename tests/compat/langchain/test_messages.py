@@ -92,6 +92,14 @@ def test_calls_in_a_providers_form_are_understood() -> None:
     assert mine.pretty_repr() == theirs.AIMessage("", additional_kwargs={"tool_calls": raw}).pretty_repr()
 
 
+def test_content_blocks() -> None:
+    call = {"type": "tool_call", "name": "f", "args": {}, "id": "1"}
+    message = ours.AIMessage(content_blocks=[{"type": "text", "text": "x"}, call])
+    assert (message.tool_calls, message.text, message.text()) == ([call], "x", "x")
+    assert ours.HumanMessage("x").content_blocks == [{"type": "text", "text": "x"}]
+    assert ours.HumanMessage("").content_blocks == []
+
+
 def test_copies_share_no_content() -> None:
     message = ours.HumanMessage([{"type": "text", "text": "a"}])
     deep = message.model_copy(deep=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,12 @@ from memwell.models.scripted import HashEmbedder
 from memwell.storage.sharing import close_shared
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[str]:
+    yield str(tmp_path / "m.db")
+    close_shared()
+
+
 @pytest.mark.parametrize("embedder", [None, HashEmbedder()])
 def test_what_is_stored_is_found(embedder: Any) -> None:
     store = MemwellVectorStore(embedder=embedder)
@@ -34,6 +42,7 @@ def test_what_is_stored_is_found(embedder: Any) -> None:
         [],
         [Document("我喜欢足球。", {"n": 2}, id=ids[1])],
     )
+    assert [one.id for one in store.get_by_ids([*ids, "nothing"])] == ids
     [(_, score), *_] = store.similarity_search_with_score("pizza")
     assert score > 0
     assert store.similarity_search("  ") == []
@@ -45,7 +54,7 @@ def test_an_id_that_is_there_is_written_over() -> None:
     store.add_documents([Document("blue plum", {"x": 1}, id="a")])
     with pytest.raises(InvalidInput):
         store.add_documents([Document("never", {"x": object()}, id="a")])
-    assert store.similarity_search("plum", k=1) == [Document("blue plum", {"x": 1}, id="a")]
+    assert store.get_by_ids(["a"]) == [Document("blue plum", {"x": 1}, id="a")]
     assert (
         store.similarity_search("apple", k=1) == [] or "apple" not in store.similarity_search("apple")[0].page_content
     )
@@ -57,7 +66,7 @@ def test_deleting() -> None:
     assert store.delete([one, "nothing"])
     assert [document.id for document in store.similarity_search("apple")] == [other]
     before = store.version()
-    store.delete([other])
+    store.delete_collection()
     assert store.similarity_search("apple") == []
     assert store.version() != before
 

@@ -50,8 +50,8 @@ class BaseMessage:
     _own: ClassVar[_Defaults] = {}
     _required: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, content: Any = None, **fields: Any) -> None:
-        given = self._prepared({"content": content, **fields})
+    def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
+        given = self._prepared({"content": content if content_blocks is None else list(content_blocks), **fields})
         kind = given.pop("type", self.type)
         if self.type and kind != self.type:
             raise InvalidInput(f"a {type(self).__name__} has the type {self.type!r}, not {shown(kind)}")
@@ -77,6 +77,12 @@ class BaseMessage:
     def text(self) -> TextAccessor:
         """The words: the content, or its texts and text blocks joined."""
         return TextAccessor(text_of(self.content))
+
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """The content as blocks; a provider's own block comes as it is."""
+        content = ([self.content] if self.content else []) if isinstance(self.content, str) else self.content
+        return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
 
     def model_dump(self, *, exclude: Iterable[str] = ()) -> dict[str, Any]:
         """All fields by name, as copies."""
@@ -136,6 +142,12 @@ class AIMessage(BaseMessage):
     invalid_tool_calls: list[dict[str, Any]]
     usage_metadata: dict[str, Any] | None
     _own: ClassVar[_Defaults] = {"tool_calls": list, "invalid_tool_calls": list, "usage_metadata": lambda: None}
+
+    def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
+        calls = [block for block in content_blocks or () if block.get("type") == "tool_call"]
+        if calls:
+            fields.setdefault("tool_calls", calls)
+        super().__init__(content, content_blocks, **fields)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         extra: Any = fields.get("additional_kwargs")

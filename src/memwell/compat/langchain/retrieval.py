@@ -346,11 +346,20 @@ class MemwellVectorStore:
         found = self.memory.recall(query, limit=k, where=filter) if query.strip() else []
         return [(_document(one), one.score) for one in found]
 
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The documents of these ids that exist."""
+        return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
+
     def delete(self, ids: Sequence[str] | None = None) -> bool:
         """Erase documents; a missing one is no error. Without ids nothing is erased."""
         self._drop(ids or ())
         self._written()
         return True
+
+    def delete_collection(self) -> None:
+        """Erase all documents."""
+        self.memory.erase_all()
+        self._written()
 
     def version(self) -> int:
         """A number that changes with every write, in this process or another."""
@@ -376,7 +385,9 @@ class MemwellVectorStore:
     aadd_documents = asyncify(add_documents)
     asimilarity_search = asyncify(similarity_search)
     asimilarity_search_with_score = asyncify(similarity_search_with_score)
+    aget_by_ids = asyncify(get_by_ids)
     adelete = asyncify(delete)
+    adelete_collection = asyncify(delete_collection)
 
 
 class MemwellRetriever:

@@ -3,7 +3,8 @@
 Questions are asked of stores that hold their evidence, and of stores that do not. Two logistic models are fitted: from the
 best values of the hits, whether the store holds an answer; from the values of a hit of a store that does, whether it is
 evidence. Fitted to: the part of LongMemEval (MIT) that the encoder was not trained on, MADial-Bench (MIT), generated
-dialogues, and made-up questions about what none of them speaks of (``strangers.json``). LoCoMo is not used.
+dialogues, statements written for the purpose (``updates.json``), and made-up questions about what none of them speaks of
+(``strangers.json``). LoCoMo is not used.
 
 It prints, by models that did not see the question: the reliability curve, how many questions without an answer find nothing
 of the least relevance, and how many with one keep evidence. Run it again when the embedder, the signals or the weights have
@@ -55,6 +56,8 @@ LESS = {"MADial": 0.3, "dialogues, keywords": 0.3, "dialogues, strange keywords"
 """What a source counts beside the others: keywords and the queries of MADial-Bench, pieces of talk, are no questions."""
 HELD_SMALL = 1e-3
 """How much large weights cost."""
+_STATEMENT_STORES = 24
+_SAID_FROM = 1.7e9
 THRESHOLDS = (0.005, MIN_RELEVANCE, 0.05, 0.2)
 _KNOWN = ("held", "whole", "count", "missing")
 _PLACES = ("behind", "place")
@@ -62,9 +65,9 @@ _HELPS = (*_KNOWN, *_PLACES)
 _VECTORS = ("dense", "late")
 _ACROSS = "another language"
 _NOTE = (
-    "Fitted by benchmarks/recall/calibrate.py to LongMemEval (MIT), MADial-Bench zh (MIT), generated dialogues in English "
-    "and Chinese, made-up questions that none of them answers, and translations; as if a third of all questions had no "
-    "answer."
+    "Fitted by benchmarks/recall/calibrate.py to LongMemEval (MIT), MADial-Bench zh (MIT), generated dialogues and written "
+    "statements in English and Chinese, made-up questions that none of them answers, and translations; as if a third of "
+    "all questions had no answer."
 )
 
 
@@ -134,8 +137,9 @@ def noted() -> Generator[list[Values]]:
 
     def note(*given: Any) -> list[float]:
         *observed, embedder = given
-        found.extend(values_of(*observed, calibrated=embedder is not None))
-        return [0.0] * len(found)
+        values = values_of(*observed, calibrated=embedder is not None)
+        found.extend(values)
+        return [0.0] * len(values)
 
     recall.relevances = note
     try:
@@ -194,6 +198,34 @@ def of_madial(make: Callable[[Sample, str], Store], folder: Path) -> Iterator[As
     yield from store.ask(strangers("zh"), "MADial, strangers", answerable=False)
     others = [query for talk in dialogues(english=0, chinese=2, seed=_SEED) for query in answered(talk)]
     yield from store.ask(others[::8], "MADial, dialogues", answerable=False)
+
+
+def of_statements(make: Callable[[Sample, str], Store]) -> Iterator[Asked]:
+    """What people tell an assistant in passing, and what they ask later, often in other words (``updates.json``)."""
+    data: dict[str, Any] = json.loads((Path(__file__).parent / "updates.json").read_text("utf-8"))
+    for language, texts in data.items():
+        cases = [(*fields[1:4], True) for fields in texts["learnt"]["updates"]]
+        cases += [(*fields, False) for fields in texts["learnt"]["near_misses"]]
+        # Neighbours in the file have one writer; each store has some of every one.
+        parts = [cases[number::_STATEMENT_STORES] for number in range(_STATEMENT_STORES)]
+        asked = [_statement_queries(part) for part in parts]
+        for number, part in enumerate(parts):
+            said = [text for case in part for text in case[:2]] + texts["between"]
+            units = [
+                Unit(str(place), text, "user", "", 0, _SAID_FROM + 86400.0 * place) for place, text in enumerate(said)
+            ]
+            store = make(Sample(f"statements-{language}-{number}", units, asked[number]), language)
+            yield from store.ask(asked[number], "statements", answerable=True)
+            yield from store.ask(asked[number - 1][::2], "statements, another's", answerable=False)
+            yield from store.ask(strangers(language)[number % 4 :: 4], "statements, strangers", answerable=False)
+
+
+def _statement_queries(part: Sequence[tuple[str, str, str, bool]]) -> list[Query]:
+    """The questions of a store. Both statements of an update help: one was the answer, the other is."""
+    return [
+        Query(text, text, frozenset({str(2 * place), *([str(2 * place + 1)] if is_update else ())}), "statement", 0.0)
+        for place, (_, _, text, is_update) in enumerate(part)
+    ]
 
 
 def of_translations(make: Callable[[Sample, str], Store]) -> Iterator[Asked]:
@@ -406,6 +438,7 @@ def gathered(folder: Path, stores: Path, *, talks: int) -> tuple[list[Asked], st
     asked: list[Asked] = []
     for found in (
         of_translations(make),
+        of_statements(make),
         of_madial(make, folder),
         of_dialogues(make, talks),
         of_longmemeval(make, folder),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.asking import coverage, is_question, only_asks
+from memwell.language.asking import coverage, is_question, only_asks, separate_questions
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,33 @@ def test_only_words_that_ask_make_a_question() -> None:
 def test_coverage_is_a_share(one: str, other: str) -> None:
     assert 0.0 <= coverage(one, other) <= 1.0
     assert coverage(one, one) in (0.0, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Where do I live, and what is my cat called?", ("Where do I live", "what is my cat called?")),
+        ("Where do I live? What is my cat called?", ("Where do I live?", "What is my cat called?")),
+        ("我住在哪里，我的猫叫什么？", ("我住在哪里", "我的猫叫什么？")),
+        ("我住哪里？我的猫叫什么？", ("我住哪里？", "我的猫叫什么？")),
+    ],
+)
+def test_several_questions_are_told_apart(text: str, parts: tuple[str, ...]):
+    assert separate_questions(text) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where do I live?",
+        "Where and when did we meet?",
+        "Where did Anna go and when did she come back?",
+        "I like tea and what it does. I also like coffee.",
+        "Salt and pepper",
+        "谁和什么时候",
+        "你好，我住在哪里？",
+        "",
+    ],
+)
+def test_one_question_stays_one(text: str):
+    assert separate_questions(text) == (text,)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memwell.longterm.memory import Memory
+from memwell.models.ports import Embedder
 from memwell.models.scripted import HashEmbedder
 from memwell.records import SpaceLike
 from memwell.storage import Backend, open_backend
@@ -23,7 +24,7 @@ class Bench:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.now = NOON
-        self.embedder = HashEmbedder(64)
+        self.embedder: Embedder = HashEmbedder(64)
 
     def memory(self, space: SpaceLike = "ann", **options: Any) -> Memory:
         options.setdefault("embedder", self.embedder)

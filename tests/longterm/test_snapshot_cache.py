@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -272,7 +273,8 @@ def test_a_snapshot_that_is_saved_and_followed_ranks_as_one_built_afresh(steps: 
         for step in [*steps, ("save",), ("store", 3, "a train", Traits(), 1)]:
             size = step[1] if step[0] == "embed" else size
             _take(backend, step, size)
-            mapped, afresh = (ranked(Snapshots(backend.index, keep=keep)) for keep in (True, False))
+            with closing(Snapshots(backend.index, keep=True)) as mapping, closing(Snapshots(backend.index)) as reading:
+                mapped, afresh = ranked(mapping), ranked(reading)
             assert mapped == pytest.approx(afresh, abs=1e-4)
 
 

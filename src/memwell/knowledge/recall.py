@@ -200,7 +200,7 @@ class Search:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
         index, space = self._shelf.backend.index, self._shelf.space
         most = max(_CANDIDATES, asked.limit)
-        return HeldSnapshot.of(likeliest(index, space, asked.query, query, _narrowed(asked), most))
+        return HeldSnapshot.of(likeliest(index, space, asked.query, [query], _narrowed(asked), most))
 
     def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: SearchRequest, moment: datetime) -> list[Found]:
         ranked = rank(

@@ -56,6 +56,35 @@ def is_question(text: str) -> bool:
     return bool(_ASKS.search(text.strip()))
 
 
+_BETWEEN_QUESTIONS = re.compile(
+    r"(?<=[?？])\s*(?=\S)"
+    r"|[,;]?\s+(?:and|or|also)\s+(?:also\s+)?(?=(?:who|what|which|when|where|why|how)(?:['’]s|\s+[a-z]+)\b)"
+    r"|[，；](?:还有|以及|另外|那么?)?",
+    re.I,
+)
+_REFERS_BACK = re.compile(
+    r"\b(?:he|she|it|they|him|her|them|his|its|their|there|then|that|this)\b|[他她它]|那[里儿时个]", re.I
+)
+_MOST_QUESTIONS = 3
+
+
+def separate_questions(text: str) -> tuple[str, ...]:
+    """The questions of a text that asks for several things, at most three; else the text alone.
+
+    "Where do I live, and what is my cat called?" is two. It stays one where a part has no word of its own ("where and when
+    did we meet?") or refers to another ("… and when did she leave?").
+    """
+    parts = [part.strip() for part in _BETWEEN_QUESTIONS.split(text) if part.strip(" ?？")]
+    several = 1 < len(parts) <= _MOST_QUESTIONS and all(_ASKS.search(part) and _has_words(part) for part in parts)
+    return tuple(parts) if several and not any(map(_REFERS_BACK.search, parts[1:])) else (text,)
+
+
+def _has_words(text: str) -> bool:
+    """Whether it has a word that says what is asked about."""
+    words = {term for term in query_terms(text) if not _HAN.search(term)} - _SMALL
+    return bool(words) or not _SMALL_ZH.issuperset("".join(_HAN.findall(QUESTION_WORDS_ZH.sub("", text))))
+
+
 def only_asks(text: str) -> bool:
     """Whether every sentence of a text asks something, so that it tells nothing."""
     said = [one.text.strip() for one in sentences(text[:_LOOKED_AT])]

@@ -1,14 +1,15 @@
-"""``supersedes``: whether a later statement makes an earlier one outdated, read from the words of both without a model.
+"""What the words of two statements say about whether the later one makes the earlier one outdated.
 
-"I moved to Berlin" supersedes "I live in Paris"; "I also like coffee" supersedes nothing. A text is read on its own into
-a ``StatedText``, so that many can be compared cheaply: whom it is about, what it gives a value to, and which of its words
-say that something changed or ended. What is asked, planned, added, repeated or said of the past supersedes nothing.
+"I moved to Berlin" makes "I live in Paris" outdated; "I also like coffee" makes nothing outdated. A text is read on its own
+into a ``StatedText``, so that many can be compared cheaply: whom it is about, and which of its words tell of a change, an
+end, a plan or the past. ``compared`` turns two of them into numbers; what these weigh is learnt (see
+``memwell.longterm.superseding``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,12 +19,6 @@ from memwell.language.words import STOP_WORDS
 LONGEST, LONGEST_CHINESE, _LONGEST_HELD = 240, 80, 150
 """Longer texts state more than one thing, so that no other statement makes all of it outdated."""
 _MANY = 2**16
-_ALIKE, _ALIKE_CHINESE = 0.5, 0.3
-"""The share of its topical words that a changed statement has in common with the earlier one. Of Chinese, where the words
-are pairs of characters, less: half of the pairs lie between two words."""
-
-_ENDED = 0.34
-"""The share of the words of what ended that the earlier statement has, at least."""
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
@@ -33,83 +28,70 @@ _WANTS = re.compile(
 ).search
 
 
-class Slot(NamedTuple):
-    """A thing that has one value, such as *number* in "my work phone number"; ``narrowed`` says which number."""
-
-    head: str
-    narrowed: frozenset[str]
-
-    def fits(self, other: Slot) -> bool:
-        """Whether both may be the same: *deadline* and *project deadline*, but not *work email* and *private email*."""
-        return self.head == other.head and (self.narrowed <= other.narrowed or other.narrowed <= self.narrowed)
-
-
 class StatedText(NamedTuple):
     """What is read from one text."""
 
-    keys: frozenset[str] = frozenset()
-    """Everything by which it can be compared; statements without a common key have nothing to do with each other."""
+    cues: frozenset[str] = frozenset()
+    """The names of the patterns of ``_EN_CUES`` or ``_ZH_CUES`` that it matches, and *asks* when a question was in it."""
+    topics: frozenset[str] = frozenset()
+    """The usual things it speaks of, such as *home* and *job*: the names in ``_EN_TOPICS`` and ``_ZH_TOPICS``."""
     holders: frozenset[str] = frozenset()
     """Whom it is about; an empty holder is the speaker."""
-    topics: frozenset[str] = frozenset()
-    slots: tuple[Slot, ...] = ()
-    """The things that it gives a value."""
-    mentioned: tuple[Slot, ...] = ()
-    """All things that it mentions."""
     words: frozenset[str] = frozenset()
     """The words that say what it is about, as stems or pairs of characters."""
     numbers: frozenset[str] = frozenset()
-    counted: frozenset[tuple[str, str]] = frozenset()
-    """A noun, and how many there are of it."""
     denied: frozenset[str] = frozenset()
     """The words of values that it denies: *not peanuts*."""
     ended: frozenset[str] = frozenset()
     """The words of the clauses that tell of an end."""
+    states: bool = False
+    """Whether it can make another outdated: it is no question, and not long."""
     holds: bool = False
-    """Whether it says how things are, so that it can become outdated."""
-    counts: bool = False
-    """Whether it can make another statement outdated."""
-    changes: bool = False
-    """Whether it may speak of a change, also of what only began or happened."""
-    turns: bool = False
-    """Whether it names a change, an end or a correction as such."""
-    opinion: int = 0
-    """1 when it likes something, -1 when it does not."""
-    troubled: bool = False
-    """Whether it tells of something lost, broken or awaited."""
-    resolves: bool = False
-    mine: bool = False
-    """Whether it speaks of the speaker as *I* or *we*."""
-    label: str = ""
-    """What it begins with, when a number distinguishes it from others: *note 7*."""
+    """Whether it can become outdated: it states something, and that is all it does."""
 
 
 @lru_cache(_MANY)
 def statement(text: str) -> StatedText:
-    """A text as a statement. A long text holds nothing and supersedes nothing, nor does a question in it."""
+    """A text as a statement, without the questions in it. Of a long text nothing is read."""
     if len(text) > LONGEST:
         return StatedText()
     stated = text
     if "?" in text or "？" in text or _ASKED(text):
         stated = "".join(one for one in _SENTENCE.split(text) if not _ASKED(one))
-    if _HAN.search(stated):
-        read = _chinese(stated) if len(stated) <= LONGEST_CHINESE else StatedText()
-    else:
-        read = _english(stated.replace("’", "'")) if stated.strip() else StatedText()
+    chinese = _HAN.search(stated) is not None
+    if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
+        return StatedText()
+    read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
     if stated != text:
-        # What stands with a question mostly explains it: only a move, a new job and the like count.
-        keys = _keys(read.topics, (), read.ended, ())
-        return StatedText(
-            keys, read.holders, read.topics, ended=read.ended, counts=read.counts, changes=read.changes, mine=read.mine
-        )
-    label = _LABEL(stated)
-    read = read._replace(label=label[0].casefold() if label else "")
-    return read._replace(holds=False) if len(text) > _LONGEST_HELD or _WANTS(text) else read
+        # What stands with a question mostly explains it.
+        return read._replace(cues=read.cues | {"asks"}, holds=False)
+    return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
 
 
-_LABEL = re.compile(
-    r"(?:the )?[a-z]+ (?:no\.? ?|number |#)?\d+\b|[\u4e00-\u9fff]{1,4} ?\d+(?=[号是在的，])", re.IGNORECASE
-).match
+CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks")
+"""What a statement may tell of, as its words show."""
+
+
+_SPEAKER = frozenset({""})
+
+
+def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
+    """How the words of two statements relate, as numbers by name."""
+    common = older.holders & newer.holders
+    roles = _EN_ROLES | _ZH_ROLES
+    words = older.words - common
+    least = min(len(words), len(newer.words)) or 1
+    return {
+        # Two people that the speaker has to do with are not one.
+        "same_holder": float(
+            bool(common) and (common != _SPEAKER or not (older.holders & roles and newer.holders & roles))
+        ),
+        "same_topic": float(not older.topics.isdisjoint(newer.topics)),
+        "same_words": len(words & newer.words) / least,
+        "other_numbers": float(bool(older.numbers and newer.numbers) and older.numbers != newer.numbers),
+        "ended": float(not words.isdisjoint(newer.ended)),
+        "denied": float(not words.isdisjoint(newer.denied)),
+    }
 
 
 _ASKS_PAST = re.compile(
@@ -125,113 +107,6 @@ _ASKS_PAST = re.compile(
 def asks_about_past(query: str) -> bool:
     """Whether a question is about how things were, so that an outdated statement may be the answer."""
     return _ASKS_PAST(query) is not None
-
-
-def supersedes(newer: StatedText, older: StatedText) -> bool:
-    """Whether a later statement of the same speaker makes an earlier one outdated."""
-    if older.keys.isdisjoint(newer.keys) or not newer.counts or not older.holds or older == newer:
-        return False
-    if older.label and newer.label and older.label != newer.label:
-        return False
-    if not _same_holder(newer.holders, older.holders):
-        return False
-    if _about_another(newer, older) or _another_attribute(newer, older):
-        return False
-    # What both are about is no sign that they are about the same of it.
-    words = older.words - (older.holders & newer.holders)
-    shared = words & newer.words
-    if words & newer.denied or len(words & newer.ended) > _ENDED * len(newer.ended - newer.holders):
-        return True
-    topics = older.topics & newer.topics
-    if older.slots and newer.slots and not topics and not _share_a_thing(older.slots, newer.slots):
-        return False
-    if shared and ((older.troubled and newer.resolves) or older.opinion * newer.opinion < 0):
-        return True
-    repeated = older.words <= newer.words and older.numbers <= newer.numbers
-    if not newer.changes and (repeated or (older.numbers and older.numbers == newer.numbers)):
-        return False
-    return _revalued(newer, older, shared, topics)
-
-
-def _same_holder(newer: frozenset[str], older: frozenset[str]) -> bool:
-    """Whether both are about the same person, and not about two that the speaker has to do with."""
-    roles = _EN_ROLES | _ZH_ROLES
-    common = older & newer
-    return bool(common) and (common != _SPEAKER or not (older & roles and newer & roles))
-
-
-_VALUED = frozenset(
-    """number phone telephon mobil email mail address password passcod pin code colour color size weight height salari
-    rent price cost fee budget birthday nicknam deadlin
-    号码 电话 手机号 邮箱 邮件 地址 密码 口令 颜色 尺码 体重 身高 工资 薪水
-    月薪 房租 租金 价格 费用 预算 生日 昵称 期限""".split()
-)
-"""Attributes that have one value at a time. Of other things several can hold at once: *my car is red*, *… is old*."""
-_PERSONAL = frozenset({"home", "job", "love"})
-_BEGINS = frozenset({"start", "begin", "open", "leav", "depart", "开门", "上班", "起床", "出发", "开始"})
-_ENDS = frozenset({"finish", "end", "clos", "stop", "arriv", "关门", "下班", "睡觉", "到达", "结束"})
-
-
-def _another_attribute(newer: StatedText, older: StatedText) -> bool:
-    """Whether a statement without a change in it tells something else of the same thing, or of another person."""
-    topics = older.topics & newer.topics
-    if topics & _PERSONAL and older.mine and not newer.mine:
-        return True
-    if (older.words & _BEGINS and newer.words & _ENDS) or (older.words & _ENDS and newer.words & _BEGINS):
-        return True
-    if older.slots and not newer.slots and not topics:
-        return all(slot.head in _VALUED and slot.head not in newer.words for slot in older.slots)
-    if newer.changes or newer.turns or topics:
-        return False
-    if newer.denied:
-        return newer.denied.isdisjoint(older.words)
-    pairs = [(slot, other) for slot in older.slots for other in newer.slots if slot.head == other.head]
-    return bool(pairs) and not any(
-        slot.head in _VALUED or "favourit" in slot.narrowed or other.narrowed & {"new", "新"} for slot, other in pairs
-    )
-
-
-_SPEAKER = frozenset({""})
-
-
-def _about_another(newer: StatedText, older: StatedText) -> bool:
-    """Whether both name a thing of one kind, but not the same: the meeting with Ann, the meeting with Ben."""
-    pairs = [(one, other) for one in older.mentioned for other in newer.mentioned if one.head == other.head]
-    return any(
-        not one.fits(other) and (one in older.slots or not (_DIRECTIONS.isdisjoint(one.narrowed & other.narrowed)))
-        for one, other in pairs
-    )
-
-
-_DIRECTIONS = frozenset("with to from 从 去 来".split())
-
-
-def _share_a_thing(some: Iterable[Slot], others: Collection[Slot]) -> bool:
-    return any(one.fits(other) for one in some for other in others)
-
-
-def _revalued(newer: StatedText, older: StatedText, shared: frozenset[str], topics: frozenset[str]) -> bool:
-    """Whether both give a value to the same thing, and not the same value."""
-    changed = newer.changes or newer.resolves
-    if _share_a_thing(older.slots, newer.mentioned if changed else newer.slots):
-        return True
-    if changed and older.numbers and newer.numbers and _share_a_thing(older.mentioned, newer.slots):
-        return True
-    if topics and (changed or not topics.isdisjoint(_SINGLE)):
-        return True
-    before = dict(older.counted)
-    if (newer.holds or newer.changes) and any(before.get(noun, number) != number for noun, number in newer.counted):
-        return True
-    if not shared or older.mine != newer.mine:
-        return False
-    alike = _ALIKE if all(map(str.isascii, shared)) else _ALIKE_CHINESE
-    if newer.turns and len(shared) >= alike * min(len(older.words), len(newer.words)):
-        return True
-    return newer.holds and bool(older.numbers and newer.numbers) and older.words == newer.words
-
-
-_SINGLE = frozenset("home job age weight love baby children called language email car".split())
-"""Topics with one value at a time: another value makes a statement outdated also without a word of change."""
 
 
 class _Pattern(NamedTuple):
@@ -250,13 +125,6 @@ class _Pattern(NamedTuple):
 
 def _found(patterns: Mapping[str, _Pattern], text: str, parts: Collection[str]) -> frozenset[str]:
     return frozenset([name for name, pattern in patterns.items() if pattern.found(text, parts)])
-
-
-def _keys(
-    topics: Iterable[str], slots: Iterable[Slot], words: Iterable[str], counted: Iterable[tuple[str, str]]
-) -> frozenset[str]:
-    heads = (f"={slot.head}" for slot in slots)
-    return frozenset((*words, *heads, *(f"#{name}" for name in topics), *(f"+{noun}" for noun, _ in counted)))
 
 
 def _in_clauses(
@@ -318,26 +186,7 @@ _EN_NO_NAMES = frozenset(
     "Correction Update Now Today From Since After Before If And But So As In On At Dr Dr. Everyone Someone Nobody".split()
 )
 _EN_CLAUSE = re.compile(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
-_EN_TOKEN = re.compile(r"[^\W\d_]+(?:'[a-z]+)?|\d[\d:.,/-]*\d|\d|[.,;:!]").findall
 
-_EN_DETERMINERS = frozenset("my our the new".split())
-_EN_AFTER_NOUN = frozenset(
-    "is are was were has have had will should would can went goes opens opened leaves closes starts costs called spelled "
-    "now these from to at in on of for with by and or but so that who which because since until again i we it he she they "
-    "you isn't aren't hasn't under over near there used moved changed broke died closed retired left gave grew got lives "
-    "works switched hurts hurt weighs plays takes took came comes runs stands sits needs lasts begins ends ached aches "
-    "turned away as instead".split()
-)
-_EN_GIVES = frozenset(
-    "is are isn't aren't was were has have went opens closes leaves starts costs ends begins : moved needs hurts "
-    "hurt weighs "
-    "takes lasts runs turned".split()
-)
-_EN_IS = frozenset("is are isn't aren't".split())
-_EN_NARROWING = frozenset("with to from back for at of in".split())
-_EN_ASIDE = frozenset("now these days currently of".split())
-_EN_TIMELY = frozenset("new current latest updated only own other old actual".split())
-_MOST_NOUNS, _MOST_NARROWING = 4, 6
 
 _EN_COUNTS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
@@ -351,14 +200,6 @@ _EN_NUMBERS = frozenset(
     "june july august september october november december noon midnight".split()
 )
 _EN_DIGITS = re.compile(r"\d[\d:.,/-]*\d|\d").findall
-_EN_COUNTED = re.compile(rf"\b(\d[\d.,]*|{'|'.join(_EN_COUNTS.split())})\s+(?:more\s+|new\s+)?([a-z]+)\b").findall
-_EN_UNITS = frozenset(
-    query_terms(
-        "euro dollar pound km kilometre mile kilo kg minute hour day week month year am pm percent time floor "
-        "o'clock people "
-        "may june july of in at and to"
-    )
-)
 _EN_BEGINS = _en(
     "got get been as since was were had seeing passed reached",
     r"g[oe]t (?:an?|the|my|our|married|engaged|hired|divorced)\b", r"ha(?:s|ve) been\b", r"as of\b",
@@ -400,20 +241,6 @@ _EN_ENDS = _en(
     "dumped ditched "
     "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced",
 )  # fmt: skip
-_EN_TROUBLED = _en(
-    "out looking sold not doesn't in on",
-    r"(?:out of order|looking for|sold out|not working|doesn't work|in hospital|in the hospital|on hold|on (?:\w+ "
-    r")?leave)\b",
-    words="allergic missing lost broken down waiting pregnant expecting ill sick unemployed stuck injured pending delayed "
-    "closed unpaid "
-    "overdue blocked unfinished hurts hurt aches sore owe owes cold flu fever paused",
-)
-_EN_RESOLVES = _en(
-    "had got", r"had (?:her|a|the) baby\b", r"got (?:the|my|our|it|back)\b",
-    words="found repaired fixed solved resolved recovered healed healthy finished arrived returned back works "
-    "working paid "
-    "open reopened replaced delivered done born came received better gone fine again over running",
-)  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
     r"(?:also|too|as well|in addition|besides|additionally|another|a second|both|still|(?:as|like) i said|in case|"
@@ -424,12 +251,6 @@ _EN_PAST = _en(
     r"used to\b", r"as an? (?:student|child|kid|teenager|boy|girl)\b", r"when i was\b", r"back (?:in|then|when)\b",
     r"in my (?:youth|childhood|\w+ies)\b", r"years ago\b", r"my first\b", r"before that\b", r"once\b", r"formerly\b",
     r"previously\b", r"grew up\b", r"at the time\b", r"in those days\b",
-)  # fmt: skip
-_EN_LIKES = frozenset("like likes love loves enjoy enjoys adore fan fond prefer prefers".split())
-_EN_DISLIKES = _en(
-    "can't don't doesn't not of", r"can't stand\b", r"(?:don't|doesn't|not) (?:\w+ )?(?:like|love|enjoy)\b",
-    r"(?:afraid|scared) of\b",
-    words="hate hates dislike dislikes detest fear",
 )  # fmt: skip
 _EN_WAS = frozenset("was were had did didn't wasn't lived worked played went".split())
 _EN_PLANS = _en(
@@ -470,6 +291,7 @@ _EN_GENERIC = frozenset(
     }
 )
 """Words that two statements may share without being about the same."""
+
 
 _EN_TOPICS = {
     "home": _en(
@@ -533,43 +355,30 @@ _EN_TOPICS = {
     ),
     "car": _en("drive drives driving car", r"driv(?:e|es|ing) an? \w", r"(?:bought|got) an? (?:new )?car\b"),
 }  # fmt: skip
+_EN_CUES = {
+    "begins": _EN_BEGINS,
+    "changes": _EN_CHANGES,
+    "ends": _EN_ENDS,
+    "adds": _EN_ADDS,
+    "past": _EN_PAST,
+    "plans": _EN_PLANS,
+}
 
 
 def _english(text: str) -> StatedText:
     lower = text.lower()
     parts = frozenset(ascii_words(lower))
-    past, turns, ends = (one.found(lower, parts) for one in (_EN_PAST, _EN_CHANGES, _EN_ENDS))
-    changes = turns or _EN_BEGINS.found(lower, parts)
-    numbers = (parts & _EN_NUMBERS).union(_EN_DIGITS(lower))
-    holds = not past and not _EN_EVENT(text)
-    silent = past or _EN_PLANS.found(lower, parts) or (not _EN_WAS.isdisjoint(parts) and not (changes or ends))
-    counts = not silent and (not _EN_ADDS.found(lower, parts) or bool(changes and numbers))
-    if not holds and not counts:
-        return StatedText()
-    slots, mentioned = ((), ()) if _EN_DETERMINERS.isdisjoint(parts) else _english_slots(text)
-    words = _english_words(lower)
-    topics = _found(_EN_TOPICS, lower, parts)
-    counted = frozenset(_english_counted(lower)) if numbers else frozenset[tuple[str, str]]()
+    cues = _found(_EN_CUES, lower, parts)
     denied = () if _EN_DENIALS.isdisjoint(parts) else map(_english_words, _EN_DENIED(lower))
     return StatedText(
-        keys=_keys(topics, mentioned, words, counted),
+        cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
+        topics=_found(_EN_TOPICS, lower, parts),
         holders=_english_holders(text, lower, parts),
-        topics=topics,
-        slots=slots,
-        mentioned=mentioned,
-        words=words,
-        numbers=numbers,
-        counted=counted,
+        words=_english_words(lower),
+        numbers=(parts & _EN_NUMBERS).union(_EN_DIGITS(lower)),
         denied=frozenset().union(*denied),
-        ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if ends else frozenset(),
-        holds=holds,
-        counts=counts,
-        changes=changes or ends,
-        turns=turns or ends,
-        opinion=-_EN_DISLIKES.found(lower, parts) or int(not _EN_LIKES.isdisjoint(parts)),
-        troubled=_EN_TROUBLED.found(lower, parts),
-        resolves=_EN_RESOLVES.found(lower, parts),
-        mine=not (_EN_ME | {"my", "our"}).isdisjoint(parts),
+        ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
+        states=True,
     )
 
 
@@ -579,13 +388,6 @@ def _english_ends(clause: str) -> bool:
 
 def _english_words(text: str) -> frozenset[str]:
     return frozenset([term for term in query_terms(text) if term not in _EN_GENERIC and not term.isdigit()])
-
-
-def _english_counted(text: str) -> Iterable[tuple[str, str]]:
-    for number, noun in _EN_COUNTED(text):
-        terms = query_terms(noun)
-        if terms and terms[0] not in _EN_UNITS and noun not in STOP_WORDS["en"]:
-            yield terms[0], number
 
 
 def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[str]:
@@ -602,49 +404,6 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
     if "child" in found:
         found.update(("daughter", "son"))
     return frozenset(found)
-
-
-def _english_slots(text: str) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
-    """The things that a text gives a value, and all that it mentions: "my work email is …", "I changed the code"."""
-    tokens = _EN_TOKEN(text)
-    slots: list[Slot] = []
-    mentioned: list[Slot] = []
-    at = 0
-    while at < len(tokens):
-        at += 1
-        if tokens[at - 1].lower() not in _EN_DETERMINERS:
-            continue
-        start = at
-        while at < min(len(tokens), start + _MOST_NOUNS) and _in_noun(tokens[at]):
-            at += 1
-        terms = query_terms(" ".join(word for word in tokens[start:at] if word.lower() not in _EN_TIMELY))
-        if terms:
-            gives, narrowed = _narrowing(tokens, at)
-            mentioned.append(Slot(terms[-1], frozenset(terms[:-1]) | narrowed))
-            named = start > 1 and tokens[start - 2].lower() in _EN_IS and tokens[start - 1].lower() in ("my", "our")
-            fresh = "new" in (tokens[start - 1].lower(), tokens[start].lower())
-            if gives or named or fresh or tokens[at - 1].endswith("'s"):
-                slots.append(mentioned[-1])
-    return tuple(slots), tuple(mentioned)
-
-
-def _in_noun(token: str) -> bool:
-    return token[0].isalpha() and token.lower() not in _EN_AFTER_NOUN
-
-
-def _narrowing(tokens: list[str], at: int) -> tuple[bool, frozenset[str]]:
-    """Whether a noun is given a value, and what stands between them, as *with Lars* in "the meeting with Lars is …"."""
-    start = at
-    while at < min(len(tokens), start + _MOST_NARROWING) and tokens[at].lower() in _EN_NARROWING | _EN_ASIDE:
-        at += 1
-        while at < len(tokens) and (tokens[at][0].isupper() or tokens[at][0].isdigit() or tokens[at] in ("km", "home")):
-            at += 1
-    narrowed = frozenset(word.lower() for word in tokens[start:at]) - _EN_ASIDE
-    gives = at < len(tokens) and tokens[at].lower() in _EN_GIVES
-    if gives and tokens[at].lower() in ("has", "have") and tokens[at + 1 : at + 2] in (["a"], ["an"], ["no"]):
-        gives = False
-    # "to" alone begins what the noun is changed to.
-    return gives, narrowed if gives or any(word[0].isupper() for word in tokens[start:at]) else frozenset()
 
 
 # Chinese.
@@ -685,23 +444,6 @@ _ZH_NAMED = re.compile(
     "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
-_ZH_VERB = re.compile(
-    "是|叫|换|改|变|涨|降|推迟|提前|定在|停在|(?<!现)在|升|搬|扩|挪|移|还?剩|找到|拿到|修好|丢|坏|停|打算|定了|几|开|上|有|"
-    "减|增|取消|退|卖|疼|痛|好了|能用"
-    "|剪|染|姓"
-)
-_ZH_GIVES = re.compile("是|叫|为|改|换|变|涨|降|推迟|提前|定在|停在|升|在|搬|扩|疼|痛|姓|增|还?剩|有(?=\\d)").match
-_ZH_ASIDE = re.compile(
-    "现在|目前|如今|已经|从今天起|以后|今天|昨天|上周[一二三四五六日]?|上个?月|去年|今年|这个?[周月]|每[天周月年]|把|"
-    "早上|晚上|中午|新的?|旧的?|打算|"
-    "[一两]?[台部辆只条张个]|暂时|终于|刚刚?|都|也|就|了|其实|更正一?下?|不对|我说错了|另外|我们?|咱们?|用的|[那这]家|们"
-)
-_ZH_ALIAS = {"机号": "号码", "电话": "号码", "工资": "月薪"}
-_ZH_OBJECT = re.compile(
-    "(?:换|改|涨|升|退|停|辞|丢|找到|刷新|取消|卖|打破|更新)(?:掉|成)?了?([^，。；]{1,12}?)了?(?:[，。；！]|\\Z)"
-).findall
-_ZH_NARROWED = re.compile("([从去寄][^，。；的我]{1,6}|[^，。；的我从去]{1,5}寄?来)的([\u4e00-\u9fff]{2})").findall
-_ZH_UNTOLD = frozenset("的家我手最好里")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
 _ZH_NUMBER = re.compile(
@@ -709,8 +451,6 @@ _ZH_NUMBER = re.compile(
     rf"[{_ZH_DIGITS}]+(?=[个只本条根包台辆岁码点楼层级斤号月日年块元公人次天家分])"
     rf"|[{_ZH_DIGITS}]*[十百千万][{_ZH_DIGITS}]*"
 ).findall
-_ZH_COUNTED = re.compile(rf"(\d+|[{_ZH_DIGITS}]+)([只个本条根包台辆名位口部支])([\u4e00-\u9fff])?").findall
-_ZH_NO_NOUN = frozenset("小月星礼钟了人多半")
 _ZH_BEGINS = _zh(
     "又开满到结交出领买找拿录入已生回毕",
     "又|开始|满\\d|到了|结婚|交[男女]朋友|出生|领养|买了|找到|拿到|录用|入职|已经|生了|回[来家]|毕业",
@@ -728,15 +468,6 @@ _ZH_ENDS = _zh(
     "分手|离[婚开职]|关门|倒闭|去世|走了|"
     "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢掉",
 )
-_ZH_TROUBLED = _zh(
-    "敏丢坏排等怀病感失伤院卡没缺欠堵停暂延找疼痛休",
-    "过敏|丢|坏|排队|等[着待从]?|怀孕|生病|感冒|失业|受伤|住院|卡住|没到|缺|欠|堵|停电|暂[住停]|延误|找不到|疼|痛|"
-    "休[^，。]{0,2}假",
-)
-_ZH_RESOLVES = _zh(
-    "到回好复院决成清通愈生用动完",
-    "找[到回]|修好|拿到|收到|好了|康复|出院|解决|完成|到了|还清|通了|恢复|痊愈|生了|买到|能用|启动|回来|休完|不疼|不痛",
-)
 _ZH_ADDS = _zh(
     "也还另此同除依仍一说怕再", "也|还(?!在|没|清|剩)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
 )
@@ -749,8 +480,6 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
     "请[订帮]|应该|说[他她]",
 )
-_ZH_LIKES = _zh("欢爱迷", "喜欢|爱[吃喝看听上]|最爱|迷上")
-_ZH_DISLIKES = _zh("厌不怕", "讨厌|不喜欢|受不了|不爱|不吃|害怕|不能吃")
 _ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
@@ -767,6 +496,8 @@ _ZH_SMALL = re.compile(
 _ZH_GENERIC = frozenset(_ZH_KIN) | frozenset(
     "工作 上班 公司 朋友 时候 时间 东西 事情 地方 孩子 城市 生活 名字 杂志 会议 中学".split()
 )
+
+
 _ZH_TOPICS = {
     "home": _zh(
         "住搬居租活房独",
@@ -804,40 +535,28 @@ _ZH_TOPICS = {
     "car": _zh("开骑", "开一辆|开的是|开车|骑车上班"),
     "office days": _zh("公", "去公司|远程办公|居家办公"),
 }
+_ZH_CUES = {
+    "begins": _ZH_BEGINS,
+    "changes": _ZH_CHANGES,
+    "ends": _ZH_ENDS,
+    "adds": _ZH_ADDS,
+    "past": _ZH_PAST,
+    "plans": _ZH_PLANS,
+}
 
 
 def _chinese(text: str) -> StatedText:
     parts = frozenset(text)
-    past, turns, ends = (one.found(text, parts) for one in (_ZH_PAST, _ZH_CHANGES, _ZH_ENDS))
-    changes = turns or _ZH_BEGINS.found(text, parts)
-    numbers = frozenset(_ZH_NUMBER(text))
-    adds = _ZH_ADDS.found(text, parts) and not (numbers and "现在" in text and "还" not in parts)
-    holds = not past and not _ZH_EVENT(text)
-    counts = not past and not adds and not _ZH_PLANS.found(text, parts)
-    if not holds and not counts:
-        return StatedText()
-    slots, mentioned = _chinese_slots(text)
-    words, topics = _chinese_words(text), _found(_ZH_TOPICS, text, parts)
-    counted = frozenset(_chinese_counted(text)) if numbers else frozenset[tuple[str, str]]()
+    cues = _found(_ZH_CUES, text, parts)
     return StatedText(
-        keys=_keys(topics, mentioned, words, counted),
+        cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
+        topics=_found(_ZH_TOPICS, text, parts),
         holders=_chinese_holders(text),
-        topics=topics,
-        slots=slots,
-        mentioned=mentioned,
-        words=words,
-        numbers=numbers,
-        counted=counted,
+        words=_chinese_words(text),
+        numbers=frozenset(_ZH_NUMBER(text)),
         denied=frozenset().union(*map(_chinese_words, _ZH_DENIED(text))),
-        ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if ends else frozenset(),
-        holds=holds,
-        counts=counts,
-        changes=changes or ends,
-        turns=turns or ends,
-        opinion=-_ZH_DISLIKES.found(text, parts) or int(_ZH_LIKES.found(text, parts)),
-        troubled=_ZH_TROUBLED.found(text, parts),
-        resolves=_ZH_RESOLVES.found(text, parts),
-        mine="我" in parts or "咱" in parts,
+        ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if "ends" in cues else frozenset(),
+        states=True,
     )
 
 
@@ -845,16 +564,6 @@ def _chinese_words(text: str) -> frozenset[str]:
     """The pairs of characters and the Latin words that say what a text is about."""
     pairs = frozenset([term for term in query_terms(_ZH_SMALL.sub(" ", text)) if len(term) > 1]) - _ZH_GENERIC
     return pairs.union(_ZH_LIKED(text))
-
-
-def _chinese_counted(text: str) -> Iterable[tuple[str, str]]:
-    for number, measure, noun in _ZH_COUNTED(text):
-        # 一 is an article more often than a number.
-        if number != "一":
-            if measure != "个":
-                yield measure, number
-            if noun and noun not in _ZH_NO_NOUN:
-                yield noun, number
 
 
 def _chinese_holders(text: str) -> frozenset[str]:
@@ -869,29 +578,3 @@ def _chinese_holders(text: str) -> frozenset[str]:
     if not found or not _ZH_ROLES.isdisjoint(found) or _ZH_ME(text):
         found.add("")
     return frozenset(found)
-
-
-def _chinese_slots(text: str) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
-    """The things that a text gives a value, and all that it mentions: 我的手机号是…, 密码改了."""
-    slots: list[Slot] = []
-    mentioned: list[Slot] = []
-    for clause in _ZH_CLAUSE.split(text):
-        verb = _ZH_VERB.search(clause)
-        slot = None if verb is None else _chinese_slot(clause[: verb.start()])
-        if verb is not None and slot is not None:
-            mentioned.append(slot)
-            if _ZH_GIVES(clause, verb.start()):
-                slots.append(slot)
-    mentioned += filter(None, map(_chinese_slot, _ZH_OBJECT(text)))
-    mentioned += [Slot(head, frozenset(before)) for before, head in _ZH_NARROWED(text)]
-    return tuple(slots), tuple(mentioned)
-
-
-def _chinese_slot(words: str) -> Slot | None:
-    """The last part of a noun with what stands before it: 密码 in 楼下大门的密码, narrowed down by 楼下大门."""
-    before, _, head = _ZH_ASIDE.sub("", words).strip("的 ").rpartition("的")
-    if not head or not _HAN.search(head):
-        return None
-    if len(head) > 2:
-        before, head = before + head[:-2], head[-2:]
-    return Slot(_ZH_ALIAS.get(head, head), frozenset(before) - _ZH_UNTOLD)

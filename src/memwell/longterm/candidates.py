@@ -70,6 +70,11 @@ _FRAME_WORDS = frozenset(
 )
 """Words that mostly say which form the answer should have."""
 _FRAME_WEIGHT = 0.3
+_HAPPENED = re.compile(
+    r"\b(?:happen(?:s|ed|ing)?|going on|went on|go|going|events?|news?|things?|stuff|today|anything|something)\b"
+    r"|发生过?|做过?|干[嘛了]|[聊谈讲]过?|事情?|怎么样|如何|什么|哪些|有啥",
+    re.IGNORECASE,
+)
 CHINESE_FUNCTION = frozenset(
     "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
 )
@@ -93,6 +98,8 @@ class ParsedQuery(NamedTuple):
     of_you: bool
     shared_from: int | None = None
     """From which number on its vector is comparable across languages, as its embedder says."""
+    of_a_time: bool = False
+    """Whether a period is all that it names, as in *what happened yesterday?*"""
 
     @classmethod
     def of(
@@ -103,6 +110,7 @@ class ParsedQuery(NamedTuple):
         # A long text is no question, and the times and numbers in it say little about what it needs.
         asked = "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
         meant = _IN_PASSING.sub(" ", text)
+        times, besides = _times(asked, now)
         return cls(
             text,
             now,
@@ -110,24 +118,37 @@ class ParsedQuery(NamedTuple):
             tuple(terms),
             np.fromiter(terms.values(), np.float32, len(terms)),
             frozenset(query_terms(" ".join(_NAME.findall(text)))),
-            _times(asked, now),
+            times,
             _WHEN.search(asked) is not None,
             _HOW_MANY.search(asked) is not None,
             _I.search(meant) is not None,
             _YOU.search(meant) is not None,
             shared_from,
+            bool(times) and _names_nothing(besides),
         )
 
 
-def _times(text: str, now: float) -> tuple[tuple[float, float], ...]:
-    """The past periods that a text mentions. One that includes the present, such as *today*, says nothing."""
+def _times(text: str, now: float) -> tuple[tuple[tuple[float, float], ...], str]:
+    """The past periods that a text mentions, and the text without them.
+
+    A period that includes the present, such as *today*, says nothing.
+    """
     moment = datetime.fromtimestamp(now, UTC)
-    found = time_expressions(text, now=moment)
-    return tuple(
-        (one.since.timestamp(), one.until.timestamp())
-        for one in found
+    found = [
+        (one.start, one.end, one.since.timestamp(), one.until.timestamp())
+        for one in time_expressions(text, now=moment)
         if one.since and one.until and one.until <= moment
-    )
+    ]
+    besides = text
+    for start, end, *_ in reversed(found):
+        besides = f"{besides[:start]} {besides[end:]}"
+    return tuple((since, until) for _, _, since, until in found), besides
+
+
+def _names_nothing(text: str) -> bool:
+    """Whether a text has only words of asking, and of talk or events in general."""
+    words = _HAPPENED.sub(" ", text)
+    return all(is_function_word(term) or term in _FRAME_WORDS for term in query_terms(words))
 
 
 def weighted_terms(text: str) -> dict[str, float]:
@@ -284,6 +305,12 @@ def plain_scores(
             values = np.interp(values, curve.values, curve.shares)
         scores += values.astype(np.float32)
     return scores
+
+
+def in_period(snapshot: Snapshot, question: ParsedQuery, rows: Integers | Rows | slice) -> Flags:
+    """Which rows were said in a period that the question mentions."""
+    times = snapshot.times[rows]
+    return np.any([(since <= times) & (times < until) for since, until in question.times], 0)
 
 
 def is_near_to_any(snapshot: Snapshot, question: ParsedQuery) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
 from memwell.language.words import STOP_WORDS, by_language, language_code
-from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.candidates import ParsedQuery, in_period
 from memwell.longterm.signals import CANDIDATES, BestMatches, SignalTable, observe
 from memwell.longterm.snapshot import Flags, Snapshot
 from memwell.longterm.weights import Signal, Weights, default_weights
@@ -278,6 +278,19 @@ def rank(
     if not limit or not len(snapshot):
         return []
     weights = weights or default_weights()
+    inside = in_period(snapshot, question, slice(snapshot.limit)) if question.of_a_time else None
+    if inside is not None and (inside if allowed is None else inside & allowed).any():
+        # What was said then answers it, whatever it is about.
+        weights, question = weights.of_a_time, question._replace(of_a_time=False)
+        parts = [inside if allowed is None else inside & allowed, ~inside if allowed is None else ~inside & allowed]
+        found = [
+            one
+            for part in parts
+            for one in rank(
+                snapshot, question, allowed=part, limit=limit, weights=weights, diversity=diversity, late=late
+            )
+        ]
+        return sorted(found, key=lambda one: -one.score)[:limit]
     # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
     observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted), late)

@@ -20,7 +20,8 @@ from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
-from memwell.language.updates import asks_about_past, statement
+from memwell.language.asking import separate_questions
+from memwell.language.updates import asks_about_past
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
@@ -28,7 +29,15 @@ from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
-from memwell.longterm.superseding import COMPARED, SUPERSEDED, current_first, superseded
+from memwell.longterm.superseding import (
+    COMPARED,
+    SUPERSEDED,
+    ComparedHit,
+    ComparedVectors,
+    current_first,
+    default_models,
+    outdated,
+)
 from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights, default_weights
@@ -155,14 +164,24 @@ class RecallingMemory(MemoryBase):
             raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, session, since, until, where)
+        questions = separate_questions(query)
         self.indexer.catch_up()
         tries = 0
         while True:
-            asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
-            with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
-                if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
-                    hits = self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity, not tries)
-                    if hits is not None:
+            known = tries < MOST_TRIES
+            asked = {one: self._embedded_query(one) if known else QueryVector(None, None) for one in questions}
+            with self._held_for(query, asked.values(), as_of, speaker, wanted, max(_CANDIDATES, limit)) as (
+                held,
+                narrowed,
+            ):
+                state = held.state if self.indexer.view is self.backend else None
+                if all(self._query_vectors.still(one, state) for one in asked.values()):
+                    found = [
+                        self._ranked(held, vector, one, narrowed, moment, limit, weights, diversity, not tries)
+                        for one, vector in asked.items()
+                    ]
+                    if None not in found:
+                        hits = _merged([hits for hits in found if hits is not None], query)[:limit]
                         hits = [hit for hit in hits if hit.relevance >= min_relevance]
                         self._count_use(held, hits, moment)
                         return hits
@@ -172,7 +191,7 @@ class RecallingMemory(MemoryBase):
     def _held_for(
         self,
         query: str,
-        asked: QueryVector,
+        asked: Collection[QueryVector],
         as_of: datetime | None,
         speaker: str | None,
         wanted: Filter | None,
@@ -234,34 +253,32 @@ class RecallingMemory(MemoryBase):
             question,
             allowed=held.allowed(wanted, moment),
             # The relevance of one hit must not depend on how many were asked for.
-            limit=max(pool, COMPARED, BEST_OF) if limit else 0,
+            limit=max(pool, BEST_OF, COMPARED) if limit else 0,
             weights=weighed,
             late=None if late is None else late.best,
         )
-        memories, complete = _memories(held, [one.id for one in found], wanted, max(pool, BEST_OF))
-        if strict and not complete:
+        memories = held.memories([one.id for one in found], wanted)
+        if strict and len(memories) < len(found):
             return None
         found = [one for one in found if one.id in memories]
-        records = {id_: record for id_, (record, _) in memories.items()}
-        traits = {id_: known for id_, (_, known) in memories.items()}
-        replaced = superseded([one.id for one in found], records, traits, pool)
+        texts = [memories[one.id][0].text for one in found]
+        judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
+        relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
+        replaced = outdated(*_compared(held.snapshot, found[:COMPARED], memories, relevant, asked.model))
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
-        order = {} if weights or self.weights or asks_about_past(query) else replaced
-        chosen = current_first(found, order)[:pool]
-        relevant = _relevances(held, question, found, records, {one.id for one, _ in chosen}, weighed, asked.model)
-        _raise_relevance(relevant, replaced)
+        order = {} if weights or self.weights or asks_about_past(query) else replaced.swapped
+        _raise_relevance(relevant, order | replaced.flagged)
         hits = [
-            _raised(
-                as_recalled(records[one.id], one.score, one.signals, traits[one.id], query, relevant[one.id]), share
-            )
-            for one, share in chosen
+            _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
+            for one, share in current_first(found, order)[:pool]
+            for record, traits in [memories[one.id]]
         ]
         if self.reranker is not None:
             judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
             hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
         if diversity > 0.0:
             hits = _diversified(held.snapshot, hits, diversity)
-        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
+        hits = [_flagged(hit, replaced.flagged.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
             matches = late.matches([hit.id for hit in hits], texts)
@@ -343,7 +360,7 @@ class RecallingMemory(MemoryBase):
         """How many memories can be recalled."""
         return sum(1 for _ in self._active())
 
-    def _held_about(self, query: str, asked: QueryVector, wanted: Filter | None, most: int) -> HeldSnapshot:
+    def _held_about(self, query: str, asked: Collection[QueryVector], wanted: Filter | None, most: int) -> HeldSnapshot:
         """The best matches of a space too large to hold, from the store's own indexes."""
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
@@ -379,15 +396,32 @@ class RecallingMemory(MemoryBase):
     acount = asyncify(count)
 
 
-def _memories(
-    held: HeldSnapshot, ids: Sequence[str], wanted: Filter | None, most: int
-) -> tuple[dict[str, tuple[Record, Traits]], bool]:
-    """The best memories, or all where one of the best may be outdated; and whether all that were read are there."""
-    found = held.memories(ids[:most], wanted)
-    if len(ids) > most and any(statement(record.text).holds for record, _ in found.values()):
-        found |= held.memories(ids[most:], wanted)
-        return found, len(found) == len(ids)
-    return found, len(found) == len(ids[:most])
+def _merged(found: Sequence[list[Recalled]], query: str) -> list[Recalled]:
+    """The hits of several questions in one list, each where it answers best."""
+    if len(found) == 1:
+        return found[0]
+    best: dict[str, Recalled] = {}
+    for hit in sorted((hit for hits in found for hit in hits), key=lambda hit: -hit.score):
+        best.setdefault(hit.id, replace(hit, asked=query))
+    return list(best.values())
+
+
+def _compared(
+    snapshot: Snapshot,
+    found: Sequence[Ranked],
+    memories: Mapping[str, tuple[Record, Traits]],
+    relevant: Mapping[str, float],
+    embedder: str | None,
+) -> tuple[list[ComparedHit], ComparedVectors | None]:
+    """Hits as they are compared with each other, with their vectors where the model knows the embedder."""
+    rows = np.array([one.row for one in found], np.intp)
+    vectors = None
+    if embedder == default_models().embedder and snapshot.has_vector[rows].all():
+        vectors = ComparedVectors.of(snapshot.vectors.rows(rows), snapshot.vectors.shared_from)
+    records = [memories[one.id] for one in found]
+    return [
+        ComparedHit(record.id, record.text, record.time, traits, relevant[record.id]) for record, traits in records
+    ], vectors
 
 
 def _raise_relevance(relevant: dict[str, float], replaced: Mapping[str, str]) -> None:
@@ -395,23 +429,6 @@ def _raise_relevance(relevant: dict[str, float], replaced: Mapping[str, str]) ->
     for older, newer in replaced.items():
         if newer in relevant:
             relevant[newer] = max(relevant[newer], relevant.get(older, 0.0))
-
-
-def _relevances(
-    held: HeldSnapshot,
-    question: ParsedQuery,
-    found: Sequence[Ranked],
-    records: Mapping[str, Record],
-    chosen: Collection[str],
-    weights: Weights,
-    embedder: str | None,
-) -> dict[str, float]:
-    """The relevance of the chosen hits. The best that were found are judged too, whatever was chosen."""
-    best = {one.id for one in found[:BEST_OF]}
-    judged = [one for one in found if one.id in chosen or one.id in best]
-    texts = [records[one.id].text for one in judged]
-    values = relevances(held.snapshot, question, judged, texts, weights, embedder)
-    return {one.id: value for one, value in zip(judged, values, strict=True)}
 
 
 class ScoredHit(Protocol):
@@ -470,14 +487,14 @@ def likeliest(
     index: RecordIndex,
     space: Space,
     query: str,
-    asked: QueryVector,
+    asked: Collection[QueryVector],
     where: Filter | None,
     most: int,
 ) -> list[Record]:
     """The best matches of a space by the store's own indexes of words and vectors."""
     # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
     hits = index.match(space, query, limit=most, where=where)
-    for vector in _searched(asked):
+    for vector in (vector for one in asked for vector in _searched(one)):
         # A vector of another size means that the space was just re-embedded; the caller then asks again.
         with suppress(InvalidInput):
             hits += index.near(space, vector.tolist(), limit=most, where=where)

@@ -11,15 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
 from memwell.language.words import language_of
-from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, is_function_word, is_near_to_any
+from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, in_period, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
 from memwell.longterm.snapshot import Flags, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
@@ -114,6 +113,9 @@ def relevances(
     A query without a word of its own, such as *what do you know about me?*, asks for no particular thing: then all hits are
     as relevant as not.
     """
+    if question.of_a_time:
+        rows = np.array([hit.row for hit in hits], np.intp)
+        return np.where(in_period(snapshot, question, rows), _UNKNOWN, 0.0).tolist()
     words = zip(question.terms, question.term_weights.tolist(), strict=True)
     if not question.times and not any(weight >= 1.0 and not is_function_word(term) for term, weight in words):
         return [_UNKNOWN] * len(hits)
@@ -190,15 +192,10 @@ def _of_words(
         if term in question.name_terms:
             names.append(has)
     if question.times:
-        held += _PERIOD * _in_period(snapshot, question, rows)
+        held += _PERIOD * in_period(snapshot, question, rows)
         total += _PERIOD
     missing = 1.0 - np.mean(names, 0) if names else np.zeros(len(rows))
     return (held / (total or 1.0)).tolist(), np.log1p(held).tolist(), missing.tolist()
-
-
-def _in_period(snapshot: Snapshot, question: ParsedQuery, rows: Integers) -> NDArray[Any]:
-    times = snapshot.times[rows]
-    return np.any([(since <= times) & (times < until) for since, until in question.times], 0)
 
 
 def _weights(snapshot: Snapshot, question: ParsedQuery) -> dict[str, float]:

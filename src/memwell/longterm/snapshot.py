@@ -180,6 +180,15 @@ class QuantizedVectors:
         lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
         return float(product(mine, theirs)) / lengths if lengths else 0.0
 
+    def rows(self, rows: NDArray[np.intp]) -> Floats:
+        """Some rows as numbers again."""
+        return self._codes[rows] * self._scales[rows][:, None]
+
+    @property
+    def shared_from(self) -> int | None:
+        """From which number on vectors are comparable across languages; None: as a whole."""
+        return self._shared_from
+
     def likely_dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """Estimates of ``dots``, from the signs of the numbers alone."""
         # From the codes, as for the rows: the sign of a number that is rounded to 0 says nothing.

@@ -44,6 +44,9 @@ class Signal(msgspec.Struct, frozen=True, gc=False):
     share: float
 
 
+_ABOVE_ALL = 20.0
+
+
 class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A piecewise linear curve: ``shares[i]`` is the share at ``values[i]``; values ascend."""
 
@@ -91,6 +94,15 @@ class Weights:
     def piecewise(self) -> PiecewiseCurves:
         """The curves as arrays, for many records at once."""
         return piecewise_curves(self.curves)
+
+    @cached_property
+    def of_a_time(self) -> Weights:
+        """The same with the time above all else, for a question that names nothing but a time."""
+        time = self.curves.get("time")
+        if time is None:
+            return self
+        above = Curve(time.values, tuple(_ABOVE_ALL * share for share in time.shares))
+        return Weights({**self.curves, "time": above}, self.decay)
 
     @cached_property
     def spread(self) -> float:

@@ -266,8 +266,8 @@ class RecallingMemory(MemoryBase):
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
         replaced = outdated(*_compared(held.snapshot, found[:COMPARED], memories, relevant, asked.model))
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
-        order = {} if weights or self.weights or asks_about_past(query) else replaced.swapped
-        _raise_relevance(relevant, order | replaced.flagged)
+        order = {} if weights or self.weights or asks_about_past(query) else replaced
+        _raise_relevance(relevant, replaced)
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
             for one, share in current_first(found, order)[:pool]
@@ -278,7 +278,7 @@ class RecallingMemory(MemoryBase):
             hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
         if diversity > 0.0:
             hits = _diversified(held.snapshot, hits, diversity)
-        hits = [_flagged(hit, replaced.flagged.get(hit.id, "")) for hit in hits[:limit]]
+        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
             matches = late.matches([hit.id for hit in hits], texts)

@@ -29,12 +29,10 @@ SUPERSEDED = "superseded"
 """The flag of an outdated memory."""
 COMPARED = 10
 """The number of the best hits that are compared with each other."""
-SWAPPED: Final = 0.25
-"""From this probability on the later memory stands before the earlier one. A wrong swap costs one place."""
-FLAGGED: Final = 0.6
-"""From this probability on the earlier memory is called outdated."""
+LEAST: Final = 0.5
+"""From this probability on the earlier memory is called outdated, and the later one stands before it."""
 _BY_WORDS = 0.8
-"""Words alone say little, so that only what is nearly certain is swapped and called outdated."""
+"""The same where there are no vectors: words alone say little."""
 _LEAST_RELEVANCE = 1e-3
 _MOST_ODDS = 30.0
 
@@ -123,28 +121,15 @@ def default_models() -> SupersedingModels:
     return msgspec.json.decode(data, type=SupersedingModels)
 
 
-class Outdated(NamedTuple):
-    """Outdated memories, each with the newest that supersedes it."""
+def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, str]:
+    """Which hits are outdated, each with the newest that supersedes it.
 
-    swapped: dict[str, str]
-    flagged: dict[str, str]
-
-
-def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> Outdated:
-    """What is outdated among hits. Their vectors are those of the model's embedder, or None."""
+    Their vectors are those of the model's embedder, or None.
+    """
     models = default_models()
-    if vectors is None:
-        sure = _newest(candidates, models.words.probabilities(candidates, None, _BY_WORDS), _BY_WORDS)
-        return Outdated(sure, sure)
-    found = models.vectors.probabilities(candidates, vectors, SWAPPED)
-    return Outdated(_newest(candidates, found, SWAPPED), _newest(candidates, found, FLAGGED))
-
-
-def _newest(
-    candidates: Sequence[ComparedHit], probabilities: Mapping[tuple[int, int], float], least: float
-) -> dict[str, str]:
+    model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
     found: dict[str, ComparedHit] = {}
-    for (older, newer), probability in probabilities.items():
+    for (older, newer), probability in model.probabilities(candidates, vectors, least).items():
         one, other = candidates[older], candidates[newer]
         if probability >= least and (one.id not in found or other.order > found[one.id].order):
             found[one.id] = other

@@ -116,3 +116,27 @@ class TestQuestions:
 
     def test_other_words_beside_a_time_decide_as_before(self, memory: Memory):
         assert memory.recall("What did the fox do yesterday?", now=NOON)[0].id == "fox"
+
+
+@pytest.mark.parametrize("asked", ["Jon", "Johnn", "Jhon", "Johm"])
+def test_a_name_that_nobody_has_is_read_as_the_one_that_differs_by_a_letter(bench: Bench, asked: str):
+    memory = bench.memory(embedder=None)
+    memory.remember("John bakes on Sundays.", id="john")
+    memory.remember("Mary bakes on Mondays.", id="mary")
+    assert memory.recall(f"When does {asked} bake?")[0].id == "john"
+
+
+def test_a_name_that_may_be_one_of_two_is_left_as_it_is(bench: Bench):
+    memory = bench.memory(embedder=None)
+    memory.remember("Jane bakes on Sundays.", id="jane")
+    memory.remember("Jade bakes on Mondays.", id="jade")
+    one, other = memory.recall("When does Jaye bake?")
+    assert one.score == pytest.approx(other.score, rel=0.2)
+    assert not one.signals.get("names")
+
+
+def test_a_misspelt_name_is_first_that_of_a_speaker(bench: Bench):
+    memory = bench.memory(embedder=None)
+    memory.remember("I sold a boat.", id="ann", speaker="Ann")
+    memory.remember("An ant sold a boat.", id="ant", speaker="Bob")
+    assert memory.recall("What has Anm sold?")[0].id == "ann"

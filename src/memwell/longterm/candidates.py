@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,8 @@ _IN_PASSING = re.compile(
     re.IGNORECASE,
 )
 """Where *I* and *you* do not say whose words are meant: in a request, and for the one spoken to."""
+_LEAST_SPELT = 3
+"""Shorter names differ from too many words by one letter."""
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
 _FUNCTION_WORDS = frozenset(
@@ -126,6 +129,38 @@ class ParsedQuery(NamedTuple):
             shared_from,
             bool(times) and _names_nothing(besides),
         )
+
+    def spelt(self, snapshot: Snapshot) -> ParsedQuery:
+        """The query with each name that no record has spelt as the one term there that differs by a letter."""
+        terms = [
+            _known_spelling(term, snapshot) if term in self.name_terms and term not in snapshot.postings else term
+            for term in self.terms
+        ]
+        if terms == list(self.terms) or len(set(terms)) < len(terms):
+            return self
+        called = [new for old, new in zip(self.terms, terms, strict=True) if old in self.name_terms]
+        return self._replace(terms=tuple(terms), name_terms=frozenset(called))
+
+
+def _known_spelling(name: str, snapshot: Snapshot) -> str:
+    """A speaker, or else the only term of the records, that differs by one letter; the name itself if there is none."""
+    if len(name) < _LEAST_SPELT:
+        return name
+    known = {other for other in _spellings(name) if other in snapshot.postings and not is_function_word(other)}
+    speakers = {other for other in known if snapshot.speakers.named([other])}
+    return (speakers or known).pop() if len(speakers or known) == 1 else name
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """What a name becomes by one letter more, less or another, or by two that change places."""
+    for place in range(len(name) + 1):
+        head, tail = name[:place], name[place:]
+        yield from (f"{head}{letter}{tail}" for letter in ascii_lowercase)
+        if tail:
+            yield f"{head}{tail[1:]}"
+            yield from (f"{head}{letter}{tail[1:]}" for letter in ascii_lowercase)
+        if len(tail) > 1:
+            yield f"{head}{tail[1]}{tail[0]}{tail[2:]}"
 
 
 def _times(text: str, now: float) -> tuple[tuple[tuple[float, float], ...], str]:

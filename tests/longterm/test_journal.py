@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import ReadOnlyStore
-from memwell.longterm.journal import Journal, ReadOnlyView, ReadView, note_skipped, pending_vector, queue_skipped
+from memwell.longterm.journal import (
+    Journal,
+    ReadOnlyView,
+    ReadView,
+    inner_space,
+    note_skipped,
+    pending_vector,
+    queue_skipped,
+)
 from memwell.longterm.memory import Memory
-from memwell.records import Record, Space
+from memwell.messages import Message, human
+from memwell.records import Record, Space, Thread
 from memwell.storage import open_backend
 
 ANN = Space("ann")
@@ -27,6 +38,22 @@ def test_only_what_has_no_vector_is_owed_one_and_once():
         queue_skipped(backend, ANN, journal)
         owed = [entry.metadata["embed"] for entry in journal.after(0, 1000)]
         assert sorted(owed) == sorted(record.id for record in records if record.vector is None)
+
+
+def test_an_entry_that_was_processed_and_deleted_during_the_write_is_written(monkeypatch: pytest.MonkeyPatch):
+    with open_backend("memory:") as backend:
+        journal = Journal(backend, ANN)
+        entry = human("I like tea.", id="tea")
+        journal.write([entry])
+        usual = backend.log.read
+
+        def processed_first(thread: Thread, **options: Any) -> list[Message]:
+            backend.log.trim(thread, 1)
+            return usual(thread, **options)
+
+        monkeypatch.setattr(backend.log, "read", processed_first)
+        journal.write_new([entry, human("I like rye.", id="rye")])
+        assert [one.id for one in usual(Thread(inner_space(ANN), "journal"))] == ["tea", "rye"]
 
 
 def test_a_reminder_names_its_memory():

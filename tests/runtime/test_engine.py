@@ -19,7 +19,7 @@ import memwell
 from memwell.errors import BackendError, InvalidInput, ReadOnlyStore
 from memwell.longterm.facts import Facts
 from memwell.longterm.memory import Memory
-from memwell.messages import ai, human
+from memwell.messages import Message, ai, human
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from tests.knowledge.bench import Failing
@@ -67,13 +67,43 @@ def test_a_conversation_is_remembered_once(engine: memwell.Engine):
     talk.add(human("My red bicycle was stolen in Rome."), ai("I am sorry to hear that."))
     assert engine.remember_thread("trip") == 2
     talk.add(human("The police found the bicycle yesterday."))
-    assert engine.remember_thread("trip") == 3
+    assert engine.remember_thread("trip") == 1
+    assert engine.remember_thread("trip") == 0
     hits = engine.recall("what happened to the bicycle?", session="trip")
     assert {hit.text for hit in hits} >= {
         "My red bicycle was stolen in Rome.",
         "The police found the bicycle yesterday.",
     }
     assert engine.count() == 3
+
+
+def test_a_conversation_whose_last_message_was_replaced_is_read_again(engine: memwell.Engine):
+    talk = engine.thread("trip")
+    talk.add(human("My red bicycle was stolen in Rome."), human("It was ten years old."))
+    engine.remember_thread("trip")
+    talk.delete()
+    talk.add(human("We fly to Lisbon in May."), human("The hotel is near the harbour."), human("Tom comes too."))
+    assert engine.remember_thread("trip") == 3
+    assert engine.count() == 5
+
+
+def test_what_remember_thread_reads_does_not_grow_with_the_conversation(engine: memwell.Engine):
+    read: list[int] = []
+    log, usual = engine.backend.log, engine.backend.log.read
+
+    def counted(*args: Any, **options: Any) -> list[Message]:
+        found = usual(*args, **options)
+        read.append(len(found))
+        return found
+
+    log.read = counted
+    for turn in range(60):
+        engine.thread("long").add(human(f"The number of turn {turn} is {turn * 7}."))
+        engine.remember_thread("long")
+    del read[:]
+    engine.thread("long").add(human("The last number is 4711."))
+    assert engine.remember_thread("long") == 1
+    assert sum(read) <= 4
 
 
 def test_when_a_memory_was_last_used_survives_a_restart_and_counts(tmp_path: Path):

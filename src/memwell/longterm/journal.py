@@ -23,6 +23,7 @@ from memwell.storage.protocols import Backend
 
 MARKS = "journal"
 _LONGEST = 900
+_TRIES = 20
 _KEPT = 512
 """Processed entries are deleted when there are this many, so that deleting is rare."""
 
@@ -80,15 +81,19 @@ class Journal:
 
     def write_new(self, entries: Sequence[Message]) -> None:
         """Store the entries that are not in the journal yet."""
-        try:
-            self.write(entries)
-        except Conflict:
-            known = {one.id for one in self._log.read(self._thread, ids=[entry.id for entry in entries])}
-            fresh = {entry.id: entry for entry in entries if entry.id not in known}
-            if len(fresh) == len(entries):
-                raise
-            if fresh:
+        fresh = {entry.id: entry for entry in entries}
+        for tries_left in reversed(range(_TRIES)):
+            try:
                 self.write(list(fresh.values()))
+                return
+            except Conflict:
+                if not tries_left:
+                    raise
+            # An entry that was in the way may be processed and deleted by now: then it is tried again.
+            for known in self._log.read(self._thread, ids=list(fresh)):
+                del fresh[known.id]
+            if not fresh:
+                return
 
     def holds(self, id_: str) -> bool:
         """Whether an entry of this id is in the journal."""

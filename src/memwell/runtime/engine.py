@@ -25,12 +25,12 @@ from memwell.history import History
 from memwell.longterm.changing import Erased
 from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
-from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.longterm.journal import inner_key, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
-from memwell.messages import Message, Role
+from memwell.messages import Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
@@ -53,6 +53,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SEGMENTS_OF_KNOWLEDGE = 3
+_READ_AT_ONCE = 200
+_READ_UP_TO = "remembered-thread/"
+"""The key of the last message of a conversation that was remembered."""
 """How many segments the deepest space of documents has more than its owner."""
 
 
@@ -259,13 +262,29 @@ class Engine(Closing):
         return self.backend.log.threads(self.space, limit=limit, cursor=cursor)
 
     def remember_thread(self, id_: str, /) -> int:
-        """Remember every message of a conversation that is not remembered yet; how many were read."""
-        history = self.thread(id_)
-        looked_at = 0
-        for batch in _batches(history):
-            self.remember(batch, session=id_)
-            looked_at += len(batch)
-        return looked_at
+        """Remember the messages of a conversation that came since the last time; how many there were.
+
+        It costs the same however long the conversation is. If the last message that was read is gone, all are read again;
+        what is remembered already stays as it is.
+        """
+        history, inner = self.thread(id_), inner_space(self.space)
+        key = inner_key(_READ_UP_TO, id_)
+        entry = self.backend.kv.get(inner, key)
+        last = history.log.read(history.thread, ids=[entry.value]) if entry is not None else []
+        cursor = str(last[0].index) if last else None
+        count = 0
+        while True:
+            page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
+            # Neither instructions nor what is hidden from models.
+            said = [one for one in page.items if one.text.strip() and one.for_model and one.role is not Role.SYSTEM]
+            if said:
+                self.remember(said, session=id_)
+                count += len(said)
+            if page.items:
+                self.backend.kv.put(inner, key, page.items[-1].id)
+            cursor = page.next
+            if cursor is None:
+                return count
 
     def context(
         self,
@@ -514,16 +533,3 @@ def _is_store(backend: Backend, path: Path) -> bool:
         and path.resolve().name.startswith(Path(store).name)
         and (path.resolve().parent == Path(store).resolve().parent and path.exists())
     )
-
-
-def _batches(history: History, size: int = 200) -> Any:
-    batch: list[Message] = []
-    for message in history:
-        # Neither instructions nor what is hidden from models.
-        if message.text.strip() and message.for_model and message.role is not Role.SYSTEM:
-            batch.append(message)
-        if len(batch) >= size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -467,7 +467,7 @@ def test_a_chinese_memory_is_cut_where_a_sentence_ends():
 
 def test_what_has_no_place_is_left_out_with_the_reason():
     notes = Notebook(*(Memo(f"m{n}", f"Fact {n}: {'word ' * 30}.") for n in range(9)))
-    context = assemble("Facts?", budget=300, recaller=notes, profile="Too long. " * 100)
+    context = assemble("Facts?", budget=300, recaller=notes, profile="too long " * 300)
     kept = set(context.receipt.memories)
     assert kept
     assert kept | reasons(context).keys() == {f"m{n}" for n in range(9)} | {"profile"}
@@ -605,3 +605,17 @@ def test_many_writers_lose_no_receipt(store: Backend):
     with ThreadPoolExecutor(4) as pool:
         ids = list(pool.map(lambda _: receipts.put(made), range(40)))
     assert sorted(one.id for one in receipts.all()) == sorted(ids) == sorted(set(ids))
+
+
+def test_a_profile_that_does_not_fit_keeps_its_first_lines_and_never_the_title_alone():
+    text = "Anna\nallergic to: peanuts\n" + "\n".join(f"owns: thing number {number}" for number in range(200))
+    entered: set[bool] = set()
+    for budget in range(20, 400, 5):
+        try:
+            context = assemble("Hi?", budget=budget, profile=text)
+        except InvalidInput:
+            continue
+        words = "\n".join(message.text for message in context.messages)
+        entered.add("Anna" in words)
+        assert ("Anna" in words) == ("peanuts" in words)
+    assert entered == {True, False}

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import TypeGuard, cast
 
 import msgspec
 
+from memwell.language.asking import is_question
 from memwell.language.claims import FAVOURITE, USER, relation_of
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
@@ -135,6 +138,7 @@ class SubjectStats:
         self._subject = subject
         self._given: dict[str, _Occurrences] = {}
         self._words: dict[str, _Occurrences] = {}
+        self._stated: dict[str, _Occurrences] = {}
         self._sessions: dict[str, _Occurrences] = {}
         self._per_month: dict[str, _Occurrences] = {}
         self._moods: dict[str, _MonthMood] = {}
@@ -145,7 +149,7 @@ class SubjectStats:
     def add(self, record: Record) -> None:
         """Count a record, if it is the subject's."""
         traits = traits_of(record)
-        if name_key(traits.speaker or USER) != self._subject:
+        if name_key(traits.speaker or USER) != self._subject or (not traits.speaker and traits.trust == "model"):
             return
         self.count += 1
         self.first = record.time if self.first is None else min(self.first, record.time)
@@ -162,11 +166,14 @@ class SubjectStats:
         topic = _metadata(record).get("topic")
         if _is_word(topic):
             _add(self._given, topic, record)
+        # What someone asks about need not be what they care for.
+        counted = (self._words,) if is_question(record.text) else (self._words, self._stated)
         for word, weight in _words(record):
-            _add(self._words, word, record, weight)
+            for held in counted:
+                _add(held, word, record, weight)
 
     def _keep_bounds(self) -> None:
-        for held in (self._given, self._words, self._sessions):
+        for held in (self._given, self._words, self._stated, self._sessions):
             if len(held) > 2 * _MOST:
                 kept = dict(sorted(held.items(), key=_by_count)[:_MOST])
                 held.clear()
@@ -176,11 +183,11 @@ class SubjectStats:
                 del months[min(months)]
 
     def topics(self, limit: int) -> tuple[Topic, ...]:
-        """The given topics, then the words of most records; a word of a single record is no topic."""
+        """The given topics, then the words of most records that ask nothing; a word of a single record is no topic."""
         given = [seen for _, seen in sorted(self._given.items(), key=_by_count)]
         found = [
             seen
-            for key, seen in sorted(self._words.items(), key=_by_weight)
+            for key, seen in sorted(self._stated.items(), key=_by_weight)
             if seen.count >= _LEAST_COUNT and key not in self._given
         ]
         return tuple(seen.topic() for seen in _without_parts([*given, *found], limit))
@@ -335,20 +342,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     last: datetime | None = None
 
     def text(self, language: str | None = None, *, limit: int = _LONGEST) -> str:
-        """The profile as text of at most ``limit`` characters; the same profile gives the same text.
+        """The facts as lines of at most ``limit`` characters together, the most important first, below the name.
 
-        Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
+        It changes only when a fact does, so that a prompt that begins with it stays the same; empty without facts. Raises
+        ``InvalidInput`` for a language other than ``en`` and ``zh``.
         """
         words = _PHRASES[_code(self.language if language is None else language)]
+        entries = sorted((*self.attributes, *self.people, *self.preferences), key=_place)
         lines = [
-            (words["attributes"], [_trait(one, words) for one in self.attributes]),
-            (words["likes"], [one.value for one in self.preferences if one.relation == "likes"]),
-            (words["dislikes"], [one.value for one in self.preferences if one.relation == "dislikes"]),
-            (words["people"], [_trait(one, words) for one in self.people]),
-            (words["topics"], [f"{one.word} ({one.count})" for one in self.topics]),
-            (words["moods"], [f"{one.month} {one.sentiment:+.2f}" for one in self.moods]),
+            (_label(relation, words), [_value(one, words) for one in group])
+            for relation, group in groupby(entries, key=attrgetter("relation"))
         ]
-        return _within(check_count(limit, "limit", least=1), self._title(words), lines, words)
+        return _within(check_count(limit, "limit", least=1), self.subject, lines, words)
 
     def summary(self, language: str | None = None, *, evidence: bool = False) -> str:
         """The profile in two or three sentences; with ``evidence``, each followed by the ids it is based on.
@@ -366,31 +371,30 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         subject = words[USER] if self.subject == USER else self.subject
         if not self.records or self.first is None or self.last is None:
             return [(words["nothing"].format(subject=subject), [])]
-        sessions = words["in_sessions"].format(count=self.sessions) if self.sessions else ""
+        several = words["in_one_session" if self.sessions == 1 else "in_sessions"].format(count=self.sessions)
+        sessions = several if self.sessions else ""
         days = {"first": f"{self.first:%Y-%m-%d}", "last": f"{self.last:%Y-%m-%d}"}
         dated = words["one_day" if days["first"] == days["last"] else "days"].format(**days)
-        said = words["said"].format(subject=subject, count=self.records, sessions=sessions, dated=dated)
+        said = words["said_once" if self.records == 1 else "said"].format(
+            subject=subject, count=self.records, sessions=sessions, dated=dated
+        )
         found = [(said, [one.evidence[0] for one in self.by_month[:_SUMMED_UP] if one.evidence])]
-        about = (self.topics or self.keywords)[:_SUMMED_UP]
+        often = [one for one in self.keywords if one.count >= _LEAST_COUNT]
+        about = (self.topics or often)[:_SUMMED_UP]
         if about:
             named = words["and"].join(words["times"].format(word=one.word, count=one.count) for one in about)
             found.append((words["about"].format(topics=named), [one.evidence[0] for one in about]))
-        if self.trend is not None:
+        if self.trend is not None and (
+            abs(self.trend.sentiment) >= _MOOD or self.trend.direction in ("better", "worse")
+        ):
             found.append((_mood_in_words(self.trend, words), list(self.trend.evidence)))
         return found
-
-    def _title(self, words: dict[str, str]) -> str:
-        if self.first is None or self.last is None:
-            return words["title_empty"].format(subject=self.subject)
-        return words["title"].format(
-            subject=self.subject, count=self.records, first=f"{self.first:%Y-%m-%d}", last=f"{self.last:%Y-%m-%d}"
-        )
 
 
 def profile(
     facts: Facts, records: Iterable[Record], *, subject: str = USER, language: str = "en", limit: int = 20
 ) -> Profile:
-    """What is known of a subject, with at most ``limit`` entries of each kind, the most certain first.
+    """What is known of a subject, with at most ``limit`` entries of each kind, the most important first.
 
     It reads the records that the subject said; one without a speaker counts as the user's. Raises ``InvalidInput`` for an
     empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
@@ -424,8 +428,14 @@ def profile(
 _OPINIONS = ("likes", "dislikes")
 _ORDER = {
     name: place
-    for place, name in enumerate(("name", "age", "birthday", "lives_in", "from", "works_at", "occupation", *_OPINIONS))
+    for place, name in enumerate(
+        (
+            *("allergic_to", "diet", "name", "age", "birthday", "lives_in", "from", "works_at", "occupation"),
+            *("married_to", "partner", "child", "parent", "sibling", *_OPINIONS),
+        )
+    )
 }
+"""What is named first: what may harm, then who it is. Other relations follow."""
 
 
 def _is_of_people(fact: Fact) -> bool:
@@ -433,10 +443,12 @@ def _is_of_people(fact: Fact) -> bool:
     return relation is not None and relation.people
 
 
+def _place(one: Fact | ProfileEntry) -> tuple[int, str]:
+    return _ORDER.get(one.relation, len(_ORDER)), one.relation
+
+
 def _traits(facts: Iterable[Fact], limit: int) -> tuple[ProfileEntry, ...]:
-    ranked = sorted(
-        facts, key=lambda fact: (_ORDER.get(fact.relation, len(_ORDER)), -fact.confidence, fact.relation, fact.id)
-    )
+    ranked = sorted(facts, key=lambda fact: (*_place(fact), -fact.confidence, fact.id))
     return tuple(
         ProfileEntry(
             fact.relation,
@@ -464,10 +476,8 @@ def _label(relation: str, words: dict[str, str]) -> str:
     return words.get(relation, relation)
 
 
-def _trait(trait: ProfileEntry, words: dict[str, str]) -> str:
-    label = _label(trait.relation, words)
-    since = words["since"].format(date=f"{trait.since:%Y-%m}") if trait.since else ""
-    return f"{label}{words['colon']}{trait.value}{since}"
+def _value(trait: ProfileEntry, words: dict[str, str]) -> str:
+    return f"{trait.value}{words['since'].format(date=f'{trait.since:%Y-%m}') if trait.since else ''}"
 
 
 def _mood_in_words(trend: Trend, words: dict[str, str]) -> str:
@@ -477,8 +487,8 @@ def _mood_in_words(trend: Trend, words: dict[str, str]) -> str:
 
 
 def _within(limit: int, title: str, lines: Sequence[tuple[str, list[str]]], words: dict[str, str]) -> str:
-    """The lines and entries that fit; only a title that is too long is cut."""
-    text = title[:limit]
+    """The lines and entries that fit below the title; nothing if none does."""
+    text = title
     for label, entries in lines:
         line = f"\n{label}{words['colon']}"
         fitting = 0
@@ -488,26 +498,19 @@ def _within(limit: int, title: str, lines: Sequence[tuple[str, list[str]]], word
                 break
             line, fitting = longer, fitting + 1
         text += line if fitting else ""
-    return text
+    return "" if text == title else text
 
 
 _PHRASES = by_language(
     {
-        "title": (
-            "{subject}: {count} memories from {first} to {last}",
-            "{subject}：{first} 至 {last} 共 {count} 条记忆",
-        ),
-        "title_empty": ("{subject}", "{subject}"),
-        "attributes": ("Known", "已知"),
-        "likes": ("Likes", "喜欢"),
-        "dislikes": ("Dislikes", "不喜欢"),
-        "people": ("People", "人物"),
-        "topics": ("Topics", "话题"),
-        "moods": ("Mood by month", "每月情绪"),
+        "likes": ("likes", "喜欢"),
+        "dislikes": ("dislikes", "不喜欢"),
         "since": (" (since {date})", "（自 {date}）"),
         "favourite": ("favourite {what}", "最喜欢的{what}"),
         "said": ("{subject}: {count} messages{sessions}{dated}.", "{subject}：{dated}{sessions}共有 {count} 条消息。"),
+        "said_once": ("{subject}: one message{sessions}{dated}.", "{subject}：{dated}{sessions}有一条消息。"),
         "in_sessions": (" in {count} sessions", "在 {count} 次会话中"),
+        "in_one_session": (" in one session", "在一次会话中"),
         "days": (", from {first} to {last}", "从 {first} 到 {last}，"),
         "one_day": (", on {first}", "{first}，"),
         "nothing": ("{subject}: nothing is known yet.", "{subject}：还没有任何记录。"),

@@ -331,9 +331,7 @@ class Engine(Closing):
         return made
 
     def _profile_in_words(self, subject: str, language: str) -> str | None:
-        found = self.profile(subject, language=language)
-        # The profile of an unknown person has only a title.
-        return found.text(language) if found.facts or found.records else None
+        return self.profile(subject, language=language).text(language) or None
 
     @property
     def knowledge(self) -> Knowledge:

@@ -42,6 +42,8 @@ from memwell.transcript import to_anthropic, to_openai, to_text
 from memwell.values import as_utc, check_count, check_text, shown
 from memwell.windows import Round, Size, fitted, paired, whole
 
+_FEW_LINES = 80
+"""Tokens that the first lines of a profile may take of a small budget."""
 _BLOCK = 64
 _FEW = 4
 _MOST_BEFORE_ROUNDS = 256
@@ -349,13 +351,16 @@ class _Plan:
                 self.left -= size
 
     def add_profile(self, profile: str | None) -> None:
-        """Add the profile, or as many of its first sentences as its share allows."""
+        """Add the profile, or as many of its first lines as its share allows, but never its title alone."""
         text = clean(check_text(profile, "a profile")) if profile else ""
         if not text:
             return
-        room = min(self.left, int(self._free * self._shares.of(self._shares.profile)))
+        share = self._free * self._shares.of(self._shares.profile)
+        # A small share holds the frame and nothing in it, though what may harm is in the first lines.
+        least = min(_FEW_LINES, self._free // 2) if share else 0
+        room = min(self.left, max(int(share), least))
         part = excerpt(text, lambda some: self._size(self._profile_of(some)) <= room)
-        if part is None:
+        if part is None or ("\n" in text and "\n" not in part):
             self._left_out.append(LeftOut("profile", "profile", "budget"))
             return
         made = self._profile_of(part)

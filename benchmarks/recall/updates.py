@@ -5,7 +5,7 @@ some have one about the past. The near misses are two statements of which neithe
 ``learnt`` are what the model was fitted to; those under ``measured`` were written by others and never looked at, half of
 them without a word of change. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
 
-``python -m benchmarks.recall.updates learn DATA_FOLDER`` fits the model (``superseding.json``) again: the learnt pairs are
+``python -m benchmarks.recall.updates learn DATA_FOLDER`` fits the model (``superseding.npz``) again: the learnt pairs are
 what supersedes and what does not, and in the talk of FriendsQA, MADial-Bench and generated dialogues nothing does.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 import zlib
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
@@ -36,16 +37,15 @@ from memwell.longterm.superseding import (
     PairModel,
     SupersedingModels,
     may_replace,
-    of_each,
     of_pairs,
-    of_words,
+    values_of,
 )
 from memwell.models.local import LocalEmbedder
 from memwell.runtime.engine import Engine
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATA = Path(__file__).with_name("updates.json")
-MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.json"
+MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.npz"
 PARTS = ("learnt", "measured")
 FOLDS = 5
 NOTE = (
@@ -56,13 +56,13 @@ NOTE = (
 _BETWEEN = 24
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _ANSWERED_WITHIN = 3
-_TOGETHER, _BESIDE, _ONE_OF = 12, 6, 4
+_TOGETHER, _BESIDE, _ONE_OF = 12, 6, 16
 _ASIDE_SHARE, _TALK_SHARE = 0.3, 0.29
-"""What a pair of two different cases counts, and one of the talk. One of four is there."""
-_SMALL, _SMALL_VECTORS = 5.0, 60.0
-"""How strongly the weights of the values and of the numbers of the vectors are held small."""
+"""What a pair of two different cases counts, and one of the talk. One of sixteen is there."""
+_UNITS, _ROUNDS, _AT_ONCE, _RATE, _SMALL = 128, 24, 256, 1e-3, 0.3
+"""How many units there are, how often each pair is seen, how many at once, how fast it learns, how small weights stay."""
 _ASKED_OF_EACH = 120
-Floats = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 
 class Case(NamedTuple):
@@ -228,17 +228,14 @@ def compared_pairs(
 ) -> Iterator[Pair]:
     """The pairs of hits, of ``meant`` all (each an update or not), of the others some, and none ``without``."""
     candidates, vectors = given
-    own, both = of_each(candidates), of_pairs(candidates, vectors)
+    both = of_pairs(candidates, vectors)
     none = np.zeros(0, np.float32)
     for older, newer in permutations(range(len(candidates)), 2):
         ids = candidates[older].id, candidates[newer].id
         # There are very many others, so some stand for all.
         wanted = ids in meant or ((older + 7 * newer) % _ONE_OF == 0 and ids not in without)
         if wanted and may_replace(candidates[newer], candidates[older]):
-            values = {f"older_{name}": float(found[older]) for name, found in own.items()}
-            values |= {f"newer_{name}": float(found[newer]) for name, found in own.items()}
-            values |= {name: float(found[older, newer]) for name, found in both.items()}
-            values |= of_words(candidates[newer], candidates[older], values.get("alike", 0.0))
+            values = values_of(candidates, both, older, newer)
             rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])
             yield Pair(values, *rows, meant.get(ids, False), 1.0 if ids in meant else share, fold)
 
@@ -284,41 +281,64 @@ def pairs_of_talk(stores: Sequence[Sample], embedder: LocalEmbedder | None) -> I
 
 
 def fit(some: Sequence[Pair], *, vectors: bool) -> PairModel:
-    """The model under which the targets are likeliest."""
-    # Only learning needs it, and the library does not.
-    from scipy.optimize import minimize
-
-    names = [name for name in some[0].values if vectors or "alike" not in name]
-    table = np.array([[one.values[name] for name in names] for one in some])
-    if vectors:
-        table = np.hstack([table, np.array([one.older for one in some]), np.array([one.newer for one in some])])
-    middle, spread = table.mean(0), table.std(0) + 1e-9
-    table = np.hstack([(table - middle) / spread, np.ones((len(table), 1))]).astype(np.float32)
-    targets, shares = np.array([one.target for one in some]), np.array([one.share for one in some])
-    small = np.array([*[_SMALL] * len(names), *[_SMALL_VECTORS] * (table.shape[1] - len(names) - 1), 0.0])
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        found = 1.0 / (1.0 + np.exp(-(table @ weights.astype(np.float32)).astype(np.float64)))
-        likely = np.where(targets, found, 1.0 - found)
-        value = -(shares * np.log(likely + 1e-9)).sum() + (small * weights * weights).sum()
-        slope = (shares * (found - targets)).astype(np.float32) @ table
-        return float(value), slope.astype(np.float64) + 2.0 * small * weights
-
-    found = minimize(loss, np.zeros(table.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
-    scaled = found[:-1] / spread
-    base = round(float(found[-1] - scaled @ middle), 4)
-    weights = {name: round(float(weight), 4) for name, weight in zip(names, scaled, strict=False)}
-    older, newer = np.split(np.round(scaled[len(names) :], 3), 2)
-    return PairModel(base, weights, tuple(older.tolist()), tuple(newer.tolist()))
+    """The model under which the targets are likeliest; the same pairs give the same model."""
+    names = tuple(name for name in some[0].values if vectors or "alike" not in name)
+    values = np.array([[one.values[name] for name in names] for one in some], np.float32)
+    middle, spread = values.mean(0), np.maximum(values.std(0), 0.05)
+    targets = np.array([one.target for one in some], np.float32)
+    shares = np.array([one.share for one in some], np.float32)
+    older, newer = np.array([one.older for one in some]), np.array([one.newer for one in some])
+    # Numbers of a vector are as large as other values then.
+    scale = np.float32(older.shape[1] ** 0.5 / 2)
+    random = np.random.default_rng(7)
+    inputs = len(names) + (4 * older.shape[1] if vectors else 0)
+    layers = [
+        random.standard_normal((inputs, _UNITS), np.float32) / np.float32(inputs**0.5),
+        np.zeros(_UNITS, np.float32),
+        random.standard_normal(_UNITS, np.float32) / np.float32(_UNITS**0.5),
+        np.zeros(1, np.float32),
+    ]
+    moments = [(np.zeros_like(layer), np.zeros_like(layer)) for layer in layers]
+    steps = _ROUNDS * len(some) // _AT_ONCE
+    for step in range(1, steps + 1):
+        chosen = random.integers(len(some), size=_AT_ONCE)
+        table = (values[chosen] - middle) / spread
+        if vectors:
+            one, other = older[chosen] * scale, newer[chosen] * scale
+            table = np.hstack([table, one, other, one * other, np.abs(one - other)])
+        # Half of the inputs and units are left out each time, so that none is relied on.
+        table *= np.float32(2.0) * (random.random(table.shape, np.float32) < 0.5)
+        kept = np.float32(2.0) * (random.random((_AT_ONCE, _UNITS), np.float32) < 0.5)
+        units = table @ layers[0] + layers[1]
+        shown = np.maximum(units, 0.0) * kept
+        found = 1.0 / (1.0 + np.exp(-(shown @ layers[2] + layers[3])))
+        slope = shares[chosen] * (found - targets[chosen]) / _AT_ONCE
+        below = np.outer(slope, layers[2]) * kept * (units > 0.0)
+        slopes = [table.T @ below, below.sum(0), shown.T @ slope, slope.sum(keepdims=True)]
+        # The rate rises for three tenths of the steps and falls to nothing.
+        part = step / steps
+        rate = _RATE * (part / 0.3 if part < 0.3 else (1.0 + math.cos(math.pi * (part - 0.3) / 0.7)) / 2.0)
+        for layer, new, (mean, square) in zip(layers, slopes, moments, strict=True):
+            mean += 0.1 * (new - mean)
+            square += 0.001 * (new * new - square)
+            layer -= rate * _SMALL * layer
+            layer -= rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    weights, start, odds, base = layers
+    parts = np.split(weights[len(names) :], 4)
+    own = weights[: len(names)] / spread[:, None]
+    return PairModel(
+        names,
+        own,
+        *(part * size for part, size in zip(parts, (scale, scale, scale * scale, scale), strict=True)),
+        start - middle @ own,
+        np.append(odds, base),
+    )
 
 
 def chances(model: PairModel, some: Sequence[Pair]) -> Floats:
     """What a model makes of pairs."""
-    odds = [model.base + sum(weight * one.values[name] for name, weight in model.weights.items()) for one in some]
-    if model.newer_vector:
-        odds = odds + np.array([one.older for one in some]) @ np.array(model.older_vector)
-        odds = odds + np.array([one.newer for one in some]) @ np.array(model.newer_vector)
-    return 1.0 / (1.0 + np.exp(-np.array(odds)))
+    values = np.array([[one.values[name] for name in model.names] for one in some], np.float32)
+    return model.chances(values, np.array([one.older for one in some]), np.array([one.newer for one in some]))
 
 
 def cross_validated(some: Sequence[Pair], *, vectors: bool) -> Iterator[str]:
@@ -356,14 +376,7 @@ def learn(folder: Path, *, write: bool) -> None:
         print(*cross_validated(some, vectors=vectors), sep="\n", flush=True)
         models.append(fit(some, vectors=vectors))
     if write:
-        made = SupersedingModels(NOTE, LocalEmbedder().name, *models)
-        MODEL.write_text(json.dumps(_plain(made), ensure_ascii=False) + "\n", "utf-8")
-
-
-def _plain(models: SupersedingModels) -> dict[str, Any]:
-    import msgspec
-
-    return msgspec.to_builtins(models)
+        SupersedingModels(NOTE, LocalEmbedder().name, *models).save(MODEL)
 
 
 def main() -> None:
@@ -372,7 +385,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command")
     learning = commands.add_parser("learn", help="fit the model")
     learning.add_argument("folder", type=Path, help="where the data sets are")
-    learning.add_argument("--write", action="store_true", help="write src/memwell/longterm/superseding.json")
+    learning.add_argument("--write", action="store_true", help="write src/memwell/longterm/superseding.npz")
     options = parser.parse_args()
     if options.command == "learn":
         learn(options.folder, write=options.write)

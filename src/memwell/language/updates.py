@@ -9,10 +9,12 @@ end, a plan or the past. ``compared`` turns two of them into numbers; what these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from memwell.language.claims import claims, relation_of
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -44,6 +46,10 @@ class StatedText(NamedTuple):
     """The words of values that it denies: *not peanuts*."""
     ended: frozenset[str] = frozenset()
     """The words of the clauses that tell of an end."""
+    values: frozenset[tuple[str, str]] = frozenset()
+    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
+    subject: str = ""
+    """Which one thing it says something of: *phone number* in "My phone number is …"."""
     states: bool = False
     """Whether it can make another outdated: it is no question, and not long."""
     holds: bool = False
@@ -62,10 +68,29 @@ def statement(text: str) -> StatedText:
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
         return StatedText()
     read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
+    read = read._replace(values=_values(stated))
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
     return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
+
+
+_NEVER = datetime(2000, 1, 1, tzinfo=UTC)
+"""Claims need a time, which decides nothing here."""
+
+
+def _values(text: str) -> frozenset[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for claim in claims(text, time=_NEVER):
+        relation = relation_of(claim.relation)
+        if relation is None or claim.valid_to is not None:
+            continue
+        if relation.single:
+            found.append((f"{claim.subject} {relation.name}".lower(), "" if claim.negated else claim.object.lower()))
+        elif relation.family:
+            value = "" if claim.negated else relation.name
+            found.append((f"{claim.subject} {relation.family} {claim.object}".lower(), value))
+    return frozenset(found)
 
 
 CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks")
@@ -91,7 +116,20 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
         "other_numbers": float(bool(older.numbers and newer.numbers) and older.numbers != newer.numbers),
         "ended": float(not words.isdisjoint(newer.ended)),
         "denied": float(not words.isdisjoint(newer.denied)),
+        "other_value": float(_other_value(dict(newer.values), older.values)),
+        "same_subject": float(_same_subject(newer.subject, older.subject)),
     }
+
+
+def _other_value(newer: Mapping[str, str], older: Iterable[tuple[str, str]]) -> bool:
+    return any(newer.get(what, value) != value for what, value in older)
+
+
+def _same_subject(one: str, other: str) -> bool:
+    """Whether both have the same last words: *number* and *phone number*."""
+    if not one or not other:
+        return False
+    return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
 
 
 _ASKS_PAST = re.compile(
@@ -185,6 +223,10 @@ _EN_NO_NAMES = frozenset(
     "I We It He She They You My Our The This That These Those There Here What When Work Please Sorry New Actually "
     "Correction Update Now Today From Since After Before If And But So As In On At Dr Dr. Everyone Someone Nobody".split()
 )
+_EN_SUBJECT = re.compile(
+    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
+    r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
+).match
 _EN_CLAUSE = re.compile(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
 
@@ -373,6 +415,7 @@ def _english(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
         topics=_found(_EN_TOPICS, lower, parts),
+        subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
         numbers=(parts & _EN_NUMBERS).union(_EN_DIGITS(lower)),
@@ -443,6 +486,10 @@ _ZH_ME = re.compile(rf"我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|的)|咱").sear
 _ZH_NAMED = re.compile(
     "(?:\\A|[，。；,;])([小老阿](?![时区学说家房师公婆大二三心伙板实])[\u4e00-\u9fff]|[A-Z][a-z]+(?![\\w@]))"
 ).findall
+_ZH_SUBJECT = re.compile(
+    "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([\u4e00-\u9fff]{1,6}?)(?:现在|已经|以后)?"
+    "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
+).match
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
@@ -551,6 +598,7 @@ def _chinese(text: str) -> StatedText:
     return StatedText(
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
+        subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
         holders=_chinese_holders(text),
         words=_chinese_words(text),
         numbers=frozenset(_ZH_NUMBER(text)),

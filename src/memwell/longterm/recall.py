@@ -30,7 +30,7 @@ from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.superseding import (
-    COMPARED,
+    POOL,
     SUPERSEDED,
     ComparedHit,
     ComparedVectors,
@@ -254,7 +254,7 @@ class RecallingMemory(MemoryBase):
             question,
             allowed=held.allowed(wanted, moment),
             # The relevance of one hit must not depend on how many were asked for.
-            limit=max(pool, BEST_OF, COMPARED) if limit else 0,
+            limit=max(pool, BEST_OF, POOL) if limit else 0,
             weights=weighed,
             late=None if late is None else late.best,
         )
@@ -265,7 +265,7 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
-        replaced = outdated(*_compared(held.snapshot, found[:COMPARED], memories, relevant, asked.model))
+        replaced = outdated(*_compared(held.snapshot, found[:POOL], memories, relevant, asked.model))
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
         order = {} if weights or self.weights or asks_about_past(query) else replaced
         _raise_relevance(relevant, replaced)

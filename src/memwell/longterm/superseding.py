@@ -2,21 +2,20 @@
 
 Whether a later memory makes an earlier one outdated is a probability, learnt from pairs of statements (see
 ``benchmarks/recall/updates.py``): from the words of both (``memwell.language.updates``), from how alike their vectors are,
-from each vector alone, which tells whether the memory speaks of a state or of a change, and from how well both answer the
+from the vectors themselves, which tell whether a memory speaks of a state or of a change, and from how well both answer the
 question: what answers the same is about the same. Only hits of the same query are compared, so nothing is stored, and a
 memory is no longer outdated as soon as the one that superseded it is forgotten.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Final, NamedTuple, Protocol, TypeVar
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,17 +26,22 @@ from memwell.longterm.traits import Traits
 
 SUPERSEDED = "superseded"
 """The flag of an outdated memory."""
+POOL = 20
+"""How many of the best hits are looked at."""
 COMPARED = 10
-"""The number of the best hits that are compared with each other."""
+"""How many of them may be superseded, the best ones, and how many may supersede, those whose vectors make it likeliest."""
 LEAST: Final = 0.5
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
 _LEAST_RELEVANCE = 1e-3
+_LEAST_ANSWERING = 5e-3
+"""A less relevant hit is of no use anyway, outdated or not."""
 _MOST_ODDS = 30.0
 
 Floats = NDArray[np.float32]
 Odds = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 class ComparedHit(NamedTuple):
@@ -68,44 +72,65 @@ class ComparedVectors(NamedTuple):
         return cls(_units(rows), _units(rows[:, shared_from or 0 :]))
 
 
-class PairModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The probability that a later memory supersedes an earlier one: a logistic model over values by their names."""
+class PairModel(NamedTuple):
+    """The probability that a later memory supersedes an earlier one: a network with one layer of hidden units.
 
-    base: float
-    weights: dict[str, float]
-    older_vector: tuple[float, ...] = ()
-    newer_vector: tuple[float, ...] = ()
-    """What each number of the shared part of a vector weighs; empty in the model without vectors."""
+    A unit sees the values of the pair by their names, the numbers of both vectors, their products and their differences.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    older: Floats
+    newer: Floats
+    common: Floats
+    apart: Floats
+    """What a value, or a number of the vectors, their product and their difference, adds to each unit. The model without
+    vectors has no rows for these."""
+    start: Floats
+    """What each unit begins with."""
+    odds: Floats
+    """What each unit adds to the odds. The last number is what these begin with."""
+
+    def chances(self, values: Floats, older: Floats, newer: Floats) -> Floats:
+        """The probability of each pair, a row each, from its values and the shared parts of both vectors."""
+        units = product(values, self.values) + self.start
+        if len(self.older):
+            units = units + product(older, self.older) + product(newer, self.newer)
+            units = units + product(older * newer, self.common) + product(np.abs(older - newer), self.apart)
+        odds = product(np.maximum(units, 0.0), self.odds[:-1]) + self.odds[-1]
+        return 1.0 / (1.0 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
 
     def probabilities(
-        self, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None, least: float = 0.0
+        self, candidates: Sequence[ComparedHit], vectors: ComparedVectors | None
     ) -> dict[tuple[int, int], float]:
-        """The probability of each pair of places, the earlier memory first; only of pairs where it can be ``least``."""
-        odds = np.full((len(candidates), len(candidates)), self.base)
+        """The probability of each pair of places that may matter, the earlier memory first."""
         both = of_pairs(candidates, vectors)
-        for name, values in both.items():
-            odds += self.weights[name] * values
-        own = of_each(candidates)
-        for side, vector in (("older", self.older_vector), ("newer", self.newer_vector)):
-            each = sum(self.weights[f"{side}_{name}"] * values for name, values in own.items())
-            if vectors is not None:
-                each = each + product(vectors.shared, np.array(vector, np.float32))
-            odds += np.asarray(each)[:, None] if side == "older" else np.asarray(each)[None, :]
-        alike = both.get("alike", np.zeros_like(odds))
-        words = self.weights.keys() - both.keys() - {f"{side}_{name}" for side in ("older", "newer") for name in own}
-        most = sum(max(self.weights[name], 0.0) for name in words)
-        bound = -math.inf if least <= 0.0 else math.log(least / (1.0 - least)) - most
-        found: dict[tuple[int, int], float] = {}
-        for older, newer in np.argwhere(odds >= bound).tolist():
-            if may_replace(candidates[newer], candidates[older]):
-                values = of_words(candidates[newer], candidates[older], float(alike[older, newer]))
-                found[older, newer] = _chance(
-                    odds[older, newer] + sum(self.weights[name] * values[name] for name in words)
-                )
-        return found
+        pairs = [
+            (older, newer)
+            for older, newer in np.argwhere(_may_matter(candidates, both)).tolist()
+            if may_replace(candidates[newer], candidates[older])
+        ]
+        if not pairs:
+            return {}
+        found = [values_of(candidates, both, *pair) for pair in pairs]
+        values = np.array([[one[name] for name in self.names] for one in found], np.float32)
+        rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
+        older, newer = np.array(pairs).T
+        return dict(zip(pairs, self.chances(values, rows[older], rows[newer]).tolist(), strict=True))
 
 
-class SupersedingModels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+def _may_matter(candidates: Sequence[ComparedHit], both: Mapping[str, Odds]) -> Flags:
+    """Pairs of one of the best hits, if it may answer the question, and one of the later ones that are most like it."""
+    order = np.argsort(sorted(range(len(candidates)), key=lambda place: candidates[place].order))
+    answers = np.array([one.relevance >= _LEAST_ANSWERING for one in candidates], np.bool_)
+    answers[COMPARED:] = False
+    pairs = (order[:, None] < order[None, :]) & answers[:, None]
+    alike = np.where(pairs, both["alike"] if "alike" in both else both["newer_relevance"], -np.inf)
+    pairs[:, np.argsort(-alike.max(0, initial=-np.inf), kind="stable")[COMPARED:]] = False
+    return pairs
+
+
+class SupersedingModels(NamedTuple):
     """The models of the package: one for the vectors of ``embedder``, one without vectors."""
 
     note: str
@@ -113,12 +138,34 @@ class SupersedingModels(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     vectors: PairModel
     words: PairModel
 
+    def save(self, path: Path) -> None:
+        """Write them to a file."""
+        arrays: dict[str, Any] = {"note": np.array(self.note), "embedder": np.array(self.embedder)}
+        for name in ("vectors", "words"):
+            model: PairModel = getattr(self, name)
+            arrays[f"{name}.names"] = np.array(model.names)
+            arrays |= {f"{name}.{part}": getattr(model, part).astype(np.float16) for part in PairModel._fields[1:]}
+        np.savez_compressed(path, **arrays)
+
+    @classmethod
+    def load(cls, file: IO[bytes]) -> SupersedingModels:
+        """Read them from a file."""
+        with np.load(file, allow_pickle=False) as arrays:
+            models = [
+                PairModel(
+                    tuple(arrays[f"{name}.names"].tolist()),
+                    *(arrays[f"{name}.{part}"].astype(np.float32) for part in PairModel._fields[1:]),
+                )
+                for name in ("vectors", "words")
+            ]
+            return cls(str(arrays["note"]), str(arrays["embedder"]), *models)
+
 
 @cache
 def default_models() -> SupersedingModels:
     """The models of the package; their note says what they were fitted to."""
-    data = files("memwell.longterm").joinpath("superseding.json").read_bytes()
-    return msgspec.json.decode(data, type=SupersedingModels)
+    with files("memwell.longterm").joinpath("superseding.npz").open("rb") as file:
+        return SupersedingModels.load(file)
 
 
 def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, str]:
@@ -129,24 +176,22 @@ def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None)
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
     found: dict[str, ComparedHit] = {}
-    for (older, newer), probability in model.probabilities(candidates, vectors, least).items():
+    for (older, newer), probability in model.probabilities(candidates, vectors).items():
         one, other = candidates[older], candidates[newer]
         if probability >= least and (one.id not in found or other.order > found[one.id].order):
             found[one.id] = other
     return {older: newer.id for older, newer in found.items()}
 
 
-def of_each(candidates: Sequence[ComparedHit]) -> dict[str, Odds]:
-    """What each memory alone tells, by name."""
-    cues = [statement(one.text).cues for one in candidates]
-    found = {cue: np.array([cue in shown for shown in cues], float) for cue in CUES}
-    return found | {"relevance": _log_odds(candidates)}
-
-
 def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
-    """How alike the memories of each pair are, and how relevant both, by name: a row for each earlier one."""
+    """How relevant the memories of each pair are, and how alike, by name: a row for each earlier one."""
     odds = _log_odds(candidates)
-    found: dict[str, Odds] = {"both_relevant": np.minimum(odds[:, None], odds[None, :])}
+    older, newer = np.broadcast_arrays(odds[:, None], odds[None, :])
+    found: dict[str, Odds] = {
+        "older_relevance": older,
+        "newer_relevance": newer,
+        "both_relevant": np.minimum(older, newer),
+    }
     if vectors is not None:
         rows = {"alike": vectors.whole, "alike_shared": vectors.shared}
         found |= {name: product(one, one.T) for name, one in rows.items()}
@@ -158,13 +203,21 @@ def _log_odds(candidates: Sequence[ComparedHit]) -> Odds:
     return np.log(chances / (1.0 - chances))
 
 
-def of_words(newer: ComparedHit, older: ComparedHit, alike: float) -> dict[str, float]:
+def values_of(candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: int, newer: int) -> dict[str, float]:
+    """What is known of a pair, by name; ``both`` is what ``of_pairs`` returns."""
+    found = {name: float(values[older, newer]) for name, values in both.items()}
+    return found | _of_words(candidates[newer], candidates[older], found.get("alike", 0.0))
+
+
+def _of_words(newer: ComparedHit, older: ComparedHit, alike: float) -> dict[str, float]:
     """What the words of two memories tell, by name, also together and with how alike the memories are."""
     later, earlier = statement(newer.text), statement(older.text)
     found = compared(later, earlier)
     holder, topic = found["same_holder"], found["same_topic"]
     words, numbers = found["same_words"], found["other_numbers"]
     change, plain = float(not _CHANGE.isdisjoint(later.cues)), float(_NOT_PLAIN.isdisjoint(later.cues))
+    found |= {f"older_{cue}": float(cue in earlier.cues) for cue in CUES}
+    found |= {f"newer_{cue}": float(cue in later.cues) for cue in CUES}
     return found | {
         "change_and_topic": change * topic,
         "change_and_topic_of_holder": change * topic * holder,
@@ -198,10 +251,6 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if newer.traits.trust not in (older.traits.trust, "user") or is_chinese(newer.text) is not is_chinese(older.text):
         return False
     return statement(older.text).holds and statement(newer.text).states
-
-
-def _chance(odds: float) -> float:
-    return 1.0 / (1.0 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
 
 def _units(rows: Floats) -> Floats:

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
+    ImportanceScorer,
     InsightMemoryFragment,
     MemoryFragment,
     StructuredAgentMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
-from memwell.compat.dbgpt.memory import ImportanceScorer
 from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.filters import Where
 from memwell.longterm.gate import Gate, Policy

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
     DiscardedMemoryFragments,
+    ImportanceScorer,
+    InsightExtractor,
     InsightMemoryFragment,
     StructuredAgentMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.models.scripted import HashEmbedder

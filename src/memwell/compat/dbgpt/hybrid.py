@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from memwell._asyncify import Closing, blocking
-from memwell.compat.dbgpt.fragments import Discarded, DiscardedMemoryFragments, MemoryFragment, Weight
 from memwell.compat.dbgpt.long_term import LongTermMemory, OpenMemory, VectorStore
-from memwell.compat.dbgpt.memory import BatchMemory, ContentImportanceScorer, ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.memory import (
+    BatchMemory,
+    ContentImportanceScorer,
+    Discarded,
+    DiscardedMemoryFragments,
+    ImportanceScorer,
+    InsightExtractor,
+    MemoryFragment,
+    Weight,
+)
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import FileError
 from memwell.records import DEFAULT_SPACE, SpaceLike

@@ -20,15 +20,16 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 import msgspec
 
 from memwell._asyncify import Closing, asyncify, blocking, run_blocking
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
+    BatchMemory,
     Discarded,
     MemoryFragment,
     Weight,
     as_aware,
+    as_core_embedder,
     check_importance,
 )
-from memwell.compat.dbgpt.memory import BatchMemory, as_core_embedder
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm import gate

@@ -248,6 +248,20 @@ def test_super_runs_no_hooks_twice_also_in_another_task():
     assert told == ["pre", "post"]
 
 
+def test_a_method_that_was_replaced_in_its_class_still_runs_its_hooks(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    agent, original = Slow(), Slow.reply
+
+    async def traced(self: Slow, *args: Any) -> Any:
+        told.append("traced")
+        return await original(self, *args)
+
+    monkeypatch.setattr(Slow, "reply", traced)
+    agent.register_instance_hook("pre_reply", "a", noting(told, "pre"))
+    asyncio.run(agent.reply("hi"))
+    assert told == ["traced", "pre"]
+
+
 def test_calls_beside_each_other_each_run_their_hooks():
     told: list[str] = []
     agent = Slow()
@@ -258,21 +272,6 @@ def test_calls_beside_each_other_each_run_their_hooks():
 
     asyncio.run(main())
     assert sorted(told) == [str(number) for number in range(10)]
-
-
-def test_a_reply_that_starts_others_beside_itself_has_their_hooks_run_and_one_that_calls_itself_has_not():
-    told: list[str] = []
-
-    class Starts(Base):
-        async def reply(self, text: str, *more: str, loud: bool = False, **rest: Any) -> Any:
-            if text == "first":
-                await self.reply("part of it")
-                await asyncio.gather(self.reply("beside 1"), self.reply("beside 2"))
-
-    agent = Starts()
-    agent.register_instance_hook("pre_reply", "a", lambda _, arguments: told.append(arguments["text"]))
-    asyncio.run(agent.reply("first"))
-    assert told == ["first", "beside 1", "beside 2"]
 
 
 # Which methods have them

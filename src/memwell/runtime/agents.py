@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
 import copy
 import functools
 import inspect
@@ -47,8 +45,8 @@ class Hooked:
 
     ``pre(agent, arguments)`` gets the arguments by name and returns others, or None to leave them. ``post(agent,
     arguments, output)`` returns another output of the same type, or None; anything else raises ``InvalidInput``. Both get
-    copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` or
-    itself runs its hooks once; a concurrent call in another task runs its own.
+    copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` runs
+    its hooks once.
     """
 
     supported_hook_types: ClassVar[list[str]] = []
@@ -60,7 +58,7 @@ class Hooked:
                 method = inspect.getattr_static(cls, name, None)
                 # A method of a mixin, or of a class that did not list the type yet, is not wrapped so far.
                 if inspect.isfunction(method) and not hasattr(method, "runs_hooks_of"):
-                    setattr(cls, name, _with_hooks(method, name, action))
+                    setattr(cls, name, _with_hooks(method, name, action, cls))
 
     def register_instance_hook(self, hook_type: str, hook_name: str, hook: Hook) -> None:
         """Run ``hook`` for this agent, in place of a hook of the same name.
@@ -162,63 +160,25 @@ def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
     return False
 
 
-class _Call:
-    """A call whose hooks are being run, as seen by the calls inside it."""
-
-    __slots__ = ("action", "agent", "task")
-
-    def __init__(self, agent: Hooked, action: str) -> None:
-        # The id only: a task started inside keeps its context, and must not keep the agent alive.
-        self.agent = id(agent)
-        self.action = action
-        self.task = asyncio.current_task()
-
-    def end(self) -> None:
-        self.agent = 0
-        self.task = None
-
-
-_calls: contextvars.ContextVar[tuple[_Call, ...]] = contextvars.ContextVar("memwell_hooked_calls", default=())
-
-
-def _is_part_of_a_call(agent: Hooked, action: str, *, by_super: bool) -> bool:
-    """Whether an enclosing call has already run the hooks.
-
-    ``super().reply()`` is a part of the enclosing call in any task, also in one of ``asyncio.wait_for``. Any other call is
-    only in the same task: in another task it is a concurrent call, or a later one of a task that was left running.
-    """
-    for call in _calls.get():
-        if call.agent == id(agent) and call.action == action:
-            return by_super or call.task is asyncio.current_task()
-    return False
-
-
-def _with_hooks(method: Callable[..., Any], name: str, action: str) -> Callable[..., Any]:
+def _with_hooks(method: Callable[..., Any], name: str, action: str, owner: type) -> Callable[..., Any]:
     signature = inspect.signature(method)
     pre, post = f"pre_{action}", f"post_{action}"
 
     @functools.wraps(method)
     async def hooked(self: Hooked, *args: Any, **kwargs: Any) -> Any:
-        if not _has_hooks(self, pre, post):
+        # Called by super(), the method is a part of a call whose hooks are being run.
+        if not _has_hooks(self, pre, post) or _defining(type(self), name) is not owner:
             return await method(self, *args, **kwargs)
-        by_super = getattr(type(self), name, None) is not hooked
-        if _is_part_of_a_call(self, action, by_super=by_super):
-            return await method(self, *args, **kwargs)
-        call = _Call(self, action)
-        token = _calls.set((call, *_calls.get()))
-        try:
-            arguments = await _before(self, pre, _named(signature, self, args, kwargs), signature)
-            positional, named = _as_passed(signature, self, arguments)
-            output = await method(*positional, **named)
-            return await _after(self, post, arguments, output)
-        finally:
-            call.end()
-            # A coroutine that is closed before its end may end in another context.
-            with contextlib.suppress(ValueError):
-                _calls.reset(token)
+        arguments = await _before(self, pre, _named(signature, self, args, kwargs), signature)
+        positional, named = _as_passed(signature, self, arguments)
+        return await _after(self, post, arguments, await method(*positional, **named))
 
     hooked.runs_hooks_of = action  # type: ignore[attr-defined]
     return hooked
+
+
+def _defining(cls: type, name: str) -> type:
+    return next(base for base in cls.__mro__ if name in vars(base))
 
 
 async def _before(

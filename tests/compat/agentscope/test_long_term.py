@@ -13,7 +13,6 @@ import pytest
 
 import memwell
 from memwell.compat.agentscope.long_term import (
-    LongTermMemoryBase,
     ReMeLongTermMemoryBase,
     ReMePersonalLongTermMemory,
     ReMeTaskLongTermMemory,
@@ -42,13 +41,6 @@ def words(response: ToolResponse) -> str:
 
 def made(cls: type[ReMeLongTermMemoryBase], store: Any, user: str = "ann") -> Any:
     return cls("bot", user, "run-1", embedding_model=flat, store=store)
-
-
-def test_the_base_says_what_is_not_implemented() -> None:
-    base = LongTermMemoryBase()
-    for call in (base.record([]), base.retrieve(None), base.record_to_memory("", []), base.retrieve_from_memory([])):
-        with pytest.raises(NotImplementedError, match="is not implemented"):
-            asyncio.run(call)
 
 
 def test_what_is_known_of_a_person() -> None:

@@ -69,16 +69,6 @@ def test_files_stay_in_their_folder(tmp_path: Path):
     assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
 
 
-def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):
-    kept = JSONSession(str(tmp_path))
-    (tmp_path / "ann_s-1_x.json").write_text(json.dumps({"counter": {"count": 7}, "other": {}}))
-    (tmp_path / "s-2.json").write_text(json.dumps({"counter": {"count": 8}}))
-    first, second = Counter(), Counter()
-    asyncio.run(kept.load_session_state("s-1_x", "ann", counter=first))
-    asyncio.run(kept.load_session_state("s-2", counter=second, unknown=Counter()))
-    assert (first.count, second.count) == (7, 8)
-
-
 def load(folder: Path, session_id: str, user: str = "") -> int:
     counter = Counter(-1)
     asyncio.run(JSONSession(str(folder)).load_session_state(session_id, user, counter=counter))
@@ -93,6 +83,8 @@ THEIRS = [
     ("a@x.org", "Ann"),
     ("s1", "Ann"),
     ("100% X", ""),
+    ("s-2", ""),
+    ("s-1", "ann"),
 ]
 
 
@@ -143,19 +135,13 @@ def test_what_is_restored_is_whole(session: SessionBase):
             await session.load_session_state("s", first=first, second=second)
         assert first.count == 0
         await session.load_session_state("s", first=first, absent=absent)
+        await session.load_session_state("none", first=absent)
+        for user in ("", "ann"):
+            with pytest.raises(SessionNotFound, match="there is no session 'none'"):
+                await session.load_session_state("none", user, allow_not_exist=False, first=first)
         return first.count, absent.count
 
     assert asyncio.run(main()) == (5, 9)
-
-
-def test_a_session_that_is_not_there(session: SessionBase):
-    counter = Counter(4)
-    asyncio.run(session.load_session_state("none", counter=counter))
-    with pytest.raises(SessionNotFound):
-        asyncio.run(session.load_session_state("none", "ann", allow_not_exist=False, counter=counter))
-    with pytest.raises(ValueError, match="there is no session 'none'"):
-        asyncio.run(session.load_session_state("none", allow_not_exist=False, counter=counter))
-    assert counter.count == 4
 
 
 @pytest.mark.parametrize("bad", ["", "a\x00b", "\ud800", "x" * 1025, None, 3])

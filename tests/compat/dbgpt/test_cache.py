@@ -183,6 +183,19 @@ def test_equal_hashes_are_not_equal_keys(storage: CacheStorage):
 # In memory
 
 
+def test_threads_share_one_storage(storage: CacheStorage):
+    def work(name: str) -> None:
+        for number in range(25):
+            storage.set(f"{name}{number % 10}", number)
+            storage.get(f"{name}{number % 7}")
+            if number % 9 == 0:
+                storage.delete(f"{name}{number % 10}")
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, "abc"))
+    assert len(storage) > 0  # type: ignore[arg-type]
+
+
 def room_for(count: int, size: int) -> float:
     """The megabytes that ``count`` such entries take, and not one more."""
     storage = MemoryCacheStorage()

@@ -372,6 +372,12 @@ def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None
 # Several writers
 
 
+def test_deleting_one_leaves_the_others(make: Make) -> None:
+    one, other = spoken(make, "q", uid="a"), spoken(make, "p", uid="a___b")
+    one.delete()
+    assert words(make("a___b")) == ["p"] == words(other)
+
+
 def test_who_saves_later_comes_behind(make: Make) -> None:
     spoken(make, "q0", "a0")
     first, second, third = make(), make(), make(load_message=False)
@@ -451,6 +457,19 @@ for number in range(25):
     made.add_ai_message("indeed")
     made.end_current_round()
 """
+
+
+def test_threads_with_one_object_lose_nothing(make: Make) -> None:
+    made = make()
+
+    def write(who: int) -> None:
+        for number in range(10):
+            made.add_user_message(f"{who}.{number}")
+            made.end_current_round()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write, range(4)))
+    assert sorted(words(make())) == sorted(f"{who}.{number}" for who in range(4) for number in range(10))
 
 
 def test_two_processes_lose_nothing(tmp_path: Path) -> None:

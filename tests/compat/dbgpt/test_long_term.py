@@ -147,6 +147,11 @@ class TestReading:
             assert texts(long.read_sync("the green pear", 0, 1, 0))[0] == "a green pear"
             assert texts(long.read_sync("苹果", 0, 1, 0))[0] == "红色的苹果"
 
+    def test_many_new_ones_are_found_by_meaning_at_once(self):
+        with Long(now=NOW, embedder=embed) as long:
+            long.write_batch_sync([fragment(f"stone {n}") for n in range(100)] + [fragment("apple")])
+            assert texts(long.read_sync("pineapple", 0, 1, 0))[0] == "apple"
+
     def test_the_class_of_fragments_is_the_one_that_was_named(self, long: Long):
         class Sighting(AgentMemoryFragment):
             pass
@@ -172,6 +177,16 @@ class TestReading:
 
 
 class TestOwners:
+    def test_a_session_filters_only_when_it_is_set(self, long: Long):
+        for session, text in ((None, "apple of nobody"), ("s1", "apple of one"), ("s2", "apple of two")):
+            long.initialize(session_id=session)
+            long.write_sync(fragment(text))
+        assert texts(long.read_sync("apple")) == ["apple of two"]
+        long.session_id = "s1"
+        assert texts(long.read_sync("apple")) == ["apple of one"]
+        long.initialize()
+        assert len(long.read_sync("apple")) == 3
+
     def test_labels_filter_what_was_asked_and_nothing_else(self, long: Long):
         def memory(**labels: Any) -> Long:
             return Long(vector_store=long.memory, now=NOW, metadata=labels)
@@ -179,7 +194,7 @@ class TestOwners:
         ann, both = memory(agent="ann"), memory(agent="ann", team=1, tags=["x"])
         ann.write_sync(fragment("apple of ann"))
         both.write_sync(fragment("apple of the team"))
-        assert len(ann.read_sync("apple")) == 2
+        assert len(ann.read_sync("apple")) == len(long.read_sync("apple")) == 2, "without labels it sees all"
         assert texts(both.read_sync("apple")) == ["apple of the team"]
         assert memory(agent="ann", team=True).read_sync("apple") == []
 
@@ -250,6 +265,10 @@ class TestWriting:
         history = long.memory.history(str(one.id))
         long.write_batch_sync([one, one])
         assert long.memory.history(str(one.id)) == history
+
+    def test_what_is_only_recalled_is_not_written(self, long: Long):
+        assert long.write_sync(fragment("apple"), op=WriteOperation.RETRIEVAL) is None
+        assert long.memory.count() == 0
 
     def test_a_batch_needs_no_time_and_an_empty_one_is_nothing(self, long: Long):
         assert long.write_batch_sync([]) is None

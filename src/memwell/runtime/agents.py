@@ -384,6 +384,7 @@ OBSERVE_TIMEOUT_S = 30.0
 """How long an agent may take to observe a message."""
 
 _STREAMS_REMEMBERED = 64
+_PRINTED_KEPT = 10_000
 
 
 class Output(Protocol):
@@ -514,7 +515,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self._audiences.pop(msghub_name, None)
 
     async def print(self, message: M, /, last: bool = True) -> None:
-        """Put a copy with ``last`` into the queue, waiting for room, and show the message on the console; each if enabled.
+        """Put a copy with ``last`` into the queue, and show the message on the console; each if enabled.
 
         A message may be printed repeatedly while it grows; ``last`` marks the complete one.
         """
@@ -527,7 +528,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self._console_output = bool(enabled)
 
     def set_msg_queue_enabled(self, enabled: bool, queue: Output | None = None) -> None:
-        """Put what is printed into a queue, ``msg_queue``: the one given, or a ``Channel`` of 100; or into none.
+        """Put what is printed into a queue, ``msg_queue``: the one given, or a ``Channel`` of 10,000; or into none.
 
         Raises ``InvalidInput`` for a queue without ``put``.
         """
@@ -538,7 +539,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         elif queue is not None:
             self.msg_queue = queue
         elif self.msg_queue is None:
-            self.msg_queue = Channel(100)
+            self.msg_queue = Channel(_PRINTED_KEPT)
 
     async def _put_out(self, item: tuple[Any, ...]) -> None:
         if self.msg_queue is not None:

@@ -20,6 +20,7 @@ from memwell.compat.dbgpt.memory import (
     ImportanceScorer,
     InsightMemoryFragment,
     MemoryFragment,
+    WriteOperation,
 )
 from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.filters import Where

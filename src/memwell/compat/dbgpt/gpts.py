@@ -5,9 +5,8 @@ Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have bloc
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -547,7 +546,7 @@ class GptsMemory:
     async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
         """Push the view of the dialogue, with ``temp_msg`` (a message still being written) at its end.
 
-        Waits for room while a program reads. Without an open channel nothing happens.
+        Without an open channel nothing happens.
         """
         watched = self._watched.get(conv_id)
         if watched is None or watched.channel.completed:
@@ -575,23 +574,10 @@ class GptsMemory:
         if watched is None:
             return
         seen: Any = None
-        async with contextlib.aclosing(cast("AsyncGenerator[Any]", aiter(watched.channel))) as views:
-            async for seen in views:
-                yield seen
+        async for seen in watched.channel:
+            yield seen
         if seen is not watched.last_view:
             # It went to another reader.
-            yield watched.last_view
-
-    def chat_messages_sync(self, conv_id: str) -> Iterator[Any]:
-        """The blocking twin of ``chat_messages``."""
-        watched = self._watched.get(conv_id)
-        if watched is None:
-            return
-        seen: Any = None
-        with contextlib.closing(cast("Generator[Any]", iter(watched.channel))) as views:
-            for seen in views:
-                yield seen
-        if seen is not watched.last_view:
             yield watched.last_view
 
     # The dialogue

@@ -248,6 +248,18 @@ def test_a_method_that_was_replaced_in_its_class_still_runs_its_hooks(monkeypatc
 # Which methods have them
 
 
+def test_calls_beside_each_other_each_run_their_hooks():
+    told: list[str] = []
+    agent = Slow()
+    agent.register_instance_hook("pre_reply", "a", lambda _, arguments: told.append(arguments["text"]))
+
+    async def main() -> None:
+        await asyncio.gather(*(agent.reply(str(number)) for number in range(10)))
+
+    asyncio.run(main())
+    assert sorted(told) == [str(number) for number in range(10)]
+
+
 def test_a_subclass_adds_types_and_its_methods_with_a_leading_underscore_have_them():
     class Thinks(Base):
         supported_hook_types: ClassVar[list[str]] = ["pre_reasoning", "post_reasoning"]

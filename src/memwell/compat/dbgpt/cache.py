@@ -103,13 +103,11 @@ Form: TypeAlias = Literal["bytes", "text", "json"]
 
 
 class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One entry of a cache as bytes. ``length`` is how many there are; ``form`` says what the value was."""
+    """One entry of a cache as bytes. ``form`` says what the value was."""
 
-    length: int
-    key_hash: bytes
     key_data: bytes
     value_data: bytes
-    form: Form = "bytes"
+    form: Form
 
     @staticmethod
     def build_from_kv(key: Key, value: Any) -> CacheStorageItem:
@@ -117,8 +115,7 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
         Raises ``InvalidInput`` for anything else, and what serialising raises.
         """
-        (key_hash, key_data), (value_data, form) = _key_parts(key), _value_parts(value)
-        return CacheStorageItem(len(key_hash + key_data + value_data), key_hash, key_data, value_data, form)
+        return CacheStorageItem(_key_data(key), *_value_parts(value))
 
     @property
     def value(self) -> Any:
@@ -127,28 +124,10 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
-    def serialize(self) -> bytes:
-        """The item as MessagePack."""
-        return msgspec.msgpack.encode(self)
 
-    @staticmethod
-    def deserialize(data: bytes) -> CacheStorageItem:
-        """The item that ``serialize`` wrote. Raises ``StorageError`` for other bytes."""
-        try:
-            item = msgspec.msgpack.decode(data, type=CacheStorageItem)
-            # Reading it here finds damage while it can still be called a miss.
-            _ = item.value
-        except (msgspec.DecodeError, UnicodeError) as error:
-            raise StorageError(f"these bytes are no cache item: {error}") from error
-        return item
-
-
-def _key_parts(key: Key) -> tuple[bytes, bytes]:
-    """The hash bytes and the key as bytes. Raises what serialising it raises."""
-    if isinstance(key, str):
-        data = key.encode(errors="surrogatepass")
-        return data, data
-    return key.get_hash_bytes(), key.serialize()
+def _key_data(key: Key) -> bytes:
+    """The key as bytes, never the same for a text and a key object. Raises what serialising it raises."""
+    return b"s" + key.encode(errors="surrogatepass") if isinstance(key, str) else b"k" + key.serialize()
 
 
 def _value_parts(value: Any) -> tuple[bytes, Form]:
@@ -198,9 +177,9 @@ class CacheStorage(ABC):
     aexists = asyncify(exists)
 
 
-def _renews(policy: CachePolicy | None, cache_config: CacheConfig | None) -> bool:
-    """Whether a use makes an entry the newest, by the policy of the storage, else of the call."""
-    return (policy or (cache_config and cache_config.cache_policy)) != CachePolicy.FIFO
+def _renews(cache_config: CacheConfig | None) -> bool:
+    """Whether a use makes an entry the newest."""
+    return cache_config is None or cache_config.cache_policy != CachePolicy.FIFO
 
 
 def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | None:
@@ -214,19 +193,16 @@ class _Entry(NamedTuple):
 
 
 class MemoryCacheStorage(CacheStorage):
-    """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy.
+    """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy of the calls.
 
-    ``cache_policy`` holds for every call; without it the config of each call decides, and LRU is the default. Thread-safe.
-    Raises ``InvalidInput`` for a limit that is no number above 0.
+    Thread-safe. Raises ``InvalidInput`` for a limit that is no number above 0.
     """
 
-    def __init__(self, max_memory_mb: float = 256, *, cache_policy: CachePolicy | None = None) -> None:
+    def __init__(self, max_memory_mb: float = 256) -> None:
         if type(max_memory_mb) not in (int, float) or not 0 < max_memory_mb < math.inf:
             raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
         self.max_memory = int(max_memory_mb * _MEGABYTE)
-        self._policy = cache_policy
-        # A text is its own name and a key object is named by its bytes, so that the two never collide.
-        self._entries: OrderedDict[str | bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._used = 0
         self._lock = threading.Lock()
 
@@ -250,15 +226,15 @@ class MemoryCacheStorage(CacheStorage):
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
         item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
-        name = _name_of(key) if isinstance(key, str) else item.key_data
-        cost = sum(map(sys.getsizeof, (name, item, item.key_hash, item.key_data, item.value_data))) + _PLACE
+        name = item.key_data
+        cost = sum(map(sys.getsizeof, (item, name, item.value_data))) + _PLACE
         if cost > self.max_memory:
             raise InvalidInput(f"the entry takes {cost:,} bytes, over the {self.max_memory:,} of the whole cache")
         with self._lock:
             old = self._entries.get(name)
             self._entries[name] = _Entry(item, cost, math.inf if lifetime is None else monotonic() + lifetime)
             self._used += cost - (old.cost if old else 0)
-            if _renews(self._policy, cache_config):
+            if _renews(cache_config):
                 self._entries.move_to_end(name)
             while self._used > self.max_memory:
                 self._used -= self._entries.popitem(last=False)[1].cost
@@ -266,7 +242,7 @@ class MemoryCacheStorage(CacheStorage):
     def delete(self, key: Key) -> bool:
         """Delete the entry of this key. Returns whether there was one."""
         with self._lock:
-            entry = self._entries.pop(_name_of(key), None)
+            entry = self._entries.pop(_key_data(key), None)
             self._used -= entry.cost if entry else 0
         return entry is not None and entry.expires > monotonic()
 
@@ -278,7 +254,7 @@ class MemoryCacheStorage(CacheStorage):
 
     def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> CacheStorageItem | None:
         self.check_config(cache_config)
-        name = _name_of(key)
+        name = _key_data(key)
         with self._lock:
             entry = self._entries.get(name)
             if entry is None:
@@ -286,14 +262,9 @@ class MemoryCacheStorage(CacheStorage):
             if entry.expires <= monotonic():
                 self._used -= self._entries.pop(name).cost
                 return None
-            if is_use and _renews(self._policy, cache_config):
+            if is_use and _renews(cache_config):
                 self._entries.move_to_end(name)
             return entry.item
-
-
-def _name_of(key: Key) -> str | bytes:
-    # A subclass of str may compare as it likes; here only the characters count.
-    return str.__str__(key) if isinstance(key, str) else key.serialize()
 
 
 class KeyValueCacheStorage(CacheStorage):
@@ -317,15 +288,17 @@ class KeyValueCacheStorage(CacheStorage):
         self.check_config(cache_config)
         value = self._ring.read(_digest(key))
         try:
-            item = CacheStorageItem.deserialize(value) if isinstance(value, bytes) else None
-        except StorageError:
+            item = msgspec.msgpack.decode(value, type=CacheStorageItem) if isinstance(value, bytes) else None
+            # Reading the value here finds damage while it can still be called a miss.
+            _ = item and item.value
+        except (msgspec.DecodeError, UnicodeError):
             return None
-        return item if item is not None and item.key_data == _key_parts(key)[1] else None
+        return item if item is not None and item.key_data == _key_data(key) else None
 
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
         item = CacheStorageItem.build_from_kv(key, value)
-        self._ring.write({_digest(key): item.serialize()}, ttl=_lifetime(cache_config, ttl), may_exist=True)
+        self._ring.write({_digest(key): msgspec.msgpack.encode(item)}, ttl=_lifetime(cache_config, ttl), may_exist=True)
 
     def delete(self, key: Key) -> bool:
         """Delete the entry of this key. Returns whether there was one."""
@@ -338,8 +311,7 @@ class KeyValueCacheStorage(CacheStorage):
 
 
 def _digest(key: Key) -> str:
-    kind = "s" if isinstance(key, str) else "k"
-    return kind + sha256(_key_parts(key)[0]).hexdigest()
+    return sha256(_key_data(key)).hexdigest()
 
 
 # Clients

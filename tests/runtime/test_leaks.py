@@ -102,28 +102,15 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def test_growth_is_between_any_two_marks():
+def test_growth_is_until_now_or_the_end_of_the_block():
     kept: list[Thing] = []
     with watching(HERE, memory=False) as watch:
         kept += [Thing()]
-        watch.mark("one")
+        assert watch.growth().objects == {THING: 1}
         kept += [Thing(), Thing()]
-        watch.mark("three")
-        assert watch.growth().objects == {THING: 3}
-        kept.clear()
-    assert watch.growth("begin", "one").objects == {THING: 1}
-    assert watch.growth("one", "three").objects == {THING: 2}
-    assert watch.growth("three").objects == {THING: -3}
-    assert watch.growth("one", "one").objects == watch.growth().objects == {}
-
-
-def test_marks_that_are_not_there_or_there_already_are_refused():
-    with watching(HERE, memory=False) as watch:
-        for name in ("begin", "", 7, None):
-            with pytest.raises(InvalidInput):
-                watch.mark(name)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidInput, match="known: begin, end"):
-        watch.growth("middle")
+    assert watch.growth().objects == {THING: 3}
+    kept.clear()
+    assert watch.growth().objects == {THING: 3}
     with pytest.raises(InvalidInput), watching(7):  # pyright: ignore[reportArgumentType]
         pass
 
@@ -133,19 +120,16 @@ def ring() -> None:
     one.child, other.child = [other], one.__init__  # type: ignore[attr-defined]
 
 
-def test_reference_cycles_are_found_between_the_marks_where_they_were_made():
+def test_reference_cycles_are_found():
     kept = Thing()
     with watching(HERE, memory=False) as watch:
         kept.child = Thing(parent=kept)  # type: ignore[attr-defined]
         ring()
-        watch.mark("middle")
+        assert watch.growth().cycles == {THING: 1, f"{HERE}.Node": 1}
         ring()
         ring()
-    node = f"{HERE}.Node"
-    assert watch.growth("begin", "middle").cycles == {THING: 1, node: 1}
-    assert watch.growth("middle").cycles == {THING: 2, node: 2}
     growth = watch.growth()
-    assert (growth.cycles, growth.objects, growth.leaks) == ({THING: 3, node: 3}, {THING: 1}, True)
+    assert (growth.cycles, growth.objects, growth.leaks) == ({THING: 3, f"{HERE}.Node": 3}, {THING: 1}, True)
 
 
 def test_memory_is_told_by_the_file_that_asked_for_it():

@@ -44,7 +44,7 @@ class Hooked:
     their names were first registered. A subclass adds types by listing them in ``supported_hook_types``.
 
     ``pre(agent, arguments)`` gets the arguments by name and returns others, or None to leave them. ``post(agent,
-    arguments, output)`` returns another output of the same type, or None; anything else raises ``InvalidInput``. Both get
+    arguments, output)`` returns another output, or None to leave it. Both get
     copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` runs
     its hooks once.
     """
@@ -194,17 +194,8 @@ async def _before(
 async def _after(agent: Hooked, hook_type: str, arguments: dict[str, Any], output: Any) -> Any:
     for hook in _hooks(agent, hook_type):
         changed = await _run(hook, agent, _copies(arguments), _copy(output))
-        output = output if changed is None else _of_a_kind(changed, output, hook_type, hook)
+        output = output if changed is None else changed
     return output
-
-
-def _of_a_kind(changed: Any, output: Any, hook_type: str, hook: Hook) -> Any:
-    """What a hook returned, if its type is that of the output, or a base or subclass of it."""
-    kind = cast("type[Any]", type(changed))
-    if output is None or isinstance(changed, type(output)) or (kind is not object and isinstance(output, kind)):
-        return changed
-    wanted = type(output).__name__
-    raise InvalidInput(f"{_what(hook_type, hook)} must return a {wanted} or None, not {shown(changed)}")
 
 
 async def _run(hook: Hook, *args: Any) -> Any:
@@ -247,7 +238,7 @@ def _as_passed(
 
 def _checked(changed: object, signature: inspect.Signature, hook_type: str, hook: Hook) -> dict[str, Any]:
     """The arguments a hook returned, in the form of the signature; what it left out gets its default."""
-    what = _what(hook_type, hook)
+    what = f"the {hook_type} hook {getattr(hook, '__name__', shown(hook))}"
     if not isinstance(changed, dict):
         raise InvalidInput(f"{what} must return a dict of arguments or None, not {shown(changed)}")
     given = dict(cast("dict[str, Any]", changed))
@@ -265,10 +256,6 @@ def _checked(changed: object, signature: inspect.Signature, hook_type: str, hook
     elif given:
         raise InvalidInput(f"{what} returned {', '.join(map(repr, given))}, which is no argument of the method")
     return kept
-
-
-def _what(hook_type: str, hook: Hook) -> str:
-    return f"the {hook_type} hook {getattr(hook, '__name__', shown(hook))}"
 
 
 # Delivery of a message to many agents: concurrently, each with a timeout, and a failure of one does not stop the others.

@@ -16,7 +16,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -28,7 +28,6 @@ Thresholds: TypeAlias = int | tuple[int] | tuple[int, int] | tuple[int, int, int
 """The arguments of ``gc.set_threshold``: one number, or those of up to three generations."""
 
 _OWN = "memwell"
-_BEGIN, _END = "begin", "end"
 _MOST_FILES = 5
 _LEAST_BYTES = 1024
 _PHRASES = {
@@ -62,7 +61,7 @@ class FileGrowth(msgspec.Struct, frozen=True):
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """The growth between two marks.
+    """The growth between two moments.
 
     ``objects`` has the change of the number of live objects by type; ``cycles`` has how many objects of a type were freed
     by the collector alone; ``memory`` is by file of code, the largest first, or None when it was not watched.
@@ -101,56 +100,44 @@ class Growth(msgspec.Struct, frozen=True):
         return [title, *(f"  {one.bytes:+,}  {_short(one.file)}" for one in largest)]
 
 
-class _Mark(msgspec.Struct):
-    """The counts at a moment. ``cycles`` are those since the mark before."""
+class _Counts(NamedTuple):
+    """What there was at a moment."""
 
     objects: Counter[str]
     memory: dict[str, tuple[int, int]] | None
-    cycles: Counter[str]
 
 
 class Watch:
-    """What ``watching`` returns: marks, and the growth between any two."""
+    """What ``watching`` returns: the growth since the block began."""
 
     def __init__(self, packages: Sequence[str], *, memory: bool) -> None:
         self._packages = tuple(packages)
         self._memory = memory
-        self._marks: dict[str, _Mark] = {}
+        self._cycles: Counter[str] = Counter()
+        self._begin = self._counted()
+        self._end: _Counts | None = None
+        self._cycles.clear()
 
-    def mark(self, name: str) -> None:
-        """Count the live objects now, under a name. Raises ``InvalidInput`` for a name that is taken."""
-        check_id(name, "a mark")
-        if name in self._marks:
-            raise InvalidInput(f"there is a mark {name!r} already")
-        # A bounded cache of the process: its content is no leak, but would look like one.
-        forget_decoded()
-        cycles = _collected(self._packages)
-        memory = _memory_by_file() if self._memory else None
-        self._marks[name] = _Mark(_live(self._packages), memory, cycles)
-
-    def growth(self, since: str = _BEGIN, until: str | None = None) -> Growth:
-        """The growth between two marks; from the beginning to the last mark by default.
-
-        Raises ``InvalidInput`` for a mark that was not made.
-        """
-        names = list(self._marks)
-        first, last = self._place(since), len(names) - 1 if until is None else self._place(until)
-        before, after = self._marks[names[first]], self._marks[names[last]]
+    def growth(self) -> Growth:
+        """The growth since the beginning of the block: until now, or until its end."""
+        before, after = self._begin, self._end or self._counted()
         objects = {
             name: after.objects[name] - before.objects[name]
             for name in sorted(before.objects.keys() | after.objects.keys())
             if after.objects[name] != before.objects[name]
         }
-        cycles: Counter[str] = Counter()
-        for name in names[first + 1 : last + 1]:
-            cycles.update(self._marks[name].cycles)
-        return Growth(objects, dict(cycles), _grown(before.memory, after.memory))
+        return Growth(objects, dict(self._cycles), _grown(before.memory, after.memory))
 
-    def _place(self, name: str) -> int:
-        try:
-            return list(self._marks).index(name)
-        except ValueError:
-            raise InvalidInput(f"there is no mark {shown(name)}; known: {', '.join(self._marks)}") from None
+    def end(self) -> None:
+        """Count for the last time."""
+        self._end = self._counted()
+
+    def _counted(self) -> _Counts:
+        # A bounded cache of the process: its content is no leak, but would look like one.
+        forget_decoded()
+        self._cycles.update(_collected(self._packages))
+        memory = _memory_by_file() if self._memory else None
+        return _Counts(_live(self._packages), memory)
 
 
 def _live(packages: Sequence[str]) -> Counter[str]:
@@ -169,22 +156,21 @@ def _live(packages: Sequence[str]) -> Counter[str]:
 def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
     """Watch the objects of these packages (memwell's own by default) and, with ``memory``, which files allocate memory.
 
-    Objects of classes derived from those of the packages count too. Inside, the garbage collector only runs at marks, so
+    Objects of classes derived from those of the packages count too. Inside, the garbage collector does not run, so
     that cycles that only it could free are seen. Watching memory makes everything several times slower. Raises
     ``InvalidInput`` for a package that is no name.
     """
     for package in packages:
         check_id(package, "a package")
-    watch = Watch(packages or (_OWN,), memory=memory)
     starts_tracing = memory and not tracemalloc.is_tracing()
     rested = gc.isenabled()
     if starts_tracing:
         tracemalloc.start()
     gc.disable()
     try:
-        watch.mark(_BEGIN)
+        watch = Watch(packages or (_OWN,), memory=memory)
         yield watch
-        watch.mark(_END)
+        watch.end()
     finally:
         if rested:
             gc.enable()

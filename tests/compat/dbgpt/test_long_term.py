@@ -114,11 +114,10 @@ class TestReading:
         long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
         assert texts(long.read_sync("apple", alpha, beta, gamma))[0] == first
 
-    def test_the_weights_of_a_memory_are_its_own(self):
-        with Long(now=NOW, embedder=embed, alpha=0.0, beta=0.0, gamma=2.0, k=1, decay_rate=0.5) as long:
-            long.write_batch_sync([fragment("apple", 0.5), fragment("pear", 0.9, 50)])
-            assert scores(long, "apple") == pytest.approx({"pear": 1.8}, abs=1e-2)
-            assert len(long.read_sync("apple", 1.0)) == 1
+    def test_a_memory_has_its_own_number_and_decay_and_weights_are_finite(self):
+        with Long(now=NOW, embedder=embed, k=1, decay_rate=0.5) as long:
+            long.write_batch_sync([fragment("apple", 0.5), fragment("pear", 0.9, 1)])
+            assert scores(long, "apple") == pytest.approx({"apple": 2.5}, abs=1e-2)
             bad_weights: list[dict[str, Any]] = [{"alpha": "x"}, {"beta": math.nan}, {"gamma": True}]
             for bad in bad_weights:
                 with pytest.raises(InvalidInput):
@@ -510,7 +509,7 @@ class TestRetriever:
         assert [found.content for found in retriever.retrieve("x")] == ["pear"]
 
     def test_only_the_best_are_returned(self):
-        retriever = LongTermRetriever(NOW, None, 2, embedder=None, k=3, alpha=0, beta=0, gamma=1)
+        retriever = LongTermRetriever(NOW, None, 2, embedder=None, k=3)
         retriever.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
         assert [one.content for one in retriever.retrieve("x")] == ["number 4", "number 3"]
 
@@ -536,7 +535,7 @@ class TestRetriever:
             retriever.load_document([chunk("pear"), bad])
         assert retriever.retrieve("x") == []
 
-    @pytest.mark.parametrize("bad", [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}, {"alpha": math.inf}])
+    @pytest.mark.parametrize("bad", [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}])
     def test_settings_that_make_no_sense_are_refused(self, bad: dict[str, Any]):
         with pytest.raises(InvalidInput):
             LongTermRetriever(**bad, embedder=None)

@@ -225,16 +225,14 @@ def _change(memory: Engine, id_: str, text: str, fields: dict[str, Any]) -> None
 
 
 class _Coefficients(NamedTuple):
-    """How much recency, similarity and importance weigh. Those not given weigh 1."""
+    """How much recency, similarity and importance weigh."""
 
-    alpha: float
-    beta: float
-    gamma: float
+    alpha: float = 1.0
+    beta: float = 1.0
+    gamma: float = 1.0
 
 
-def _coefficients(alpha: float | None, beta: float | None, gamma: float | None) -> _Coefficients:
-    given = {"alpha": alpha, "beta": beta, "gamma": gamma}
-    return _Coefficients(*(1.0 if value is None else check_importance(value, name) for name, value in given.items()))
+_EVEN = _Coefficients()
 
 
 @dataclass
@@ -248,7 +246,7 @@ class Chunk:
 
 
 class LongTermRetriever:
-    """Finds by ``beta`` × similarity + ``alpha`` × (1 − ``decay_rate``)^hours + ``gamma`` × importance, best first.
+    """Finds by similarity + (1 − ``decay_rate``)^hours + importance, best first.
 
     Hours count since a memory was written or last retrieved, similarity is the cosine of the vectors, or without an
     embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is read.
@@ -263,9 +261,6 @@ class LongTermRetriever:
         decay_rate: float = _DECAY_RATE,
         k: int = 4,
         *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
@@ -275,7 +270,6 @@ class LongTermRetriever:
         if not 0.0 <= decay_rate < 1.0:
             raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
         self.decay_rate = decay_rate
-        self.weights = _coefficients(alpha, beta, gamma)
         self.memory = _opened(index_store, embedder, space)
 
     def moment(self) -> datetime:
@@ -300,19 +294,19 @@ class LongTermRetriever:
         return [_as_chunk(one) for one in self.recalled(query, as_filter(filters or None))]
 
     def recalled(
-        self, query: str, where: Filter | None, weights: _Coefficients | None = None, now: datetime | None = None
+        self, query: str, where: Filter | None, weights: _Coefficients = _EVEN, now: datetime | None = None
     ) -> list[Recalled]:
         """The best memories that satisfy a filter, best first. They count as used now."""
         check_text(query, "an observation")
-        memory, chosen = self.memory, weights or self.weights
+        memory = self.memory
         moment = self.moment() if now is None else as_aware(now).astimezone(UTC)
         if memory.embedder is not None and memory.pending().vectors > _FEW:
             memory.flush()
         ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
-        found = ask(weights=self._weights(chosen, by_meaning=memory.embedder is not None))
-        if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
+        found = ask(weights=self._weights(weights, by_meaning=memory.embedder is not None))
+        if memory.embedder is not None and weights.beta and not any("dense" in one.signals for one in found):
             # The embedder fails, or most memories have no vector yet: search by words.
-            found = ask(weights=self._weights(chosen, by_meaning=False))
+            found = ask(weights=self._weights(weights, by_meaning=False))
         return found
 
     def _weights(self, chosen: _Coefficients, *, by_meaning: bool) -> Weights:
@@ -373,9 +367,6 @@ class LongTermMemory(Closing, BatchMemory[T]):
         *,
         k: int = 4,
         decay_rate: float = _DECAY_RATE,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
@@ -390,9 +381,8 @@ class LongTermMemory(Closing, BatchMemory[T]):
         self.reflecting = False
         self.aggregate_importance = 0.0
         self._owns_store = not isinstance(vector_store, Engine)
-        settings: dict[str, Any] = {"decay_rate": decay_rate, "alpha": alpha, "beta": beta, "gamma": gamma}
         self.memory_retriever = LongTermRetriever(
-            now, vector_store, max(k, 100), k=k, embedder=embedder, space=space, **settings
+            now, vector_store, max(k, 100), decay_rate, k, embedder=embedder, space=space
         )
 
     def close(self) -> None:
@@ -404,7 +394,7 @@ class LongTermMemory(Closing, BatchMemory[T]):
         """Another memory over the same store, with the same labels and settings: it reads what this one wrote."""
         mine = self.memory_retriever
         given = (self.executor, mine.memory, now or mine.now, self.reflection_threshold, self._default_importance)
-        clone = type(self)(*given, self._labels, k=mine.k, decay_rate=mine.decay_rate, **mine.weights._asdict())
+        clone = type(self)(*given, self._labels, k=mine.k, decay_rate=mine.decay_rate)
         clone._copy_from(self)
         return clone
 
@@ -480,16 +470,17 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
         """The ``k`` best fragments for an observation, best first; they count as used now.
 
-        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for a number that is not finite.
+        A coefficient that is not given is 1. Raises ``InvalidInput`` for a number that is not finite.
         """
-        is_given = any(one is not None for one in (alpha, beta, gamma))
-        return await self._read(observation, _coefficients(alpha, beta, gamma) if is_given else None)
+        given = {"alpha": alpha, "beta": beta, "gamma": gamma}
+        numbers = {name: check_importance(value, name) for name, value in given.items() if value is not None}
+        return await self._read(observation, _Coefficients(**numbers))
 
     async def fetch_memories(self, observation: str, now: datetime | None = None) -> list[T]:
-        """The same with the weights of this memory, at a moment."""
-        return await self._read(observation, None, now)
+        """The same with even weights, at a moment."""
+        return await self._read(observation, _EVEN, now)
 
-    async def _read(self, observation: str, weights: _Coefficients | None, now: datetime | None = None) -> list[T]:
+    async def _read(self, observation: str, weights: _Coefficients, now: datetime | None = None) -> list[T]:
         recalled = partial(self.memory_retriever.recalled, observation, self._owner.filter, weights, now)
         # Two owners may have a fragment of one id; the better one counts.
         once = {one.id: one for one in reversed(self._made(await run_blocking(recalled)))}

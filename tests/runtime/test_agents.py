@@ -607,22 +607,19 @@ def test_the_console_shows_what_is_new(capsys: pytest.CaptureFixture[str]):
 # The end
 
 
-def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
-    async def main() -> None:
-        one, other = hooked_pair()
-        queue = one.msg_queue
-        assert isinstance(queue, Channel)
-        async with Hub([one, other]) as first, Hub([one, other], auto_broadcast=False) as second:
-            await one.close()
-            assert first.participants == second.participants == [other]
-            await one("alone")
-            await first.broadcast("b")
-            assert (one.notes, other.notes) == (["alone"], ["b"])
-        assert one.msg_queue is None
-        assert queue.completed
-        assert vars(one)["_own_hooks"] == {}
-
-    asyncio.run(main())
+async def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
+    one, other = hooked_pair()
+    queue = one.msg_queue
+    assert isinstance(queue, Channel)
+    async with Hub([one, other]) as first, Hub([one, other], auto_broadcast=False) as second:
+        await one.close()
+        assert first.participants == second.participants == [other]
+        await one("alone")
+        await first.broadcast("b")
+        assert (one.notes, other.notes) == (["alone"], ["b"])
+    assert one.msg_queue is None
+    assert queue.completed
+    assert vars(one)["_own_hooks"] == {}
 
 
 def test_closing_waits_until_a_reply_has_tidied_up():
@@ -826,28 +823,25 @@ def test_messages_share_nothing_that_can_be_changed():
     asyncio.run(main())
 
 
-def test_one_name_twice_is_refused_and_binds_nobody():
-    async def main() -> None:
-        one, other, third = listeners(3)
-        async with Hub([one, other], name="h") as first:
-            second = Hub([third, one], name="h")
-            with pytest.raises(InvalidInput, match="another hub called 'h'"):
-                async with second:
-                    pass
-            assert third._audiences == {}
-            with pytest.raises(InvalidInput, match="open already"):
-                await first.__aenter__()
-            async with Hub([third], name="h") as fourth:
-                with pytest.raises(InvalidInput, match="another hub"):
-                    fourth.add([one])
-                assert fourth.participants == [third]
-            await one("still")
-            assert other.heard == ["still"]
-        async with second:
-            await third("now")
-        assert one.heard == ["now"]
-
-    asyncio.run(main())
+async def test_one_name_twice_is_refused_and_binds_nobody():
+    one, other, third = listeners(3)
+    async with Hub([one, other], name="h") as first:
+        second = Hub([third, one], name="h")
+        with pytest.raises(InvalidInput, match="another hub called 'h'"):
+            async with second:
+                pass
+        assert third._audiences == {}
+        with pytest.raises(InvalidInput, match="open already"):
+            await first.__aenter__()
+        async with Hub([third], name="h") as fourth:
+            with pytest.raises(InvalidInput, match="another hub"):
+                fourth.add([one])
+            assert fourth.participants == [third]
+        await one("still")
+        assert other.heard == ["still"]
+    async with second:
+        await third("now")
+    assert one.heard == ["now"]
 
 
 def test_a_hub_whose_announcement_is_cancelled_binds_nobody():
@@ -868,21 +862,18 @@ def test_a_hub_whose_announcement_is_cancelled_binds_nobody():
     assert asyncio.run(main()) == [{}, {}]
 
 
-def test_a_hub_that_is_forgotten_binds_nobody():
-    async def main() -> None:
-        one, other = listeners(2)
-        hub = Hub([one, other])
-        await hub.__aenter__()
-        await one("heard")
-        gone = weakref.ref(hub)
-        del hub
-        assert gone() is None
-        await one("unheard")
-        assert other.heard == ["heard"]
-        async with Hub([one, other]):
-            pass
-
-    asyncio.run(main())
+async def test_a_hub_that_is_forgotten_binds_nobody():
+    one, other = listeners(2)
+    hub = Hub([one, other])
+    await hub.__aenter__()
+    await one("heard")
+    gone = weakref.ref(hub)
+    del hub
+    assert gone() is None
+    await one("unheard")
+    assert other.heard == ["heard"]
+    async with Hub([one, other]):
+        pass
 
 
 @pytest.mark.parametrize("bad", ["agent", 3, None, ["a"], [None]])

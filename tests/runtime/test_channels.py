@@ -21,48 +21,39 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_items_come_in_order_until_the_end() -> None:
-    async def run() -> None:
-        channel = Channel()
-        for number in range(3):
-            assert await channel.put(number)
-        assert (channel.qsize(), channel.empty()) == (3, False)
-        assert await channel.put(DONE)
-        channel.complete()
-        assert [item async for item in channel] == [0, 1, 2]
-        assert channel.completed
-        assert not await channel.put("late")
-        assert [await channel.get(), await channel.get()] == [DONE, DONE]
-        channel.task_done()
-
-    asyncio.run(run())
+async def test_items_come_in_order_until_the_end() -> None:
+    channel = Channel()
+    for number in range(3):
+        assert await channel.put(number)
+    assert (channel.qsize(), channel.empty()) == (3, False)
+    assert await channel.put(DONE)
+    channel.complete()
+    assert [item async for item in channel] == [0, 1, 2]
+    assert channel.completed
+    assert not await channel.put("late")
+    assert [await channel.get(), await channel.get()] == [DONE, DONE]
+    channel.task_done()
 
 
-def test_writers_never_wait_and_the_latest_items_stay() -> None:
-    async def run() -> None:
-        channel = Channel(3)
-        for number in range(100):
-            await asyncio.wait_for(channel.put(number), 60)
-        channel.complete()
-        assert [item async for item in channel] == [97, 98, 99]
-
-    asyncio.run(run())
+async def test_writers_never_wait_and_the_latest_items_stay() -> None:
+    channel = Channel(3)
+    for number in range(100):
+        await asyncio.wait_for(channel.put(number), 60)
+    channel.complete()
+    assert [item async for item in channel] == [97, 98, 99]
 
 
-def test_a_cancelled_reader_takes_nothing_with_it() -> None:
-    async def run() -> None:
-        channel = Channel()
-        reader = asyncio.create_task(channel.get())
-        await settled()
-        # The item is handed over, and in the same moment, before the reader runs, it is cancelled.
-        await channel.put("kept")
-        reader.cancel()
-        with suppress(asyncio.CancelledError):
-            await reader
-        await channel.put("next")
-        assert [await channel.get(), await channel.get()] == ["kept", "next"]
-
-    asyncio.run(run())
+async def test_a_cancelled_reader_takes_nothing_with_it() -> None:
+    channel = Channel()
+    reader = asyncio.create_task(channel.get())
+    await settled()
+    # The item is handed over, and in the same moment, before the reader runs, it is cancelled.
+    await channel.put("kept")
+    reader.cancel()
+    with suppress(asyncio.CancelledError):
+        await reader
+    await channel.put("next")
+    assert [await channel.get(), await channel.get()] == ["kept", "next"]
 
 
 @given(st.integers(1, 4), st.lists(st.integers(0, 8), min_size=1, max_size=4), st.lists(st.integers(0, 6), max_size=6))

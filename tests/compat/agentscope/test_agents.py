@@ -105,37 +105,31 @@ def test_a_deleted_agent_is_gone_in_both_directions_also_after_the_hub():
     assert asyncio.run(main()) == (1, 1)
 
 
-def test_the_arguments_of_a_hub_are_those_of_agentscope():
-    async def main() -> None:
-        one, other = speakers(2)
-        async with MsgHub([one], None, False, "room") as hub:
-            assert (hub.name, hub.enable_auto_broadcast) == ("room", False)
-            hub.add([other])
-            await one(Msg("a", "unheard", "user"))
-            hub.set_auto_broadcast(True)
-            await one(Msg("a", "heard", "user"))
-            await hub.broadcast([Msg("a", "x", "user"), Msg("a", "y", "user")])
-        first, both = other.heard
-        assert (first.content, [each.content for each in both]) == ("heard", ["x", "y"])
-
-    asyncio.run(main())
+async def test_the_arguments_of_a_hub_are_those_of_agentscope():
+    one, other = speakers(2)
+    async with MsgHub([one], None, False, "room") as hub:
+        assert (hub.name, hub.enable_auto_broadcast) == ("room", False)
+        hub.add([other])
+        await one(Msg("a", "unheard", "user"))
+        hub.set_auto_broadcast(True)
+        await one(Msg("a", "heard", "user"))
+        await hub.broadcast([Msg("a", "x", "user"), Msg("a", "y", "user")])
+    first, both = other.heard
+    assert (first.content, [each.content for each in both]) == ("heard", ["x", "y"])
 
 
-def test_what_is_no_message_is_refused_where_the_mistake_is():
-    async def main() -> None:
-        one, other = speakers(2)
-        async with MsgHub([one, other]) as hub:
+async def test_what_is_no_message_is_refused_where_the_mistake_is():
+    one, other = speakers(2)
+    async with MsgHub([one, other]) as hub:
+        with pytest.raises(InvalidInput, match="agents exchange Msg"):
+            await one("just text")
+        for bad in ("text", None, [Msg("a", "x", "user"), 3]):
             with pytest.raises(InvalidInput, match="agents exchange Msg"):
-                await one("just text")
-            for bad in ("text", None, [Msg("a", "x", "user"), 3]):
-                with pytest.raises(InvalidInput, match="agents exchange Msg"):
-                    await hub.broadcast(bad)  # type: ignore[arg-type]
-            assert other.heard == []
-            assert await one(None) is None
-        with pytest.raises(InvalidInput):
-            MsgHub([one], "welcome")  # type: ignore[arg-type]
-
-    asyncio.run(main())
+                await hub.broadcast(bad)  # type: ignore[arg-type]
+        assert other.heard == []
+        assert await one(None) is None
+    with pytest.raises(InvalidInput):
+        MsgHub([one], "welcome")  # type: ignore[arg-type]
 
 
 def test_the_queue_gets_copies_with_last_and_speech():

@@ -368,21 +368,18 @@ def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp
     World(kind, tmp_path, port).run(body)
 
 
-def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
-    async def body() -> None:
-        full, empty = InMemoryMemory(), InMemoryMemory()
-        await full.add(said(2), marks=["b", "a"])
-        await full.add(said(1))
-        await full.update_compressed_summary("sum")
-        state, blank = full.state_dict(), empty.state_dict()
-        assert list(state) == ["_compressed_summary", "content"]
-        assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
-        empty.load_state_dict(state)
-        assert (held(empty), empty.state_dict()) == (held(full), state)
-        empty.load_state_dict(blank)
-        assert (empty.content, empty.state_dict()) == ([], blank)
-
-    asyncio.run(body())
+async def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
+    full, empty = InMemoryMemory(), InMemoryMemory()
+    await full.add(said(2), marks=["b", "a"])
+    await full.add(said(1))
+    await full.update_compressed_summary("sum")
+    state, blank = full.state_dict(), empty.state_dict()
+    assert list(state) == ["_compressed_summary", "content"]
+    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
+    empty.load_state_dict(state)
+    assert (held(empty), empty.state_dict()) == (held(full), state)
+    empty.load_state_dict(blank)
+    assert (empty.content, empty.state_dict()) == ([], blank)
 
 
 def test_a_state_of_the_years_before_marks_is_loaded() -> None:
@@ -435,52 +432,46 @@ def test_a_memory_is_saved_in_a_session_with_the_agent_that_has_it() -> None:
         assert held(other.memory) == held(agent.memory)
 
 
-def test_a_deep_copy_is_another_memory() -> None:
-    async def body() -> None:
-        memory = InMemoryMemory()
-        await memory.add(said(2), marks="m")
-        await memory.update_compressed_summary("sum")
-        twin = copy.deepcopy(memory)
-        await memory.delete_by_mark("m")
-        await memory.update_compressed_summary("")
-        assert (len(await twin.get_memory(mark="m")), await twin.size()) == (3, 2)
-        await twin.clear()
-        assert await memory.size() == 0
-
-    asyncio.run(body())
+async def test_a_deep_copy_is_another_memory() -> None:
+    memory = InMemoryMemory()
+    await memory.add(said(2), marks="m")
+    await memory.update_compressed_summary("sum")
+    twin = copy.deepcopy(memory)
+    await memory.delete_by_mark("m")
+    await memory.update_compressed_summary("")
+    assert (len(await twin.get_memory(mark="m")), await twin.size()) == (3, 2)
+    await twin.clear()
+    assert await memory.size() == 0
 
 
 # The memory in a file: what its state does
 
 
-def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Path) -> None:
-    async def body() -> None:
-        old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
-        await old.add(said(2), marks="m")
-        await old.update_compressed_summary("sum")
-        memory.load_state_dict(old.state_dict())
-        assert await places(memory, mark="m") == [0, 1]
-        assert memory.state_dict() == {"_compressed_summary": "sum"}
-        await memory.add(Msg("a", "later", "user", {"place": 7}))
-        memory.load_state_dict({**old.state_dict(), "_compressed_summary": "older"})
-        assert await places(memory) == [0, 1, 7]
-        assert (await memory.get_memory())[0].content == "older"
-        with pytest.raises(MissingState):
-            memory.load_state_dict({})
-        memory.load_state_dict({}, strict=False)
-        assert memory.state_dict() == {"_compressed_summary": "older"}
-        # An older layout, without marks and without a summary.
-        more = [Msg("a", "more", "user", {"place": place}) for place in (8, 9)]
-        memory.load_state_dict({"content": [one.to_dict() for one in (await memory.get_memory())[1:2] + more]})
-        assert await places(memory) == [0, 1, 7, 8, 9]
-        assert memory.state_dict() == {"_compressed_summary": "older"}
-        with pytest.raises(InvalidInput, match="for MemwellMemory"):
-            memory.load_state_dict({"content": [more[0].to_dict(), 3]})
-        await memory.clear()
-        memory.load_state_dict({"content": [one.to_dict() for one in more]})
-        assert await places(memory) == [8, 9]
-
-    asyncio.run(body())
+async def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Path) -> None:
+    old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
+    await old.add(said(2), marks="m")
+    await old.update_compressed_summary("sum")
+    memory.load_state_dict(old.state_dict())
+    assert await places(memory, mark="m") == [0, 1]
+    assert memory.state_dict() == {"_compressed_summary": "sum"}
+    await memory.add(Msg("a", "later", "user", {"place": 7}))
+    memory.load_state_dict({**old.state_dict(), "_compressed_summary": "older"})
+    assert await places(memory) == [0, 1, 7]
+    assert (await memory.get_memory())[0].content == "older"
+    with pytest.raises(MissingState):
+        memory.load_state_dict({})
+    memory.load_state_dict({}, strict=False)
+    assert memory.state_dict() == {"_compressed_summary": "older"}
+    # An older layout, without marks and without a summary.
+    more = [Msg("a", "more", "user", {"place": place}) for place in (8, 9)]
+    memory.load_state_dict({"content": [one.to_dict() for one in (await memory.get_memory())[1:2] + more]})
+    assert await places(memory) == [0, 1, 7, 8, 9]
+    assert memory.state_dict() == {"_compressed_summary": "older"}
+    with pytest.raises(InvalidInput, match="for MemwellMemory"):
+        memory.load_state_dict({"content": [more[0].to_dict(), 3]})
+    await memory.clear()
+    memory.load_state_dict({"content": [one.to_dict() for one in more]})
+    assert await places(memory) == [8, 9]
 
 
 # Classes for databases
@@ -643,20 +634,17 @@ class Counted:
         return found
 
 
-def test_reading_by_mark_and_adding_read_no_more_than_they_need() -> None:
-    async def body() -> None:
-        memory = InMemoryMemory()
-        old = [Msg("ann", str(place), "user") for place in range(3_000)]
-        await memory.add(old, marks="compressed")
-        await memory.add([Msg("ann", "new", "user") for _ in range(5)])
-        await memory.update_messages_mark("hint", msg_ids=[old[7].id, old[2_000].id])
-        counted = Counted(memory.history)
-        assert len(await memory.get_memory(mark="hint")) == 2
-        assert len(await memory.get_memory(exclude_mark="compressed")) == 5
-        await memory.add(Msg("ann", "newer", "user"), marks="compressed")
-        await memory.add(old[0])
-        assert counted.read <= 8
-        assert await memory.delete_by_mark("hint") == 2
-        assert counted.read <= 12
-
-    asyncio.run(body())
+async def test_reading_by_mark_and_adding_read_no_more_than_they_need() -> None:
+    memory = InMemoryMemory()
+    old = [Msg("ann", str(place), "user") for place in range(3_000)]
+    await memory.add(old, marks="compressed")
+    await memory.add([Msg("ann", "new", "user") for _ in range(5)])
+    await memory.update_messages_mark("hint", msg_ids=[old[7].id, old[2_000].id])
+    counted = Counted(memory.history)
+    assert len(await memory.get_memory(mark="hint")) == 2
+    assert len(await memory.get_memory(exclude_mark="compressed")) == 5
+    await memory.add(Msg("ann", "newer", "user"), marks="compressed")
+    await memory.add(old[0])
+    assert counted.read <= 8
+    assert await memory.delete_by_mark("hint") == 2
+    assert counted.read <= 12

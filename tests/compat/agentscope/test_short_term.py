@@ -262,38 +262,32 @@ def ids(messages: list[Msg]) -> list[str]:
     return [one.id for one in messages]
 
 
-def test_the_history_keeps_all_and_the_memory_a_compression_and_the_tail():
+async def test_the_history_keeps_all_and_the_memory_a_compression_and_the_tail():
     # AgentScope compresses everything, the last question too.
-    async def run() -> None:
-        memory = MemoryWithCompress(ScriptedChat(["They ordered lamps."]), max_token=300)
-        everything = said(40)
-        await memory.add([Msg("system", "Be brief.", "system"), *everything])
-        shown = await memory.get_memory()
-        assert shown[0].content == "Be brief."
-        assert shown[1].content == f"{HEAD}They ordered lamps.\n</compressed_memory>"
-        assert shown[1].role == "assistant"
-        assert 3 <= len(shown[2:]) < 20
-        assert ids(shown[2:]) == ids(everything[-len(shown[2:]) :])
-        assert await memory.size() == 41
-        assert ids(await memory.chat_history_storage.get())[1:] == ids(everything)
-
-    asyncio.run(run())
+    memory = MemoryWithCompress(ScriptedChat(["They ordered lamps."]), max_token=300)
+    everything = said(40)
+    await memory.add([Msg("system", "Be brief.", "system"), *everything])
+    shown = await memory.get_memory()
+    assert shown[0].content == "Be brief."
+    assert shown[1].content == f"{HEAD}They ordered lamps.\n</compressed_memory>"
+    assert shown[1].role == "assistant"
+    assert 3 <= len(shown[2:]) < 20
+    assert ids(shown[2:]) == ids(everything[-len(shown[2:]) :])
+    assert await memory.size() == 41
+    assert ids(await memory.chat_history_storage.get())[1:] == ids(everything)
 
 
-def test_an_earlier_compression_is_folded_into_the_next():
-    async def run() -> None:
-        model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
-        memory = MemoryWithCompress(model, max_token=300)
-        await memory.add(said(40))
-        await memory.get_memory()
-        await memory.add(said(40, 40))
-        shown = await memory.get_memory()
-        assert [HEAD in str(one.content) for one in shown] == [True, *[False] * (len(shown) - 1)]
-        assert "many lamps" in str(shown[0].content)
-        assert "They ordered lamps." in model.asked[1][-1].text
-        assert "<compressed_memory>" not in model.asked[1][-1].text
-
-    asyncio.run(run())
+async def test_an_earlier_compression_is_folded_into_the_next():
+    model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
+    memory = MemoryWithCompress(model, max_token=300)
+    await memory.add(said(40))
+    await memory.get_memory()
+    await memory.add(said(40, 40))
+    shown = await memory.get_memory()
+    assert [HEAD in str(one.content) for one in shown] == [True, *[False] * (len(shown) - 1)]
+    assert "many lamps" in str(shown[0].content)
+    assert "They ordered lamps." in model.asked[1][-1].text
+    assert "<compressed_memory>" not in model.asked[1][-1].text
 
 
 @given(
@@ -320,38 +314,32 @@ def test_pairs_stay_together_and_the_rest_fits(shape: list[bool], limit: int, ke
     asyncio.run(run())
 
 
-def test_a_message_is_there_once_by_its_id_and_instances_share_nothing():
+async def test_a_message_is_there_once_by_its_id_and_instances_share_nothing():
     # AgentScope adds it as often as it is told to.
-    async def run() -> None:
-        memory = MemoryWithCompress(max_token=300)
-        [one] = said(1)
-        await memory.add([one, one])
-        await memory.add(one)
-        assert (await memory.size(), len(await memory.get_memory())) == (1, 1)
-        # AgentScope's storages are default arguments, so that every instance has the same two.
-        assert await MemoryWithCompress().size() == 0
+    memory = MemoryWithCompress(max_token=300)
+    [one] = said(1)
+    await memory.add([one, one])
+    await memory.add(one)
+    assert (await memory.size(), len(await memory.get_memory())) == (1, 1)
+    # AgentScope's storages are default arguments, so that every instance has the same two.
+    assert await MemoryWithCompress().size() == 0
+    await memory.add(said(40))
+    assert one.id not in ids(await memory.get_memory())
+    await memory.add(one)
+    # It is in the compression already.
+    assert one.id not in ids(await memory.get_memory())
+    assert await memory.size() == 41
+
+
+async def test_compression_happens_on_adding_or_on_reading_as_told():
+    on_add = MemoryWithCompress(max_token=300, compression_on_add=True, compression_on_get=False)
+    on_get = MemoryWithCompress(max_token=300)
+    never = MemoryWithCompress(max_token=300, compression_on_get=False)
+    for memory in (on_add, on_get, never):
         await memory.add(said(40))
-        assert one.id not in ids(await memory.get_memory())
-        await memory.add(one)
-        # It is in the compression already.
-        assert one.id not in ids(await memory.get_memory())
-        assert await memory.size() == 41
-
-    asyncio.run(run())
-
-
-def test_compression_happens_on_adding_or_on_reading_as_told():
-    async def run() -> None:
-        on_add = MemoryWithCompress(max_token=300, compression_on_add=True, compression_on_get=False)
-        on_get = MemoryWithCompress(max_token=300)
-        never = MemoryWithCompress(max_token=300, compression_on_get=False)
-        for memory in (on_add, on_get, never):
-            await memory.add(said(40))
-        held = [await memory.memory_storage.size() for memory in (on_add, on_get, never)]
-        assert held[0] < 20 < held[1] == held[2] == 40
-        assert [len(await memory.get_memory()) < 20 for memory in (on_add, on_get, never)] == [True, True, False]
-
-    asyncio.run(run())
+    held = [await memory.memory_storage.size() for memory in (on_add, on_get, never)]
+    assert held[0] < 20 < held[1] == held[2] == 40
+    assert [len(await memory.get_memory()) < 20 for memory in (on_add, on_get, never)] == [True, True, False]
 
 
 def test_functions_of_the_users_compress_and_trigger():
@@ -375,69 +363,60 @@ def test_functions_of_the_users_compress_and_trigger():
     asyncio.run(run())
 
 
-def test_what_is_added_while_a_model_thinks_stays():
+async def test_what_is_added_while_a_model_thinks_stays():
     # AgentScope puts the answer in the place of all there is by then.
-    async def run() -> None:
-        begun, go_on = asyncio.Event(), asyncio.Event()
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
-        async def slow(messages: list[Msg]) -> list[Msg]:
-            begun.set()
-            await go_on.wait()
-            return [Msg("assistant", "short", "assistant")]
+    async def slow(messages: list[Msg]) -> list[Msg]:
+        begun.set()
+        await go_on.wait()
+        return [Msg("assistant", "short", "assistant")]
 
-        memory = MemoryWithCompress(max_token=300, compress_func=slow)
-        await memory.add(said(40))
-        reading = asyncio.create_task(memory.get_memory())
-        await begun.wait()
-        await memory.add(Msg("ann", "And one more thing.", "user"))
-        go_on.set()
-        assert [one.content for one in await reading] == ["short", "And one more thing."]
-        # What was put there by hand meanwhile is not overwritten.
-        begun.clear()
-        go_on.clear()
-        await memory.memory_storage.replace(said(40))
-        reading = asyncio.create_task(memory.get_memory())
-        await begun.wait()
-        await memory.memory_storage.replace(said(2))
-        go_on.set()
-        assert len(await reading) == 2
-
-    asyncio.run(run())
+    memory = MemoryWithCompress(max_token=300, compress_func=slow)
+    await memory.add(said(40))
+    reading = asyncio.create_task(memory.get_memory())
+    await begun.wait()
+    await memory.add(Msg("ann", "And one more thing.", "user"))
+    go_on.set()
+    assert [one.content for one in await reading] == ["short", "And one more thing."]
+    # What was put there by hand meanwhile is not overwritten.
+    begun.clear()
+    go_on.clear()
+    await memory.memory_storage.replace(said(40))
+    reading = asyncio.create_task(memory.get_memory())
+    await begun.wait()
+    await memory.memory_storage.replace(said(2))
+    go_on.set()
+    assert len(await reading) == 2
 
 
 @pytest.mark.parametrize("answer", [ModelError("no line"), " "])
-def test_when_the_model_fails_the_compressed_memory_does_not_move(answer: Any):
-    async def run() -> None:
-        memory = MemoryWithCompress(ScriptedChat([answer, "At last."]), max_token=300)
-        await memory.add(said(40))
-        with pytest.warns(UserWarning, match="Error compressing the memory"):
-            shown = await memory.get_memory()
-        assert await memory.memory_storage.size() == await memory.size() == 40
-        # The latest that fit, and not one more.
-        everything = await memory.memory_storage.get()
-        assert ids(shown) == ids(everything[-len(shown) :])
-        assert size(shown) <= 300 < size(everything[-len(shown) - 1 :])
-        assert "At last." in str((await memory.get_memory())[0].content)
-
-    asyncio.run(run())
+async def test_when_the_model_fails_the_compressed_memory_does_not_move(answer: Any):
+    memory = MemoryWithCompress(ScriptedChat([answer, "At last."]), max_token=300)
+    await memory.add(said(40))
+    with pytest.warns(UserWarning, match="Error compressing the memory"):
+        shown = await memory.get_memory()
+    assert await memory.memory_storage.size() == await memory.size() == 40
+    # The latest that fit, and not one more.
+    everything = await memory.memory_storage.get()
+    assert ids(shown) == ids(everything[-len(shown) :])
+    assert size(shown) <= 300 < size(everything[-len(shown) - 1 :])
+    assert "At last." in str((await memory.get_memory())[0].content)
 
 
 @pytest.mark.parametrize("limit", [0, 60, 250, 300])
-def test_what_is_shown_when_nothing_is_compressed_keeps_instructions_and_pairs(limit: int):
-    async def run() -> None:
-        memory = MemoryWithCompress(ScriptedChat([ModelError("no line")] * 2), max_token=limit)
-        instructions = Msg("system", "Be kind.", "system")
-        calls = [one for number in range(9) for one in pair(number)]
-        await memory.add([instructions, *said(9), *calls])
-        # Below some hundred tokens there is no room for a summary, and the model is not asked.
-        with pytest.warns(UserWarning, match="Error compressing") if limit >= 250 else nullcontext():
-            shown = await memory.get_memory()
-        assert shown[0].id == instructions.id
-        assert size(shown[1:]) <= max(limit - size([instructions]), 0)
-        assert len(paired(list(map(to_core, shown)))) == len(shown)
-        assert await memory.memory_storage.size() == 28
-
-    asyncio.run(run())
+async def test_what_is_shown_when_nothing_is_compressed_keeps_instructions_and_pairs(limit: int):
+    memory = MemoryWithCompress(ScriptedChat([ModelError("no line")] * 2), max_token=limit)
+    instructions = Msg("system", "Be kind.", "system")
+    calls = [one for number in range(9) for one in pair(number)]
+    await memory.add([instructions, *said(9), *calls])
+    # Below some hundred tokens there is no room for a summary, and the model is not asked.
+    with pytest.warns(UserWarning, match="Error compressing") if limit >= 250 else nullcontext():
+        shown = await memory.get_memory()
+    assert shown[0].id == instructions.id
+    assert size(shown[1:]) <= max(limit - size([instructions]), 0)
+    assert len(paired(list(map(to_core, shown)))) == len(shown)
+    assert await memory.memory_storage.size() == 28
 
 
 def test_tokens_are_counted_exactly_or_as_told():
@@ -456,66 +435,57 @@ def test_tokens_are_counted_exactly_or_as_told():
         MemoryWithCompress(token_counter=object())
 
 
-def test_reading_takes_the_last_of_what_a_filter_lets_pass():
-    async def run() -> None:
-        memory = MemoryWithCompress()
-        await memory.add(tuple(said(6)))
-        found = await memory.get_memory(2, lambda place, one: place % 2 == 0)
-        assert [one.content for one in found] == [f"Customer {n} ordered {n} lamps." for n in (2, 4)]
-        await memory.update_compressed_summary("In short.")
-        assert (await memory.get_memory(recent_n=1))[0].content == "In short."
-        assert len(await memory.get_memory(exclude_mark="compressed", prepend_summary=False)) == 6
-
-    asyncio.run(run())
+async def test_reading_takes_the_last_of_what_a_filter_lets_pass():
+    memory = MemoryWithCompress()
+    await memory.add(tuple(said(6)))
+    found = await memory.get_memory(2, lambda place, one: place % 2 == 0)
+    assert [one.content for one in found] == [f"Customer {n} ordered {n} lamps." for n in (2, 4)]
+    await memory.update_compressed_summary("In short.")
+    assert (await memory.get_memory(recent_n=1))[0].content == "In short."
+    assert len(await memory.get_memory(exclude_mark="compressed", prepend_summary=False)) == 6
 
 
-def test_only_what_is_shown_is_deleted():
-    async def run() -> None:
-        memory = MemoryWithCompress()
-        everything = said(5)
-        await memory.add(everything)
-        assert await memory.delete([0, 2]) == 2
-        assert await memory.delete(0) == 1
-        assert await memory.delete([everything[4].id, "unknown"]) == 1
-        assert ids(await memory.get_memory()) == [everything[3].id]
-        with pytest.raises(NoSuchPlace):
-            await memory.delete(7)
-        assert await memory.size() == 5
-        await memory.clear()
-        assert (await memory.size(), await memory.get_memory()) == (0, [])
-
-    asyncio.run(run())
+async def test_only_what_is_shown_is_deleted():
+    memory = MemoryWithCompress()
+    everything = said(5)
+    await memory.add(everything)
+    assert await memory.delete([0, 2]) == 2
+    assert await memory.delete(0) == 1
+    assert await memory.delete([everything[4].id, "unknown"]) == 1
+    assert ids(await memory.get_memory()) == [everything[3].id]
+    with pytest.raises(NoSuchPlace):
+        await memory.delete(7)
+    assert await memory.size() == 5
+    await memory.clear()
+    assert (await memory.size(), await memory.get_memory()) == (0, [])
 
 
-def test_a_state_is_restored_also_to_nothing():
+async def test_a_state_is_restored_also_to_nothing():
     # AgentScope leaves what there is when a saved list is empty.
-    async def run() -> None:
-        memory = MemoryWithCompress(max_token=300)
-        empty = memory.state_dict()
-        await memory.add(said(40))
-        shown = await memory.get_memory()
-        full = json.loads(json.dumps(memory.state_dict()))
-        other = MemoryWithCompress()
-        other.load_state_dict(full)
-        assert (other.max_token, await other.size()) == (300, 40)
-        assert [one.to_dict() for one in await other.get_memory()] == [one.to_dict() for one in shown]
-        other.load_state_dict(empty)
-        assert (await other.size(), await other.get_memory()) == (0, [])
-        other.load_state_dict({"max_token": 7}, strict=False)
-        assert other.max_token == 7
-        wrong: list[tuple[Any, type[Exception]]] = [
-            ({}, MissingState),
-            ({**full, "memory_storage": "x"}, InvalidInput),
-            ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput),
-            ({**full, "max_token": -1}, InvalidInput),
-            ([], InvalidInput),
-        ]
-        for bad, error in wrong:
-            with pytest.raises(error):
-                memory.load_state_dict(bad)
-        assert memory.state_dict() == full
-
-    asyncio.run(run())
+    memory = MemoryWithCompress(max_token=300)
+    empty = memory.state_dict()
+    await memory.add(said(40))
+    shown = await memory.get_memory()
+    full = json.loads(json.dumps(memory.state_dict()))
+    other = MemoryWithCompress()
+    other.load_state_dict(full)
+    assert (other.max_token, await other.size()) == (300, 40)
+    assert [one.to_dict() for one in await other.get_memory()] == [one.to_dict() for one in shown]
+    other.load_state_dict(empty)
+    assert (await other.size(), await other.get_memory()) == (0, [])
+    other.load_state_dict({"max_token": 7}, strict=False)
+    assert other.max_token == 7
+    wrong: list[tuple[Any, type[Exception]]] = [
+        ({}, MissingState),
+        ({**full, "memory_storage": "x"}, InvalidInput),
+        ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput),
+        ({**full, "max_token": -1}, InvalidInput),
+        ([], InvalidInput),
+    ]
+    for bad, error in wrong:
+        with pytest.raises(error):
+            memory.load_state_dict(bad)
+    assert memory.state_dict() == full
 
 
 def test_what_failed_half_way_can_be_added_again():

@@ -373,23 +373,20 @@ def test_what_was_said_before_comes_first_and_once() -> None:
     assert contents(memory.get_messages_sync("c")) == ["stored"]
 
 
-def test_plain_views_for_who_wants_no_blocks() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c", enable_vis_message=False)
-        assert not memory.enable_vis_message("c")
-        await memory.append_message("c", said("1"))
-        await memory.push_message("c", {"sender": "Coder", "receiver": "Planner", "model": "m", "markdown": "wri"})
-        await memory.push_message("c", "ting")
-        await memory.complete("c")
-        views = [view async for view in memory.chat_messages("c")]
-        assert [[one["markdown"] for one in view] for view in views] == [["1"], ["1", "wri"], ["1", "ting"]]
-        assert views[0] == await memory.simple_message("c")
-        assert await memory.agent_stream_message("x", False) == [
-            dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "x"}
-        ]
-
-    asyncio.run(run())
+async def test_plain_views_for_who_wants_no_blocks() -> None:
+    memory = GptsMemory()
+    memory.init("c", enable_vis_message=False)
+    assert not memory.enable_vis_message("c")
+    await memory.append_message("c", said("1"))
+    await memory.push_message("c", {"sender": "Coder", "receiver": "Planner", "model": "m", "markdown": "wri"})
+    await memory.push_message("c", "ting")
+    await memory.complete("c")
+    views = [view async for view in memory.chat_messages("c")]
+    assert [[one["markdown"] for one in view] for view in views] == [["1"], ["1", "wri"], ["1", "ting"]]
+    assert views[0] == await memory.simple_message("c")
+    assert await memory.agent_stream_message("x", False) == [
+        dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "x"}
+    ]
 
 
 def test_without_a_reader_nothing_waits() -> None:
@@ -405,26 +402,23 @@ def test_without_a_reader_nothing_waits() -> None:
     assert views[-1].count('"sender"') == 10
 
 
-def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.clear("c")
-        await memory.push_message("c")
-        await memory.complete("c")
-        assert [view async for view in memory.chat_messages("c")] == []
-        assert memory.queue("c") is None
-        assert memory.enable_vis_message("c")
-        memory.init("c")
-        channel = memory.queue("c")
-        assert channel is not None
-        memory.init("c")
-        assert channel.completed
-        memory.clear("c")
-        memory.clear("c")
-        await memory.append_message("c", said("still stored"))
-        assert contents(await memory.get_messages("c")) == ["still stored"]
-
-    asyncio.run(run())
+async def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
+    memory = GptsMemory()
+    memory.clear("c")
+    await memory.push_message("c")
+    await memory.complete("c")
+    assert [view async for view in memory.chat_messages("c")] == []
+    assert memory.queue("c") is None
+    assert memory.enable_vis_message("c")
+    memory.init("c")
+    channel = memory.queue("c")
+    assert channel is not None
+    memory.init("c")
+    assert channel.completed
+    memory.clear("c")
+    memory.clear("c")
+    await memory.append_message("c", said("still stored"))
+    assert contents(await memory.get_messages("c")) == ["still stored"]
 
 
 def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
@@ -456,20 +450,17 @@ class SlowMemory(GptsMessageMemory):
         return found
 
 
-def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
-    async def run() -> None:
-        slow = SlowMemory()
-        memory = GptsMemory(message_memory=slow)
-        memory.init("c", enable_vis_message=False)
-        first = asyncio.create_task(memory.append_message("c", said("1")))
-        assert await asyncio.to_thread(slow.reading.wait, 10)
-        await memory.append_message("c", said("2"))
-        slow.go.set()
-        await first
-        await memory.complete("c")
-        assert [len(view) async for view in memory.chat_messages("c")] == [2]
-
-    asyncio.run(run())
+async def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
+    slow = SlowMemory()
+    memory = GptsMemory(message_memory=slow)
+    memory.init("c", enable_vis_message=False)
+    first = asyncio.create_task(memory.append_message("c", said("1")))
+    assert await asyncio.to_thread(slow.reading.wait, 10)
+    await memory.append_message("c", said("2"))
+    slow.go.set()
+    await first
+    await memory.complete("c")
+    assert [len(view) async for view in memory.chat_messages("c")] == [2]
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3])
@@ -495,15 +486,12 @@ def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
     asyncio.run(run())
 
 
-def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c")
-        await memory.push_message("c", "wri")
-        queue = memory.queue("c")
-        assert queue is not None
-        assert await queue.get() == await memory.agent_stream_message("wri")
-        await memory.complete("c")
-        assert await queue.get() == DONE
-
-    asyncio.run(run())
+async def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
+    memory = GptsMemory()
+    memory.init("c")
+    await memory.push_message("c", "wri")
+    queue = memory.queue("c")
+    assert queue is not None
+    assert await queue.get() == await memory.agent_stream_message("wri")
+    await memory.complete("c")
+    assert await queue.get() == DONE

@@ -214,15 +214,12 @@ def test_a_method_that_was_replaced_in_its_class_still_runs_its_hooks(monkeypatc
 # Which methods have them
 
 
-def test_calls_beside_each_other_each_run_their_hooks():
+async def test_calls_beside_each_other_each_run_their_hooks():
     told: list[str] = []
     agent = Slow()
     agent.register_instance_hook("pre_reply", "a", lambda _, arguments: told.append(arguments["text"]))
 
-    async def main() -> None:
-        await asyncio.gather(*(agent.reply(str(number)) for number in range(10)))
-
-    asyncio.run(main())
+    await asyncio.gather(*(agent.reply(str(number)) for number in range(10)))
     assert sorted(told) == [str(number) for number in range(10)]
 
 
@@ -452,35 +449,29 @@ def test_interrupted_at_the_nth_await_it_answers_either_way(after: int):
         assert answer == "one was interrupted at first"
 
 
-def test_interrupting_reaches_all_replies_that_run_and_none_that_come():
-    async def main() -> list[str]:
-        agent = Endless("e")
-        tasks = [asyncio.create_task(agent(str(number))) for number in range(3)]
-        await ticks(2)
-        await agent.interrupt("stop")
-        answers = await asyncio.gather(*tasks)
-        later = asyncio.create_task(agent("later"))
-        await ticks(3)
-        assert not later.done()
-        later.cancel()
-        await asyncio.wait([later])
-        return answers
-
-    assert asyncio.run(main()) == [f"e was interrupted at {number}" for number in range(3)]
+async def test_interrupting_reaches_all_replies_that_run_and_none_that_come():
+    agent = Endless("e")
+    tasks = [asyncio.create_task(agent(str(number))) for number in range(3)]
+    await ticks(2)
+    await agent.interrupt("stop")
+    answers = await asyncio.gather(*tasks)
+    later = asyncio.create_task(agent("later"))
+    await ticks(3)
+    assert not later.done()
+    later.cancel()
+    await asyncio.wait([later])
+    assert answers == [f"e was interrupted at {number}" for number in range(3)]
 
 
-def test_an_agent_can_be_interrupted_from_another_thread():
-    async def main() -> str:
-        agent = Endless("e")
-        task = asyncio.create_task(agent("hi"))
-        await ticks(3)
-        thread = threading.Thread(target=agent.interrupt_sync)
-        thread.start()
-        answer = await asyncio.wait_for(task, 60)
-        await asyncio.get_running_loop().run_in_executor(None, thread.join)
-        return answer
-
-    assert asyncio.run(main()) == "e was interrupted at hi"
+async def test_an_agent_can_be_interrupted_from_another_thread():
+    agent = Endless("e")
+    task = asyncio.create_task(agent("hi"))
+    await ticks(3)
+    thread = threading.Thread(target=agent.interrupt_sync)
+    thread.start()
+    answer = await asyncio.wait_for(task, 60)
+    await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    assert answer == "e was interrupted at hi"
 
 
 def test_a_reply_that_ends_by_a_cancellation_inside_it_is_an_interruption():
@@ -502,23 +493,20 @@ def test_what_is_not_overridden_says_so():
         Agent[str](3)  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_reply_or_hook_reaches_the_caller_and_nobody_hears_anything():
+async def test_the_error_of_a_reply_or_hook_reaches_the_caller_and_nobody_hears_anything():
     def raises(*_: Any) -> None:
         raise ZeroDivisionError
 
-    async def main() -> list[str]:
-        one, other = Scribe("one"), Scribe("other")
-        async with Hub([one, other]):
-            for kind in ("pre_reply", "post_reply"):
-                one.register_instance_hook(kind, "raises", raises)
-                with pytest.raises(ZeroDivisionError):
-                    await one("hi")
-                one.clear_instance_hooks()
-            assert other.notes == []
-            await one("again")
-        return other.notes
-
-    assert asyncio.run(main()) == ["one: again"]
+    one, other = Scribe("one"), Scribe("other")
+    async with Hub([one, other]):
+        for kind in ("pre_reply", "post_reply"):
+            one.register_instance_hook(kind, "raises", raises)
+            with pytest.raises(ZeroDivisionError):
+                await one("hi")
+            one.clear_instance_hooks()
+        assert other.notes == []
+        await one("again")
+    assert other.notes == ["one: again"]
 
 
 # Subscribers without a hub
@@ -553,54 +541,45 @@ def said(text: str, **fields: Any) -> Message:
     return Message(Role.AI, (Text(text),), **fields)
 
 
-def test_what_is_printed_goes_into_the_queue_until_the_agent_is_closed():
-    async def main() -> list[Any]:
-        agent, channel = Scribe(), Channel(50)
-        agent.set_msg_queue_enabled(True, channel)
-        for number in range(20):
-            await agent.print(str(number), last=number == 19)
-        await agent.close()
-        return [item async for item in channel]
-
-    assert asyncio.run(main()) == [(str(number), number == 19) for number in range(20)]
+async def test_what_is_printed_goes_into_the_queue_until_the_agent_is_closed():
+    agent, channel = Scribe(), Channel(50)
+    agent.set_msg_queue_enabled(True, channel)
+    for number in range(20):
+        await agent.print(str(number), last=number == 19)
+    await agent.close()
+    assert [item async for item in channel] == [(str(number), number == 19) for number in range(20)]
 
 
-def test_a_queue_of_asyncio_does_too_and_gets_copies():
+async def test_a_queue_of_asyncio_does_too_and_gets_copies():
     class Box(Agent[list[int]]):
         pass
 
-    async def main() -> tuple[Any, bool]:
-        agent, queue, message = Box(), asyncio.Queue[Any](), [1]
-        agent.set_msg_queue_enabled(True, queue)
-        await agent.print(message)
-        message.append(2)
-        agent.set_msg_queue_enabled(False)
-        await agent.print(message)
-        agent.set_msg_queue_enabled(True)
-        first = agent.msg_queue
-        agent.set_msg_queue_enabled(True)
-        assert queue.qsize() == 1
-        return queue.get_nowait(), agent.msg_queue is first and isinstance(first, Channel)
-
-    assert asyncio.run(main()) == (([1], True), True)
+    agent, queue, message = Box(), asyncio.Queue[Any](), [1]
+    agent.set_msg_queue_enabled(True, queue)
+    await agent.print(message)
+    message.append(2)
+    agent.set_msg_queue_enabled(False)
+    await agent.print(message)
+    agent.set_msg_queue_enabled(True)
+    first = agent.msg_queue
+    agent.set_msg_queue_enabled(True)
+    assert queue.qsize() == 1
+    assert (queue.get_nowait(), agent.msg_queue is first and isinstance(first, Channel)) == (([1], True), True)
     with pytest.raises(InvalidInput, match="must have put"):
         Box().set_msg_queue_enabled(True, [])  # type: ignore[arg-type]
 
 
-def test_the_console_shows_what_is_new(capsys: pytest.CaptureFixture[str]):
-    async def main() -> None:
-        agent = Agent[Message]("小明")
-        await agent.print(said("unseen"))
-        agent.set_console_output_enabled(True)
-        for text in ("你", "你好", "你好。"):
-            await agent.print(said(text, id="growing"), last=text.endswith("。"))
-        for _ in range(100):
-            await agent.print(said("never finished"), last=False)
-        assert len(agent._printed) <= 64
-        await agent.close()
-        assert not agent._printed
-
-    asyncio.run(main())
+async def test_the_console_shows_what_is_new(capsys: pytest.CaptureFixture[str]):
+    agent = Agent[Message]("小明")
+    await agent.print(said("unseen"))
+    agent.set_console_output_enabled(True)
+    for text in ("你", "你好", "你好。"):
+        await agent.print(said(text, id="growing"), last=text.endswith("。"))
+    for _ in range(100):
+        await agent.print(said("never finished"), last=False)
+    assert len(agent._printed) <= 64
+    await agent.close()
+    assert not agent._printed
     assert capsys.readouterr().out.startswith("小明: 你好。\n小明: never finished")
 
 
@@ -622,7 +601,7 @@ async def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
     assert vars(one)["_own_hooks"] == {}
 
 
-def test_closing_waits_until_a_reply_has_tidied_up():
+async def test_closing_waits_until_a_reply_has_tidied_up():
     class Tidies(Endless):
         tidy = False
 
@@ -633,14 +612,11 @@ def test_closing_waits_until_a_reply_has_tidied_up():
                 await ticks(5)
                 self.tidy = True
 
-    async def main() -> tuple[bool, str]:
-        agent = Tidies("t")
-        task = asyncio.create_task(agent("hi"))
-        await ticks(3)
-        await agent.close()
-        return agent.tidy, await task
-
-    assert asyncio.run(main()) == (True, "t was interrupted at hi")
+    agent = Tidies("t")
+    task = asyncio.create_task(agent("hi"))
+    await ticks(3)
+    await agent.close()
+    assert (agent.tidy, await task) == (True, "t was interrupted at hi")
 
 
 def test_an_agent_may_close_itself_and_be_closed_from_blocking_code():
@@ -677,17 +653,14 @@ def listeners(count: int) -> list[Listener]:
     return [Listener(str(number)) for number in range(count)]
 
 
-def test_a_reply_under_way_when_its_agent_leaves_or_the_hub_closes_is_not_heard():
-    async def main() -> list[Any]:
-        one, other, third = listeners(3)
-        async with Hub([one, other, third]) as hub:
-            await hub.hear("heard", one)
-            hub.delete(one)
-            await hub.hear("unheard", one)
-        await hub.hear("unheard", third)
-        return other.heard
-
-    assert asyncio.run(main()) == ["heard"]
+async def test_a_reply_under_way_when_its_agent_leaves_or_the_hub_closes_is_not_heard():
+    one, other, third = listeners(3)
+    async with Hub([one, other, third]) as hub:
+        await hub.hear("heard", one)
+        hub.delete(one)
+        await hub.hear("unheard", one)
+    await hub.hear("unheard", third)
+    assert other.heard == ["heard"]
 
 
 def test_an_agent_removed_while_others_are_served_hears_no_more():
@@ -785,7 +758,7 @@ def test_failures_are_listed_up_to_a_bound_and_the_others_are_served(monkeypatch
     assert len(listener.heard) == 15
 
 
-def test_messages_share_nothing_that_can_be_changed():
+async def test_messages_share_nothing_that_can_be_changed():
     call = ToolCall("c", "look", {"where": ["here"]})
     parts = [Text("hello"), call, Image(url="u", options={"detail": "low"}), Opaque("k", {"a": {}})]
 
@@ -804,23 +777,20 @@ def test_messages_share_nothing_that_can_be_changed():
                         each.data["a"][self.name] = 1
                 self.heard.append(one)
 
-    async def main() -> None:
-        agents = [Spoils(str(number)) for number in range(3)]
-        rich, plain = message("ai", parts, metadata={"deep": {}, "by": "sender"}), human("hi")
-        before = copy.deepcopy([rich, plain])
-        async with Hub(agents, announcement=[rich, plain]) as hub:
-            await hub.broadcast(rich)
-            await hub.broadcast(plain)
-            assert await agents[0](rich) is rich
-            assert await agents[1](plain) is plain
-            assert hub.failures == []
-        assert [rich, plain] == before
-        for agent in agents:
-            assert [one.id for one in agent.heard][:4] == [rich.id, plain.id] * 2
-            for one in agent.heard:
-                assert one.metadata["deep"] == {agent.name: 1}
-
-    asyncio.run(main())
+    agents = [Spoils(str(number)) for number in range(3)]
+    rich, plain = message("ai", parts, metadata={"deep": {}, "by": "sender"}), human("hi")
+    before = copy.deepcopy([rich, plain])
+    async with Hub(agents, announcement=[rich, plain]) as hub:
+        await hub.broadcast(rich)
+        await hub.broadcast(plain)
+        assert await agents[0](rich) is rich
+        assert await agents[1](plain) is plain
+        assert hub.failures == []
+    assert [rich, plain] == before
+    for agent in agents:
+        assert [one.id for one in agent.heard][:4] == [rich.id, plain.id] * 2
+        for one in agent.heard:
+            assert one.metadata["deep"] == {agent.name: 1}
 
 
 async def test_one_name_twice_is_refused_and_binds_nobody():

@@ -91,18 +91,15 @@ def test_a_class_hook_on_one_subclass_does_not_reach_another():
     assert told == ["Left"]
 
 
-def test_a_deleted_agent_is_gone_in_both_directions_also_after_the_hub():
-    async def main() -> tuple[int, int]:
-        stays, leaves = speakers(2)
-        hub = MsgHub([stays, leaves], Msg("host", "welcome", "system"))
-        async with hub:
-            hub.delete(leaves)
-            await leaves(Msg("a", "hi", "user"))
-            await stays(Msg("a", "hi", "user"))
+async def test_a_deleted_agent_is_gone_in_both_directions_also_after_the_hub():
+    stays, leaves = speakers(2)
+    hub = MsgHub([stays, leaves], Msg("host", "welcome", "system"))
+    async with hub:
+        hub.delete(leaves)
         await leaves(Msg("a", "hi", "user"))
-        return len(stays.heard), len(leaves.heard)
-
-    assert asyncio.run(main()) == (1, 1)
+        await stays(Msg("a", "hi", "user"))
+    await leaves(Msg("a", "hi", "user"))
+    assert (len(stays.heard), len(leaves.heard)) == (1, 1)
 
 
 async def test_the_arguments_of_a_hub_are_those_of_agentscope():
@@ -132,40 +129,34 @@ async def test_what_is_no_message_is_refused_where_the_mistake_is():
         MsgHub([one], "welcome")  # type: ignore[arg-type]
 
 
-def test_the_queue_gets_copies_with_last_and_speech():
-    async def main() -> tuple[Any, Any]:
-        agent, message = Speaker(), Msg("a", [{"type": "text", "text": "hi"}], "assistant")
-        agent.set_msg_queue_enabled(True)
-        assert isinstance(agent.msg_queue, Channel)
-        sound: Any = {"type": "audio", "source": {"type": "base64", "media_type": "audio/wav", "data": ""}}
-        await agent.print(message, False, sound)
-        message.content = "changed"
-        copied, last, speech = await agent.msg_queue.get()
-        return copied.content, (last, speech == sound)
-
-    assert asyncio.run(main()) == ([{"type": "text", "text": "hi"}], (False, True))
+async def test_the_queue_gets_copies_with_last_and_speech():
+    agent, message = Speaker(), Msg("a", [{"type": "text", "text": "hi"}], "assistant")
+    agent.set_msg_queue_enabled(True)
+    assert isinstance(agent.msg_queue, Channel)
+    sound: Any = {"type": "audio", "source": {"type": "base64", "media_type": "audio/wav", "data": ""}}
+    await agent.print(message, False, sound)
+    message.content = "changed"
+    copied, last, speech = await agent.msg_queue.get()
+    assert (copied.content, (last, speech == sound)) == ([{"type": "text", "text": "hi"}], (False, True))
 
 
-def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys: pytest.CaptureFixture[str]):
-    async def main() -> None:
-        agent = AgentBase()
-        message = Msg("小明", [], "assistant")
-        for content in (
-            [{"type": "thinking", "thinking": "hm"}],
-            [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "你"}],
-        ):
-            message.content = content  # type: ignore[assignment]
-            await agent.print(message, last=False)
-        message.content = [
-            {"type": "thinking", "thinking": "hm"},
-            {"type": "tool_use", "id": "1", "name": "f", "input": {"问": 1}},
-            {"type": "text", "text": "你好"},
-        ]
-        await agent.print(message)
-        agent.disable_console_output()
-        await agent.print(message)
-
-    asyncio.run(main())
+async def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys: pytest.CaptureFixture[str]):
+    agent = AgentBase()
+    message = Msg("小明", [], "assistant")
+    for content in (
+        [{"type": "thinking", "thinking": "hm"}],
+        [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "你"}],
+    ):
+        message.content = content  # type: ignore[assignment]
+        await agent.print(message, last=False)
+    message.content = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "tool_use", "id": "1", "name": "f", "input": {"问": 1}},
+        {"type": "text", "text": "你好"},
+    ]
+    await agent.print(message)
+    agent.disable_console_output()
+    await agent.print(message)
     shown = capsys.readouterr().out
     assert shown.startswith("小明(thinking): hm\n小明: 你好\n{")
     assert shown.endswith('"问": 1\n    }\n}\n')

@@ -185,19 +185,16 @@ def test_what_is_heard_while_a_tool_runs_does_not_part_its_call_from_its_result(
     assert [one.id for one in shown(memory)] == [call.id, heard.id, result.id, answer.id]
 
 
-def test_marks_choose_and_leave_out():
+async def test_marks_choose_and_leave_out():
     memory = ReMeShortTermMemory(keep_recent_count=0)
 
-    async def run() -> None:
-        await memory.add(called(1, LONG), marks="old")
-        await memory.add(Msg("ann", "And now?", "user"))
-        assert [one.content for one in await memory.get_memory(exclude_mark="old")] == ["And now?"]
-        marked = await memory.get_memory(mark="old")
-        assert outputs(marked) == [LONG]
-        await memory.update_compressed_summary("In short.")
-        assert [one.content for one in await memory.get_memory(exclude_mark="old")] == ["In short.", "And now?"]
-
-    asyncio.run(run())
+    await memory.add(called(1, LONG), marks="old")
+    await memory.add(Msg("ann", "And now?", "user"))
+    assert [one.content for one in await memory.get_memory(exclude_mark="old")] == ["And now?"]
+    marked = await memory.get_memory(mark="old")
+    assert outputs(marked) == [LONG]
+    await memory.update_compressed_summary("In short.")
+    assert [one.content for one in await memory.get_memory(exclude_mark="old")] == ["In short.", "And now?"]
 
 
 def test_files_for_people_are_written_and_not_needed(tmp_path: Path):
@@ -342,25 +339,22 @@ async def test_compression_happens_on_adding_or_on_reading_as_told():
     assert [len(await memory.get_memory()) < 20 for memory in (on_add, on_get, never)] == [True, True, False]
 
 
-def test_functions_of_the_users_compress_and_trigger():
+async def test_functions_of_the_users_compress_and_trigger():
     async def all_in_one(messages: list[Msg]) -> list[Msg]:
         return [Msg("assistant", f"{len(messages)} messages", "assistant")]
 
     async def when_five(messages: list[Msg]) -> bool:
         return len(messages) >= 5
 
-    async def run() -> None:
-        memory = MemoryWithCompress(compress_func=all_in_one, compression_trigger_func=when_five)
-        await memory.add(said(4))
-        assert len(await memory.get_memory()) == 4
-        await memory.add(said(1, 4))
-        assert [one.content for one in await memory.get_memory()] == ["5 messages"]
-        blocking = await memory.get_memory(
-            compress_func=lambda _: said(1), compression_trigger_func=lambda found: len(found) == 1
-        )
-        assert [one.content for one in blocking] == ["Customer 0 ordered 0 lamps."]
-
-    asyncio.run(run())
+    memory = MemoryWithCompress(compress_func=all_in_one, compression_trigger_func=when_five)
+    await memory.add(said(4))
+    assert len(await memory.get_memory()) == 4
+    await memory.add(said(1, 4))
+    assert [one.content for one in await memory.get_memory()] == ["5 messages"]
+    blocking = await memory.get_memory(
+        compress_func=lambda _: said(1), compression_trigger_func=lambda found: len(found) == 1
+    )
+    assert [one.content for one in blocking] == ["Customer 0 ordered 0 lamps."]
 
 
 async def test_what_is_added_while_a_model_thinks_stays():
@@ -419,18 +413,15 @@ async def test_what_is_shown_when_nothing_is_compressed_keeps_instructions_and_p
     assert await memory.memory_storage.size() == 28
 
 
-def test_tokens_are_counted_exactly_or_as_told():
+async def test_tokens_are_counted_exactly_or_as_told():
     class Characters:
         async def count(self, messages: list[dict[str, Any]]) -> int:
             return len(json.dumps(messages, ensure_ascii=False))
 
-    async def run() -> None:
-        for counter, fits in ((None, True), (get_counter("cl100k_base"), True), (Characters(), False)):
-            memory = MemoryWithCompress(max_token=800, token_counter=counter)
-            await memory.add(said(20))
-            assert (len(await memory.get_memory()) == 20) is fits
-
-    asyncio.run(run())
+    for counter, fits in ((None, True), (get_counter("cl100k_base"), True), (Characters(), False)):
+        memory = MemoryWithCompress(max_token=800, token_counter=counter)
+        await memory.add(said(20))
+        assert (len(await memory.get_memory()) == 20) is fits
     with pytest.raises(InvalidInput, match="method count"):
         MemoryWithCompress(token_counter=object())
 
@@ -488,7 +479,7 @@ async def test_a_state_is_restored_also_to_nothing():
     assert memory.state_dict() == full
 
 
-def test_what_failed_half_way_can_be_added_again():
+async def test_what_failed_half_way_can_be_added_again():
     class Failing(InMemoryMessageStorage):
         fails = True
 
@@ -497,38 +488,32 @@ def test_what_failed_half_way_can_be_added_again():
                 raise OSError("disk full")
             await super().add(msgs)
 
-    async def run() -> None:
-        raw = Failing()
-        memory = MemoryWithCompress(chat_history_storage=raw)
-        messages = said(2)
-        with pytest.raises(OSError, match="disk full"):
-            await memory.add(messages)
-        raw.fails = False
+    raw = Failing()
+    memory = MemoryWithCompress(chat_history_storage=raw)
+    messages = said(2)
+    with pytest.raises(OSError, match="disk full"):
         await memory.add(messages)
-        assert (await memory.size(), ids(await memory.get_memory())) == (2, ids(messages))
+    raw.fails = False
+    await memory.add(messages)
+    assert (await memory.size(), ids(await memory.get_memory())) == (2, ids(messages))
 
-    asyncio.run(run())
 
-
-def test_bad_input_is_refused():
-    async def run() -> None:
-        memory = MemoryWithCompress(compression_trigger_func=lambda _: True)
-        for bad in ("text", [1], {"a": 1}):
-            with pytest.raises(WrongType):
-                await memory.add(bad)  # type: ignore[arg-type]
-        with pytest.raises(Unsupported):
-            await memory.add(said(1), marks="old")
-        with pytest.raises(Unsupported):
-            await memory.get_memory(mark="old")
-        await memory.add(None)
-        await memory.add(said(3))
+async def test_bad_input_is_refused():
+    memory = MemoryWithCompress(compression_trigger_func=lambda _: True)
+    for bad in ("text", [1], {"a": 1}):
         with pytest.raises(WrongType):
-            await memory.get_memory(compress_func=lambda _: "short")  # type: ignore[arg-type, return-value]
-        with pytest.raises(Unsupported, match="get_memory"):
-            await memory.retrieve()
-        assert await memory.memory_storage.size() == 3
-
-    asyncio.run(run())
+            await memory.add(bad)  # type: ignore[arg-type]
+    with pytest.raises(Unsupported):
+        await memory.add(said(1), marks="old")
+    with pytest.raises(Unsupported):
+        await memory.get_memory(mark="old")
+    await memory.add(None)
+    await memory.add(said(3))
+    with pytest.raises(WrongType):
+        await memory.get_memory(compress_func=lambda _: "short")  # type: ignore[arg-type, return-value]
+    with pytest.raises(Unsupported, match="get_memory"):
+        await memory.retrieve()
+    assert await memory.memory_storage.size() == 3
     settings_that_are_none: list[dict[str, Any]] = [
         {"max_token": -1},
         {"keep_recent": 1.5},
@@ -589,21 +574,18 @@ def test_storages_add_read_remove_and_replace(kind: str, tmp_path: Path):
         asyncio.run(run(None if kind == "memory" else ListStorage()))
 
 
-def test_a_place_without_a_message_is_refused_and_a_copy_is_another_storage():
-    async def run() -> None:
-        storage = InMemoryMessageStorage()
-        await storage.add(said(2))
-        for bad in ([0, 2], -1, 5):
-            with pytest.raises(NoSuchPlace):
-                await storage.delete(bad)
-        for bad in ("0", 1.5, [True], None):
-            with pytest.raises(WrongType):
-                await storage.delete(bad)  # type: ignore[arg-type]
-        twin = copy.deepcopy(storage)
-        await twin.add(said(1, 2))
-        assert (await storage.size(), await twin.size()) == (2, 3)
-
-    asyncio.run(run())
+async def test_a_place_without_a_message_is_refused_and_a_copy_is_another_storage():
+    storage = InMemoryMessageStorage()
+    await storage.add(said(2))
+    for bad in ([0, 2], -1, 5):
+        with pytest.raises(NoSuchPlace):
+            await storage.delete(bad)
+    for bad in ("0", 1.5, [True], None):
+        with pytest.raises(WrongType):
+            await storage.delete(bad)  # type: ignore[arg-type]
+    twin = copy.deepcopy(storage)
+    await twin.add(said(1, 2))
+    assert (await storage.size(), await twin.size()) == (2, 3)
     history = History.open("memory:", "talk")
     with pytest.raises(InvalidInput, match="whole store"):
         MessageStorageBase(History(history.log, "talk"))
@@ -686,17 +668,14 @@ def test_a_formatter_gets_messages_of_the_room_or_of_agentscope(monkeypatch: pyt
     assert [kind for kind, *_ in model.asked[-1]] == [TheirMsg, TheirMsg]
 
 
-def test_an_async_model_runs_in_the_loop_of_the_caller():
+async def test_an_async_model_runs_in_the_loop_of_the_caller():
     model = TheirModel("fine")
     made = chat_model(model)
     assert made is not None
 
-    async def ask() -> None:
-        answer = await _run_with_models(lambda: made.complete(ASKED))
-        assert answer.text == "fine"
-        assert model.loops == [asyncio.get_running_loop()]
-
-    asyncio.run(ask())
+    answer = await _run_with_models(lambda: made.complete(ASKED))
+    assert answer.text == "fine"
+    assert model.loops == [asyncio.get_running_loop()]
     # Outside of an event loop it runs in another one.
     assert made.complete(ASKED).text == "fine"
 

@@ -464,26 +464,23 @@ async def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3])
-def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
+async def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
     async def watch(memory: GptsMemory) -> list[Any]:
         return [view async for view in memory.chat_messages("c")]
 
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c")
-        watching = [asyncio.ensure_future(watch(memory)) for _ in range(readers)]
-        await asyncio.sleep(0)
-        for number in range(4):
-            await memory.append_message("c", said(str(number)))
-        await memory.complete("c")
-        last = await memory.app_link_chat_message("c")
-        seen = await asyncio.gather(*watching)
-        assert [views[-1] for views in seen] == [last] * readers
-        assert all(views.count(last) == 1 for views in seen)
-        assert len({view for views in seen for view in views}) == 4
-        assert await watch(memory) == [last]
-
-    asyncio.run(run())
+    memory = GptsMemory()
+    memory.init("c")
+    watching = [asyncio.ensure_future(watch(memory)) for _ in range(readers)]
+    await asyncio.sleep(0)
+    for number in range(4):
+        await memory.append_message("c", said(str(number)))
+    await memory.complete("c")
+    last = await memory.app_link_chat_message("c")
+    seen = await asyncio.gather(*watching)
+    assert [views[-1] for views in seen] == [last] * readers
+    assert all(views.count(last) == 1 for views in seen)
+    assert len({view for views in seen for view in views}) == 4
+    assert await watch(memory) == [last]
 
 
 async def test_a_message_being_written_is_at_the_end_of_the_view() -> None:

@@ -212,18 +212,15 @@ class TestFailing:
         write(memory, "three", "four")
         assert (in_mind(memory), kept(memory)) == (["three", "four"], {"one", "two"})
 
-    def test_a_write_that_is_cancelled_leaves_what_is_in_mind_as_it_was(self, memory: Hybrid):
+    async def test_a_write_that_is_cancelled_leaves_what_is_in_mind_as_it_was(self, memory: Hybrid):
         first = write(memory, "one", "two")
         memory.short_term_memory.insight_extractor = Failing("never", RuntimeError())
 
-        async def cancelled() -> None:
-            task = asyncio.ensure_future(memory.write(Fragment("three")))
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-        asyncio.run(cancelled())
+        task = asyncio.ensure_future(memory.write(Fragment("three")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
         assert memory.short_term_memory.short_term_memories == first
         assert kept(memory) == set()
         write(memory, "three")

@@ -102,16 +102,13 @@ def test_the_blocking_twins_do_the_same() -> None:
     assert memory.read_sync("a") == []
 
 
-def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
-    async def run() -> list[str]:
-        memory = Plain()
-        memory.insight_extractor = Together(3)
-        memory.llm_client = "client"
-        found = await memory.get_insights(fragments("a", "b", "c"))
-        assert memory.insight_extractor.asked == ["client"] * 3
-        return [one.insights[0].raw_observation for one in found]
-
-    assert asyncio.run(run()) == ["A", "B", "C"]
+async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
+    memory = Plain()
+    memory.insight_extractor = Together(3)
+    memory.llm_client = "client"
+    found = await memory.get_insights(fragments("a", "b", "c"))
+    assert memory.insight_extractor.asked == ["client"] * 3
+    assert [one.insights[0].raw_observation for one in found] == ["A", "B", "C"]
 
 
 def test_nothing_concluded_is_no_error() -> None:
@@ -145,7 +142,7 @@ def test_a_score_is_a_finite_number(bad: object) -> None:
         memory.score_memory_importance_sync(fragments("a"))
 
 
-def test_when_one_fails_the_others_are_not_left_running() -> None:
+async def test_when_one_fails_the_others_are_not_left_running() -> None:
     left: list[str] = []
 
     class Fails(Gives):
@@ -158,14 +155,11 @@ def test_when_one_fails_the_others_are_not_left_running() -> None:
                 left.append(memory_fragment.raw_observation)
                 raise
 
-    async def run() -> None:
-        memory = Plain()
-        memory.importance_scorer = Fails(1)
-        with pytest.raises(KeyError):
-            await memory.score_memory_importance(fragments("a", "bad", "c"))
-        await asyncio.sleep(0)
-
-    asyncio.run(run())
+    memory = Plain()
+    memory.importance_scorer = Fails(1)
+    with pytest.raises(KeyError):
+        await memory.score_memory_importance(fragments("a", "bad", "c"))
+    await asyncio.sleep(0)
     assert left == ["a", "c"]
 
 

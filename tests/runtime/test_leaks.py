@@ -156,8 +156,9 @@ def test_watching_leaves_all_as_it_was():
     finally:
         gc.enable()
         tracemalloc.stop()
-    with pytest.raises(ZeroDivisionError), watching(HERE):
+    with pytest.raises(ZeroDivisionError), watching(HERE) as watch:
         raise ZeroDivisionError
+    assert watch.growth().objects == {}
     assert gc.isenabled()
     assert not tracemalloc.is_tracing()
 
@@ -168,7 +169,7 @@ def test_a_report_is_in_english_or_chinese_and_as_data():
         "Objects: more than before:",
         "  +2  a.A",
         "  +2  a.B",
-        "In reference cycles that only the collector could free:",
+        "Reference cycles: only the collector could free:",
         "  +3  a.A",
         "Memory: +2,048 bytes in all. Most of what was added, by file:",
         "  +2,048  y/z/w/v.py",
@@ -259,6 +260,6 @@ def test_closed_engines_and_dropped_memories_are_gone_without_the_collector_and_
     report, objects = json.loads(done.stdout)
     assert report.splitlines()[:2] == [
         "Objects: none more than before.",
-        "Reference cycles: none that only the collector could free.",
+        "Reference cycles: nothing that only the collector could free.",
     ]
     assert objects["memwell.compat.agentscope.memories.InMemoryMemory"] == 2

@@ -44,9 +44,8 @@ class Hooked:
     their names were first registered. A subclass adds types by listing them in ``supported_hook_types``.
 
     ``pre(agent, arguments)`` gets the arguments by name and returns others, or None to leave them. ``post(agent,
-    arguments, output)`` returns another output, or None to leave it. Both get
-    copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` runs
-    its hooks once.
+    arguments, output)`` returns another output, or None to leave it. Both get copies, except of what cannot be copied. An
+    error of a hook reaches the caller. A method that calls ``super()`` runs its hooks once.
     """
 
     supported_hook_types: ClassVar[list[str]] = []

@@ -34,8 +34,8 @@ _PHRASES = {
     "en": {
         "no_objects": "Objects: none more than before.",
         "objects": "Objects: more than before:",
-        "no_cycles": "Reference cycles: none that only the collector could free.",
-        "cycles": "In reference cycles that only the collector could free:",
+        "no_cycles": "Reference cycles: nothing that only the collector could free.",
+        "cycles": "Reference cycles: only the collector could free:",
         "memory": "Memory: {bytes:+,} bytes in all.",
         "files": "Memory: {bytes:+,} bytes in all. Most of what was added, by file:",
         "unwatched": "Memory: not watched.",
@@ -44,7 +44,7 @@ _PHRASES = {
         "no_objects": "对象：没有比之前更多。",
         "objects": "对象：比之前更多：",
         "no_cycles": "循环引用：没有只能靠回收器释放的对象。",
-        "cycles": "只能靠回收器释放的循环引用中的对象：",
+        "cycles": "循环引用：只能靠回收器释放的对象：",
         "memory": "内存：共 {bytes:+,} 字节。",
         "files": "内存：共 {bytes:+,} 字节。增加最多的文件：",
         "unwatched": "内存：未监测。",
@@ -169,8 +169,10 @@ def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
     gc.disable()
     try:
         watch = Watch(packages or (_OWN,), memory=memory)
-        yield watch
-        watch.end()
+        try:
+            yield watch
+        finally:
+            watch.end()
     finally:
         if rested:
             gc.enable()

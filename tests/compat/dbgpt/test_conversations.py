@@ -323,6 +323,9 @@ def test_a_place_whose_message_was_taken_out_is_not_used_again() -> None:
     made.end_current_round()
     assert [(one.index, one.content) for one in made.messages] == [(0, "q"), (2, "another")]
     assert made.message_ids == ["message___c___0", "message___c___2"]
+    made.history.remove(0, 2)
+    made.delete()
+    assert made.history.info() is None, "what was removed before goes too"
 
 
 def test_a_conversation_can_go_on_without_its_messages(make: Make) -> None:

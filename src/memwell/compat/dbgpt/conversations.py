@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias, cast
@@ -56,6 +56,7 @@ _FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
 """The fields of a stored row. A copy of a conversation takes the first group, and the second where it has none."""
 
 
+@dataclass(eq=False, repr=False)
 class OnceConversation:
     """A conversation in rounds. ``messages`` are its messages, oldest first; ``chat_order`` is the number of the round.
 
@@ -63,36 +64,23 @@ class OnceConversation:
     Raises ``InvalidInput`` for anything but messages.
     """
 
-    def __init__(
-        self,
-        chat_mode: str,
-        user_name: str | None = None,
-        sys_code: str | None = None,
-        summary: str | None = None,
-        app_code: str | None = None,
-        *,
-        messages: Iterable[BaseMessage | Mapping[str, Any]] | None = None,
-        start_date: str | datetime = "",
-        chat_order: int = 0,
-        model_name: str = "",
-        param_type: str = "",
-        param_value: str = "",
-        cost: int = 0,
-        tokens: int = 0,
-    ) -> None:
-        self.chat_mode = chat_mode
-        self.user_name = user_name
-        self.sys_code = sys_code
-        self.summary = summary
-        self.app_code = app_code
-        self.messages: list[BaseMessage] = [_as_message(one) for one in messages or ()]
-        self.start_date = start_date
-        self.chat_order = int(chat_order)
-        self.model_name = model_name
-        self.param_type = param_type
-        self.param_value = param_value
-        self.cost = int(cost)
-        self.tokens = int(tokens)
+    chat_mode: str
+    user_name: str | None = None
+    sys_code: str | None = None
+    summary: str | None = None
+    app_code: str | None = None
+    _: KW_ONLY
+    messages: list[BaseMessage] = field(default_factory=list[BaseMessage])
+    start_date: str | datetime = ""
+    chat_order: int = 0
+    model_name: str = ""
+    param_type: str = ""
+    param_value: str = ""
+    cost: int = 0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.messages = [_as_message(one) for one in self.messages or ()]
         self._message_index = _next_index(self.messages)
 
     # Adding
@@ -651,6 +639,9 @@ class StorageConversation(OnceConversation, StorageItem):
         return [one.to_message() for one in (items if self._load_message else items[-1:])], 0
 
     def _stored_since(self, index: int) -> list[BaseMessage]:
+        history = self._kept_history()
+        if history is not None:
+            return [from_core(one) for one in history.log.read(history.thread, after=index)]
         return [one.to_message() for one in self._stored_items() if one.index > index]
 
     def _stored_items(self) -> list[MessageStorageItem]:
@@ -684,7 +675,12 @@ class StorageConversation(OnceConversation, StorageItem):
             self._check_not_found()
             with self._transactions():
                 if self.save_message_independent:
-                    self.message_storage.delete_list([one.identifier for one in self._stored_items()])
+                    history = self._kept_history()
+                    if history is not None:
+                        # Also what was removed from it before, and is kept as versions.
+                        history.delete()
+                    else:
+                        self.message_storage.delete_list([one.identifier for one in self._stored_items()])
                 self.conv_storage.delete(self._id)
             self.messages = []
             self._message_index = self.chat_order = self.cost = self.tokens = 0

@@ -83,7 +83,8 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> Engine:
             raise InvalidInput("an engine has its own embedder; leave the embedder out")
         return store
     chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
-    return opening.open(store or "memory:", space=space, embedder=chosen, gate=OpenGate())
+    where = "memory:" if store is None else store
+    return opening.open(where, space=space, embedder=chosen, gate=OpenGate())
 
 
 class _Owner:

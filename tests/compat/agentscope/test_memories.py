@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -411,18 +410,6 @@ def test_a_memory_is_saved_in_a_session_with_the_agent_that_has_it() -> None:
         sessions.save("s", agent=agent)
         assert sessions.load("s", agent=other)
         assert held(other.memory) == held(agent.memory)
-
-
-async def test_a_deep_copy_is_another_memory() -> None:
-    memory = InMemoryMemory()
-    await memory.add(said(2), marks="m")
-    await memory.update_compressed_summary("sum")
-    twin = copy.deepcopy(memory)
-    await memory.delete_by_mark("m")
-    await memory.update_compressed_summary("")
-    assert (len(await twin.get_memory(mark="m")), await twin.size()) == (3, 2)
-    await twin.clear()
-    assert await memory.size() == 0
 
 
 # The memory in a file: what its state does

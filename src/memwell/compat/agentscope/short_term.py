@@ -335,14 +335,6 @@ class ReMeShortTermMemory(InMemoryMemory):
             text += f'\n[{end:,} of {length:,} characters; go on with {READ_TOOL}(handle="{handle}", start={end})]'
         return ToolResponse([TextBlock(type="text", text=text)])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # The model is shared, and the view is made again of the copied conversation.
-        memo[id(self.model)] = self.model
-        memo[id(self._compaction)] = None
-        made = super().__deepcopy__(memo)
-        made._compaction = made._made()
-        return made
-
 
 # Storages of MemoryWithCompress
 
@@ -396,11 +388,6 @@ class InMemoryMessageStorage(MessageStorageBase):
 
     def __init__(self) -> None:
         super().__init__(History(open_backend("memory:"), "messages"))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = memo[id(self)] = type(self)()
-        made._conversation.add(self._conversation.messages(), allow_duplicates=True)
-        return made
 
 
 def _storage(value: Any, what: str) -> Any:

@@ -57,34 +57,33 @@ async def test_a_cancelled_reader_takes_nothing_with_it() -> None:
 
 
 @given(st.integers(1, 4), st.lists(st.integers(0, 8), min_size=1, max_size=4), st.lists(st.integers(0, 6), max_size=6))
-def test_many_readers_and_writers_lose_and_double_nothing(readers: int, counts: list[int], cancels: list[int]) -> None:
-    async def run() -> None:
-        channel, got = Channel(), list[tuple[int, int]]()
+async def test_many_readers_and_writers_lose_and_double_nothing(
+    readers: int, counts: list[int], cancels: list[int]
+) -> None:
+    channel, got = Channel(), list[tuple[int, int]]()
 
-        async def read() -> None:
-            async for item in channel:
-                got.append(item)
+    async def read() -> None:
+        async for item in channel:
+            got.append(item)
 
-        async def write(writer: int, count: int) -> None:
-            for number in range(count):
-                await channel.put((writer, number))
-                await asyncio.sleep(0)
+    async def write(writer: int, count: int) -> None:
+        for number in range(count):
+            await channel.put((writer, number))
+            await asyncio.sleep(0)
 
-        reading = [asyncio.create_task(read()) for _ in range(readers)]
-        await settled()
-        writing = [asyncio.create_task(write(writer, count)) for writer, count in enumerate(counts)]
-        # Readers that are cancelled while they wait; one always stays.
-        for pause in cancels:
-            for _ in range(pause):
-                await asyncio.sleep(0)
-            if len(reading) > 1:
-                reading.pop().cancel()
-        await asyncio.wait_for(asyncio.gather(*writing), 60)
-        channel.complete()
-        await asyncio.wait_for(asyncio.gather(*reading), 60)
-        assert sorted(got) == [(writer, number) for writer, count in enumerate(counts) for number in range(count)]
-
-    asyncio.run(run())
+    reading = [asyncio.create_task(read()) for _ in range(readers)]
+    await settled()
+    writing = [asyncio.create_task(write(writer, count)) for writer, count in enumerate(counts)]
+    # Readers that are cancelled while they wait; one always stays.
+    for pause in cancels:
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        if len(reading) > 1:
+            reading.pop().cancel()
+    await asyncio.wait_for(asyncio.gather(*writing), 60)
+    channel.complete()
+    await asyncio.wait_for(asyncio.gather(*reading), 60)
+    assert sorted(got) == [(writer, number) for writer, count in enumerate(counts) for number in range(count)]
 
 
 def test_it_works_between_event_loops_and_threads() -> None:

@@ -53,27 +53,24 @@ BLOCKS = st.lists(
 @given(
     st.text("ab", max_size=3) | BLOCKS, st.dictionaries(st.text("k", max_size=1), st.lists(st.integers(), max_size=2))
 )
-def test_others_get_copies_of_their_own_without_thinking(content: Any, metadata: dict[str, Any]):
-    async def main() -> None:
-        one, other, third = speakers(3)
-        said = Msg("one", content, "assistant", metadata=metadata, invocation_id="i-1")
-        before = said.to_dict()
-        async with MsgHub([one, other, third]):
-            assert await one(said) is said
-        heard, also = other.heard[0], third.heard[0]
-        kept = content if isinstance(content, str) else [block for block in content if block["type"] != "thinking"]
-        assert heard.to_dict() == {**before, "content": kept}
-        assert heard is not also is not said
-        heard.metadata["changed"] = True
-        if isinstance(heard.content, list):
-            heard.content.append({"type": "text", "text": "changed"})
-            for block in heard.content:
-                block["changed"] = True
-        assert also.to_dict() == {**before, "content": kept}
-        assert said.to_dict() == before
-        assert one.heard == []
-
-    asyncio.run(main())
+async def test_others_get_copies_of_their_own_without_thinking(content: Any, metadata: dict[str, Any]):
+    one, other, third = speakers(3)
+    said = Msg("one", content, "assistant", metadata=metadata, invocation_id="i-1")
+    before = said.to_dict()
+    async with MsgHub([one, other, third]):
+        assert await one(said) is said
+    heard, also = other.heard[0], third.heard[0]
+    kept = content if isinstance(content, str) else [block for block in content if block["type"] != "thinking"]
+    assert heard.to_dict() == {**before, "content": kept}
+    assert heard is not also is not said
+    heard.metadata["changed"] = True
+    if isinstance(heard.content, list):
+        heard.content.append({"type": "text", "text": "changed"})
+        for block in heard.content:
+            block["changed"] = True
+    assert also.to_dict() == {**before, "content": kept}
+    assert said.to_dict() == before
+    assert one.heard == []
 
 
 def test_a_class_hook_on_one_subclass_does_not_reach_another():

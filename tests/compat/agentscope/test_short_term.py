@@ -288,22 +288,19 @@ async def test_an_earlier_compression_is_folded_into_the_next():
     keep=st.integers(0, 8),
     open_call=st.booleans(),
 )
-def test_pairs_stay_together_and_the_rest_fits(shape: list[bool], limit: int, keep: int, open_call: bool):
-    async def run() -> None:
-        memory = MemoryWithCompress(max_token=limit, keep_recent=keep, compression_on_add=True)
-        for number, with_tool in enumerate(shape):
-            await memory.add([*said(2, number * 2), *(pair(number) if with_tool else [])])
-        if open_call:
-            await memory.add(pair(99)[:1])
-        shown = await memory.get_memory()
-        core = [to_core(one) for one in shown]
-        assert paired(core) == core
-        assert size(shown) <= limit
-        assert await memory.size() == 2 * len(shape) + 2 * sum(shape) + open_call
-        if open_call:
-            assert shown[-1].has_content_blocks("tool_use")
-
-    asyncio.run(run())
+async def test_pairs_stay_together_and_the_rest_fits(shape: list[bool], limit: int, keep: int, open_call: bool):
+    memory = MemoryWithCompress(max_token=limit, keep_recent=keep, compression_on_add=True)
+    for number, with_tool in enumerate(shape):
+        await memory.add([*said(2, number * 2), *(pair(number) if with_tool else [])])
+    if open_call:
+        await memory.add(pair(99)[:1])
+    shown = await memory.get_memory()
+    core = [to_core(one) for one in shown]
+    assert paired(core) == core
+    assert size(shown) <= limit
+    assert await memory.size() == 2 * len(shape) + 2 * sum(shape) + open_call
+    if open_call:
+        assert shown[-1].has_content_blocks("tool_use")
 
 
 async def test_a_message_is_there_once_by_its_id_and_instances_share_nothing():

@@ -155,26 +155,23 @@ class Model:
 
 
 @given(size=st.integers(0, 5), steps=STEPS, concluding=st.booleans())
-def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding: bool) -> None:
-    async def run() -> None:
-        memory, model = ShortTermMemory[Fragment](size), Model(size)
-        memory.insight_extractor = Concludes() if concluding else None
-        for verb, what in steps:
-            if verb == "write":
-                one = Fragment(str(what), memory_id=what + 1)
-                assert handed(await memory.write(one)) == model.write(one)
-            elif verb == "batch":
-                batch = [Fragment(str(each), memory_id=each + 1) for each in what]
-                expected = [gone for one in batch for gone in model.write(one)]
-                assert handed(await memory.write_batch(batch)) == expected
-            elif verb == "recall":
-                assert await memory.write(Fragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL) is None
-            else:
-                assert await memory.clear() == model.held
-                model.held = []
-            assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
-
-    asyncio.run(run())
+async def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding: bool) -> None:
+    memory, model = ShortTermMemory[Fragment](size), Model(size)
+    memory.insight_extractor = Concludes() if concluding else None
+    for verb, what in steps:
+        if verb == "write":
+            one = Fragment(str(what), memory_id=what + 1)
+            assert handed(await memory.write(one)) == model.write(one)
+        elif verb == "batch":
+            batch = [Fragment(str(each), memory_id=each + 1) for each in what]
+            expected = [gone for one in batch for gone in model.write(one)]
+            assert handed(await memory.write_batch(batch)) == expected
+        elif verb == "recall":
+            assert await memory.write(Fragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL) is None
+        else:
+            assert await memory.clear() == model.held
+            model.held = []
+        assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
 
 
 # What subclasses override
@@ -369,27 +366,24 @@ PLANS = st.lists(st.tuples(st.sampled_from(LETTERS[:3]), st.booleans(), st.integ
 
 @pytest.mark.parametrize("kind", ["sensory", "short", "enhanced"])
 @given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
-def test_tasks_lose_nothing(kind: str, size: int, rests: int, plan: list[tuple[str, bool, int]]) -> None:
+async def test_tasks_lose_nothing(kind: str, size: int, rests: int, plan: list[tuple[str, bool, int]]) -> None:
     """Each fragment that was taken is held or was handed on once; of those that were cancelled or failed none is."""
 
-    async def run() -> None:
-        memory: Any = {"sensory": sensory, "short": ShortTermMemory, "enhanced": enhanced}[kind](size)
-        memory.importance_scorer = memory.insight_extractor = Concludes("c", rests)
-        written = [Fragment(f"{letter}{number}") for number, (letter, *_) in enumerate(plan)]
-        tasks = [asyncio.create_task(memory.write(one)) for one in written]
-        for task, (_, cancelled, after) in zip(tasks, plan, strict=True):
-            if cancelled:
-                asyncio.get_running_loop().call_later(0.0002 * after, task.cancel)
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        found = texts(await memory.read("x"))
-        for result in results:
-            found += [] if isinstance(result, BaseException) else texts(result)
-        taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
-        # A strong fragment is handed on merged with others, which are still held.
-        assert Counter(text.split(";")[0] for text in found) == Counter(texts(taken))
-        assert len(memory) <= size
-
-    asyncio.run(run())
+    memory: Any = {"sensory": sensory, "short": ShortTermMemory, "enhanced": enhanced}[kind](size)
+    memory.importance_scorer = memory.insight_extractor = Concludes("c", rests)
+    written = [Fragment(f"{letter}{number}") for number, (letter, *_) in enumerate(plan)]
+    tasks = [asyncio.create_task(memory.write(one)) for one in written]
+    for task, (_, cancelled, after) in zip(tasks, plan, strict=True):
+        if cancelled:
+            asyncio.get_running_loop().call_later(0.0002 * after, task.cancel)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    found = texts(await memory.read("x"))
+    for result in results:
+        found += [] if isinstance(result, BaseException) else texts(result)
+    taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
+    # A strong fragment is handed on merged with others, which are still held.
+    assert Counter(text.split(";")[0] for text in found) == Counter(texts(taken))
+    assert len(memory) <= size
 
 
 @pytest.mark.parametrize("make", KINDS)

@@ -6,28 +6,23 @@ import math
 import struct
 import threading
 import zlib
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
 
 from memwell.errors import InvalidInput, Unsupported
-from memwell.filters import AllOf, Where, id_begins_with
+from memwell.filters import AllOf, Where
 from memwell.history.reading import key_part
 from memwell.messages import Message, decode_message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
-from memwell.storage.protocols import Backend, Entry
+from memwell.storage.protocols import Backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_id, check_json, shown
 
 _BLOCK = 500
-_OLD_PAGE = 256
 _BOUNDS = "bounds"
-_ROWS_ONLY = "rows"
-"""The key of the bounds that says that all items are rows: earlier versions packed them in pages and in blobs."""
 _TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
-_MOST_USES = 2**32 - 1
 _WORTH = 0.9
 """Compressing costs time at every read, so it must save a tenth."""
 
@@ -146,21 +141,16 @@ class ListStorage(MutableSequence[Any]):
     """
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
-        self._items = [_copied(item) for item in items]
-        self._uses = array("I", bytes(4 * len(self._items)))
+        self._items: list[Any] = [_copied(item) for item in items]
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __getitem__(self, index: Any) -> Any:
-        with self._lock:
-            if isinstance(index, slice):
-                return [self[place] for place in range(*index.indices(len(self)))]
-            at: int = index
-            held = self._items[at]
-            self._uses[at] = min(self._uses[at] + 1, _MOST_USES)
-        return _read(held)
+        if isinstance(index, slice):
+            return [_read(one) for one in self._items[index]]
+        return _read(self._items[index])
 
     def __iter__(self) -> Iterator[Any]:
         return map(_read, list(self._items))
@@ -172,20 +162,14 @@ class ListStorage(MutableSequence[Any]):
     def __delitem__(self, index: int | slice) -> None:
         with self._lock:
             del self._items[index]
-            del self._uses[index]
 
     def insert(self, index: int, value: Any) -> None:
         """Put an item before the one at ``index``."""
         with self._lock:
             self._items.insert(index, _copied(value))
-            self._uses.insert(index, 0)
 
     def __repr__(self) -> str:
         return f"ListStorage({len(self)} items)"
-
-    def uses(self) -> list[int]:
-        """How often each item was read by its index."""
-        return list(self._uses)
 
     def share(self, places: Mapping[int, int]) -> int:
         """Store in each place the object of another place, which must be equal; returns how many places changed."""
@@ -199,7 +183,6 @@ class ListStorage(MutableSequence[Any]):
         """Delete items; later items move up."""
         with self._lock:
             self._items = [item for place, item in enumerate(self._items) if place not in places]
-            self._uses = array("I", [uses for place, uses in enumerate(self._uses) if place not in places])
 
     def compress(self, level: int) -> int:
         """Compress every text and all bytes that become smaller, and return how many items those are."""
@@ -260,31 +243,6 @@ class DurableStorage(MutableSequence[Any]):
         self._backend: Backend = shared_backend(store)
         self._kv = self._backend.kv
         self._space = as_space(space) / "memwell" / f"basememory {key_part(name)}"
-        entry = self._kv.get(self._space, _BOUNDS)
-        if entry is not None and _ROWS_ONLY not in cast("dict[str, Any]", entry.value):
-            self._unpack()
-
-    def _unpack(self) -> None:
-        """Write the pages and blobs of earlier versions as rows."""
-        decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
-        with self._backend.transaction():
-            for page in self._entries(id_begins_with("p")):
-                start = int(page.key[1:]) * _OLD_PAGE
-                for number, row in enumerate(decode(zlib.decompress(cast(bytes, page.value))), start):
-                    if row is not None:
-                        self._kv.put(self._space, _row_key(number), row)
-                self._kv.delete(self._space, page.key)
-            found = self._entries(Where("blob", "exists"))
-            blobs = {entry.key: cast("dict[str, str]", entry.value)["blob"] for entry in found}
-            for key, digest in blobs.items():
-                self._kv.put(self._space, key, zlib.decompress(self._backend.blobs.get(self._space, digest)))
-            for digest in set(blobs.values()):
-                self._backend.blobs.delete(self._space, digest)
-            bounds = self._bounds()
-            self._set_bounds(bounds.first, bounds.next)
-
-    def _entries(self, where: Any = None) -> list[Entry]:
-        return list(paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_BLOCK, cursor=cursor)))
 
     def _bounds(self) -> _Bounds:
         entry = self._kv.get(self._space, _BOUNDS)
@@ -334,7 +292,7 @@ class DurableStorage(MutableSequence[Any]):
             self._set_bounds(bounds.first, bounds.next + len(encoded))
 
     def _set_bounds(self, first: int, after_last: int) -> None:
-        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last, _ROWS_ONLY: True})
+        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last})
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _refuse_slice(index)
@@ -377,9 +335,10 @@ class DurableStorage(MutableSequence[Any]):
 
     def stored_bytes(self) -> int:
         """The bytes of all keys and values."""
-        values = ((entry.key, entry.value) for entry in self._entries())
+        found = paged(lambda cursor: self._kv.scan(self._space, limit=_BLOCK, cursor=cursor))
+        pairs = ((one.key, one.value) for one in found)
         return sum(
-            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in values
+            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in pairs
         )
 
     def __repr__(self) -> str:

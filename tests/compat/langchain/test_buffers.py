@@ -16,7 +16,6 @@ from memwell.compat.langchain import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
     ConversationEntityMemory,
-    ConversationStringBufferMemory,
     ConversationSummaryBufferMemory,
     ConversationSummaryMemory,
     ConversationTokenBufferMemory,
@@ -202,22 +201,6 @@ def test_limits_that_are_no_number(wrong: Any) -> None:
             ConversationBufferWindowMemory(k=wrong)
 
 
-def test_a_string_buffer() -> None:
-    memory = ConversationStringBufferMemory(human_prefix="H", output_key="a")
-    memory.save_context({"x": "1"}, {"a": "2", "b": "3"})
-    asyncio.run(memory.asave_context({"x": "3"}, {"a": "4"}))
-    assert memory.load_memory_variables({}) == {"history": "\nH: 1\nAI: 2\nH: 3\nAI: 4"}
-    with pytest.raises(InvalidInput, match="the input must be a string, not 3"):
-        memory.save_context({"x": 3}, {"a": "4"})
-    memory.output_key = None
-    with pytest.raises(ValueError, match="One output key expected, got"):
-        memory.save_context({"x": "3"}, {"a": "4", "b": "5"})
-    asyncio.run(memory.aclear())
-    assert memory.buffer == ""
-    with pytest.raises(ValueError, match="return_messages must be False"):
-        ConversationStringBufferMemory(return_messages=True)
-
-
 def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     history = MemwellChatMessageHistory("s", path)
     kind, read, count = type(history.history.log), type(history.history.log).read, [0]
@@ -279,12 +262,10 @@ def test_a_conversation_that_exists() -> None:
         "|AI: Hello!\nHuman: q0\nAI: a0",
     ]
     memory = ConversationSummaryMemory.from_messages(
-        Sums(), ChatMessageHistory(rounds(3)), summarize_step=4, prompt=PROMPT, memory_key="m"
+        Sums(), ChatMessageHistory(rounds(3)), prompt=PROMPT, memory_key="m"
     )
-    assert memory.load_memory_variables({}) == {"m": "s2"}
-    assert len(memory.llm.asked) == 2
-    with pytest.raises(InvalidInput, match="summarize_step"):
-        ConversationSummaryMemory.from_messages(llm, greeting, summarize_step=0)
+    assert memory.load_memory_variables({}) == {"m": "s1"}
+    assert len(memory.llm.asked) == 1
 
 
 @pytest.mark.parametrize("bad", [ModelError("down"), ZeroDivisionError("down"), "", "  \n", "\ud800"])
@@ -472,7 +453,7 @@ def test_an_empty_answer_is_no_error_only_when_nothing_was_said() -> None:
     llm = Sums(lambda number: "sum" if number == 1 else " ")
     memory = talk(ConversationSummaryMemory(llm=llm, prompt=PROMPT), 1)
     memory.save_context({"input": " "}, {"output": IMAGE})
-    assert (memory.buffer, len(llm.asked)) == ("sum", 2)
+    assert (memory.buffer, len(llm.asked)) == ("sum", 1)
     with pytest.raises(BadModelOutput, match="empty summary"):
         talk(memory, 1, 1)
     assert llm.asked[-1] == "sum|Human: q1\nAI: a1"

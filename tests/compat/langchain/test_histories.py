@@ -11,12 +11,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import langchain_core.messages as theirs
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -291,20 +289,6 @@ def test_a_file_is_parsed_only_when_it_changed(path: Path, monkeypatch: pytest.M
         assert history.messages == SAID
     TheirFile(str(path)).add_user_message("more")
     assert len(history) == 5
-
-
-def test_an_append_that_an_earlier_version_was_killed_in_is_completed(path: Path) -> None:
-    whole = json.dumps(messages_to_dict([*SAID, HumanMessage("last")])).encode()
-    place = whole.index(b', {"type": "human", "data": {"content": "last"')
-    written = msgspec.json.encode((place, b"]", whole[place:]))
-    path.write_bytes(whole[: place + 20])
-    journal = path.with_name("chat.json.journal")
-    journal.write_bytes(b"{}".ljust(256) + sha256(written).digest() + written)
-    history = FileChatMessageHistory(path)
-    assert history.messages == [*SAID, HumanMessage("last")]
-    history.add_user_message("next")
-    assert len(TheirFile(str(path)).messages) == 6
-    assert not journal.exists()
 
 
 def test_a_full_disk_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

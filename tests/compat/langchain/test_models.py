@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,18 +22,13 @@ from memwell.compat.langchain import (
     ConversationSummaryBufferMemory,
     ConversationSummaryMemory,
     ConversationTokenBufferMemory,
-    ConversationVectorStoreTokenBufferMemory,
-    FileChatMessageHistory,
     HumanMessage,
     MemoryMetrics,
-    MemwellChatMessageHistory,
-    MemwellVectorStore,
     PromptTemplate,
     ReadOnlySharedMemory,
     SimpleMemory,
     as_llm,
     for_chain,
-    for_runnable,
 )
 from memwell.compat.langchain.models import SUMMARY_PROMPT, filled
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
@@ -237,11 +231,9 @@ def test_a_chain_remembers(model: str) -> None:
     assert memory.buffer == ""
 
 
-def test_what_is_no_memory_or_history(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput):
         for_chain(3)
-    with pytest.raises(InvalidInput, match="messages"):
-        for_runnable(3)
     adapted = for_chain(ConversationBufferMemory())
     assert for_chain(adapted) is adapted
     with pytest.raises(AttributeError):
@@ -255,11 +247,6 @@ def test_what_is_no_memory_or_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "import_module", missing)
     with pytest.raises(MissingDependency, match="langchain-classic"):
         for_chain(ConversationEntityMemory())
-
-
-def found(**fields: Any) -> Any:
-    retriever = MemwellVectorStore(embedder=None).as_retriever()
-    return ConversationVectorStoreTokenBufferMemory(retriever=retriever, **fields)
 
 
 def combined(**fields: Any) -> Any:
@@ -286,7 +273,6 @@ def measured(**fields: Any) -> Any:
         ConversationSummaryBufferMemory,
         ConversationEntityMemory,
         ConversationKGMemory,
-        found,
         combined,
         shared,
         measured,
@@ -306,33 +292,3 @@ def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     loaded = memory.load_memory_variables({"input": "Anna"})["history"]
     assert all(isinstance(message, core.BaseMessage) for message in loaded)
     assert loaded or kind is ConversationKGMemory
-
-
-@pytest.mark.parametrize("kind", ["memory", "stored", "file"])
-def test_a_history_in_a_runnable(kind: str, tmp_path: Path) -> None:
-    with_history = pytest.importorskip("langchain_core.runnables.history").RunnableWithMessageHistory
-    histories: dict[str, Any] = {
-        "memory": ChatMessageHistory,
-        "stored": lambda: MemwellChatMessageHistory("s", str(tmp_path / "m.db")),
-        "file": lambda: FileChatMessageHistory(tmp_path / "c.json"),
-    }
-    history = histories[kind]()
-    prompt = prompts.ChatPromptTemplate.from_messages([prompts.MessagesPlaceholder("past"), ("human", "{input}")])
-    config = {"configurable": {"session_id": "s"}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = models.FakeListChatModel(responses=["one", "two", "three"])
-        talking = with_history(
-            prompt | model,
-            lambda session_id: for_runnable(for_runnable(history)),
-            input_messages_key="input",
-            history_messages_key="past",
-        )
-        answers = [talking.invoke({"input": text}, config).content for text in ("a", "b")]
-        answers.append(asyncio.run(talking.ainvoke({"input": "c"}, config)).content)
-    assert answers == ["one", "two", "three"]
-    assert [message.content for message in history.messages] == ["a", "one", "b", "two", "c", "three"]
-    adapted = for_runnable(history)
-    assert {type(message) for message in asyncio.run(adapted.aget_messages())} == {core.HumanMessage, core.AIMessage}
-    adapted.clear()
-    assert history.messages == adapted.messages == []

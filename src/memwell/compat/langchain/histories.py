@@ -13,11 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast, runtime_checkable
-
-import msgspec
 
 from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.langchain.messages import (
@@ -42,7 +39,6 @@ from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
-from memwell.strategies.state import copy_states
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, new_id, now, shown
 
@@ -138,19 +134,6 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
         """Delete the conversation."""
         self.history.delete()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another object over the same conversation, which is in the store and not in this object."""
-        made = memo[id(self)] = type(self).__new__(type(self))
-        old, new = self.history, self._history_of_a_copy()
-        # What is copied together with this, such as a summary's state, must be over the same conversation.
-        for part, other in ((old, new), (old.log, new.log), (old.backend, new.backend), (old.counter, new.counter)):
-            memo[id(part)] = other
-        vars(made).update(deepcopy(vars(self), memo))
-        return made
-
-    def _history_of_a_copy(self) -> History:
-        return self.history
-
     def _add(self, messages: Sequence[Message]) -> None:
         if not messages:
             return
@@ -165,18 +148,12 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
 
 class InMemoryChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation in memory, which lasts as long as the object. A deep copy is a separate conversation."""
+    """A conversation in memory, which lasts as long as the object."""
 
     def __init__(self, messages: Iterable[Any] | None = None) -> None:
         super().__init__(History(open_backend("memory:"), _THREAD))
         if messages is not None:
             self.add_messages(list(messages))
-
-    def _history_of_a_copy(self) -> History:
-        new = History(open_backend("memory:"), _THREAD, counter=self.history.counter)
-        self.history.copy_to(new)
-        copy_states(self.history, new)
-        return new
 
 
 ChatMessageHistory = InMemoryChatMessageHistory
@@ -248,7 +225,6 @@ class FileChatMessageHistory(BaseChatMessageHistory):
             except UnicodeEncodeError as error:
                 raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
             replace_file(self._path, data)
-            _journal(self._path).unlink(missing_ok=True)
 
     def _read(self) -> tuple[str, list[dict[str, Any]]]:
         """The array as text and its elements; parsed only when the file is another than the last time."""
@@ -264,13 +240,7 @@ class FileChatMessageHistory(BaseChatMessageHistory):
 
     def _parsed(self, data: bytes) -> tuple[str, list[dict[str, Any]]]:
         try:
-            try:
-                return _array(data.decode(self._encoding()))
-            except ValueError:
-                finished = _finished(self._path, data)
-                if finished is None:
-                    raise
-                return _array(finished.decode(self._encoding()))
+            return _array(data.decode(self._encoding()))
         except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"
@@ -290,21 +260,6 @@ def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in cast("list[Any]", items)):
         raise ValueError("it is no array of objects")
     return text, cast("list[dict[str, Any]]", items)
-
-
-def _journal(path: Path) -> Path:
-    """The journal that earlier versions kept of their appends to a file."""
-    return path.with_name(f"{path.name}.journal")
-
-
-def _finished(path: Path, data: bytes) -> bytes | None:
-    """The file with an append completed that an earlier version began; None when there is no such append."""
-    journal = _journal(path)
-    written = journal.read_bytes()[256:] if journal.exists() else b""
-    if sha256(written[32:]).digest() != written[:32]:
-        return None
-    offset, _, after = msgspec.json.decode(written[32:], type=tuple[int, bytes, bytes])
-    return data[:offset] + after
 
 
 # Any chat history as a conversation

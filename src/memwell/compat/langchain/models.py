@@ -14,7 +14,6 @@ from string import Formatter
 from typing import Any, Protocol, TypeAlias, cast
 
 from memwell.compat.langchain.base import BaseMemory
-from memwell.compat.langchain.histories import BaseChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, as_text, from_core, to_langchain_messages
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Message, human
@@ -269,7 +268,7 @@ Facts:""",
 )
 
 
-# Adapters: our memories and histories inside LangChain's own chains and runnables.
+# Our memories inside LangChain's own chains
 
 
 def for_chain(memory: Any) -> Any:
@@ -285,32 +284,6 @@ def for_chain(memory: Any) -> Any:
     if not isinstance(memory, BaseMemory):
         raise InvalidInput(f"expected a memory, not {shown(memory)}")
     return adapter(inner=memory)
-
-
-def for_runnable(history: Any) -> BaseChatMessageHistory:
-    """The chat history with LangChain's own messages, for ``RunnableWithMessageHistory``.
-
-    Only reading differs: it writes to the history. Raises ``InvalidInput`` for an object that is no chat history; reading
-    raises ``MissingDependency`` without the package langchain-core.
-    """
-    if not hasattr(history, "messages") or not hasattr(history, "add_messages"):
-        raise InvalidInput(f"a chat history has 'messages' and 'add_messages', which {shown(history)} has not")
-    return _RunnableHistory(history)
-
-
-class _RunnableHistory(BaseChatMessageHistory):
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    @property
-    def messages(self) -> list[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return to_langchain_messages(self.inner.messages)
-
-    def add_messages(self, messages: Sequence[Any]) -> None:
-        self.inner.add_messages(messages)
-
-    def clear(self) -> None:
-        self.inner.clear()
 
 
 def _with_langchains_messages(value: Any) -> Any:

@@ -66,13 +66,6 @@ class Scripted(LLM):
         return len(text.split())
 
 
-class CountingMessages(Scripted):
-    """Counts messages in a way of its own, which is what LangChain asks then."""
-
-    def get_num_tokens_from_messages(self, messages: Any, tools: Any = None) -> int:
-        return sum(3 * len(message.content.split()) for message in messages)
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
     """LangChain says of each of these classes that it is deprecated."""
@@ -147,17 +140,6 @@ def test_token_buffer(conversation: Any, limit: int, return_messages: bool) -> N
     if len(their.chat_memory.messages) % 2 == 0:
         assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
     assert len(our.chat_memory.messages) == 2 * len(conversation)
-
-
-@few
-@given(worded, st.integers(0, 40))
-def test_a_model_that_counts_messages(conversation: Any, limit: int) -> None:
-    how = {"llm": CountingMessages(), "max_token_limit": limit}
-    our = saved(ours.ConversationTokenBufferMemory(**how), conversation)
-    their = saved(made("ConversationTokenBufferMemory", **how), conversation)
-    if len(their.chat_memory.messages) % 2 == 0:
-        assert our.buffer == their.buffer
-    assert CountingMessages().get_num_tokens_from_messages(our.buffer_as_messages) <= limit
 
 
 @few

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import warnings
 from typing import Any
 
@@ -32,7 +31,7 @@ from memwell.compat.langchain import (
 )
 from memwell.compat.langchain.models import SUMMARY_PROMPT, filled
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
-from memwell.messages import ai, human
+from memwell.messages import ai
 from memwell.models.scripted import ScriptedChat
 from memwell.tokens import default_counter
 
@@ -120,62 +119,6 @@ def test_langchains_models_that_count_by_a_download_are_counted_here() -> None:
     assert as_llm(model).predict("x") == "yes"
     model.custom_get_token_ids = list
     assert as_llm(model).count("four") == 4
-
-
-class CountsMessages(OnlyPredict):
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    def get_num_tokens(self, text: str) -> int:
-        return 1000
-
-    def get_num_tokens_from_messages(self, messages: list[Any]) -> int:
-        self.asked += messages
-        return sum(10 + len(message.content.split()) for message in messages)
-
-
-def test_a_model_that_counts_messages_is_asked_for_them_one_by_one() -> None:
-    model = CountsMessages()
-    counter = as_llm(model)
-    messages = [human("one two"), ai("three")]
-    assert [counter.count_message(one) for one in (*messages, *messages)] == [12, 11, 12, 11]
-    assert [one.content for one in model.asked] == ["one two", "three"]
-    memory = ConversationTokenBufferMemory(llm=model, max_token_limit=23)
-    memory.save_context({"input": "a b"}, {"output": "c"})
-    assert memory.buffer == "Human: a b\nAI: c"
-    memory.max_token_limit = 22
-    assert memory.buffer == ""
-
-
-def test_a_model_that_counts_messages_gets_langchains_own_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    core = pytest.importorskip("langchain_core.messages")
-    model = CountsMessages()
-    as_llm(model).count_message(human("x"))
-    assert type(model.asked[-1]) is core.HumanMessage
-    # Without the package: the model is of another library, and gets ours.
-    monkeypatch.delitem(sys.modules, "langchain_core.messages")
-    assert as_llm(model).count_message(human("x")) == 11
-    assert type(model.asked[-1]) is HumanMessage
-
-
-def test_only_an_own_way_of_counting_messages_is_used() -> None:
-    fake = pytest.importorskip("langchain_core.language_models.fake_chat_models")
-
-    class Own(fake.FakeListChatModel):
-        def get_num_tokens_from_messages(self, messages: list[Any], tools: Any = None) -> int:
-            return 7 * len(messages)
-
-    class Unable(fake.FakeListChatModel):
-        def get_num_tokens(self, text: str) -> int:
-            return 5
-
-        def get_num_tokens_from_messages(self, messages: list[Any], tools: Any = None) -> int:
-            raise NotImplementedError("unknown model")
-
-    plain = fake.FakeListChatModel(responses=["yes"])
-    assert as_llm(Own(responses=["yes"])).count_message(human("x")) == 7
-    assert as_llm(Unable(responses=["yes"])).count_message(human("x")) == 5
-    assert as_llm(plain).count_message(human("x")) == default_counter().count("Human: x")
 
 
 @given(st.text(), st.text(), st.text())

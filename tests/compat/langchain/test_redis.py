@@ -46,8 +46,7 @@ def test_both_may_write_in_turn(url: str) -> None:
     other.add_ai_message("last")
     expected = [HumanMessage("first"), *SAID, AIMessage("last")]
     assert mine.messages == other.messages == expected
-    assert (mine.key, len(mine)) == ("message_store:s", 4)
-    assert mine.between(1, 3) == SAID
+    assert mine.key == "message_store:s"
     assert RedisChatMessageHistory("other", url).messages == []
     mine.clear()
     assert other.messages == []
@@ -84,7 +83,7 @@ def test_what_cannot_be(url: str) -> None:
 def test_no_server() -> None:
     with closed_port() as port:
         history = RedisChatMessageHistory("s", f"redis://127.0.0.1:{port}/0")
-        for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+        for attempt in (lambda: history.messages, lambda: history.add_user_message("x")):
             with pytest.raises(BackendUnavailable):
                 attempt()
         with pytest.raises(BackendUnavailable):

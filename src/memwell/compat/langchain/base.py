@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar, cast
 
 from memwell._asyncify import asyncify
@@ -203,11 +204,15 @@ class BaseChatMemory(BaseMemory, ABC):
         return "output"
 
     def _conversation(self, counter: TokenCounter | None = None) -> HistoryReader:
-        """The conversation as the core reads it, its tokens counted by ``counter`` when one is given."""
+        """The conversation as the core reads it, always current, its tokens counted by ``counter`` when one is given."""
+        return _counted(conversation(self.chat_memory), counter)
+
+    def _current(self, counter: TokenCounter | None = None) -> HistoryReader:
+        """The conversation as it is now: a history without a store is read once, however often its messages are."""
         found = conversation(self.chat_memory)
-        if counter is None:
-            return found
-        return HistoryReader(found.backend or found.log, found.thread.id, space=found.thread.space, counter=counter)
+        if found.backend is None:
+            found = conversation(SimpleNamespace(messages=self.chat_memory.messages))
+        return _counted(found, counter)
 
     def _from_core(self, messages: Iterable[Message]) -> list[BaseMessage]:
         """Core messages as the classes that the history holds."""
@@ -218,3 +223,9 @@ class BaseChatMemory(BaseMemory, ABC):
         classes = type(self.chat_memory).__mro__
         is_langchains = any(one.__module__.startswith("langchain_core.") for one in classes)
         return to_langchain_messages(messages) if is_langchains else messages
+
+
+def _counted(history: HistoryReader, counter: TokenCounter | None) -> HistoryReader:
+    if counter is None:
+        return history
+    return HistoryReader(history.backend or history.log, history.thread.id, space=history.thread.space, counter=counter)

@@ -86,7 +86,7 @@ class ConversationBufferMemory(ShownConversation):
         self._last_accessed: float | None = None
 
     def _window(self) -> Iterable[Message]:
-        return (message for message in self._conversation() if message.for_model)
+        return (message for message in self._current() if message.for_model)
 
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
@@ -119,7 +119,7 @@ class ConversationBufferWindowMemory(ShownConversation):
         check_rounds(self.k)
 
     def _window(self) -> list[Message]:
-        return last_rounds(self._conversation(), self.k)
+        return last_rounds(self._current(), self.k)
 
     def get_window_info(self) -> dict[str, Any]:
         """How many rounds the window takes and has, how many messages there are, and how many of them it leaves out.
@@ -164,7 +164,7 @@ class ConversationTokenBufferMemory(_Counting, ShownConversation):
     """
 
     def _window(self) -> list[Message]:
-        return fitting_rounds(self._conversation(self._line_counter()), self.max_token_limit)
+        return fitting_rounds(self._current(self._line_counter()), self.max_token_limit)
 
 
 def check_rounds(k: object) -> int:
@@ -412,7 +412,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, when there is one, and the messages that are not in it, as text or as messages."""
-        held, history = self._strategy().state.read(), self._conversation()
+        held, history = self._strategy().state.read(), self._current()
         summary = str(held.fields.get("summary", ""))
         after = held.upto - 1 if held.upto else None
         messages = [one for one in history.log.read(history.thread, after=after) if one.for_model]

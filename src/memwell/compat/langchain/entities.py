@@ -363,7 +363,7 @@ class _Naming(BaseChatMemory, ABC):
         as_llm(self.llm)
 
     def _recent(self) -> list[BaseMessage]:
-        return self._from_core(last_rounds(self._conversation(), self.k))
+        return self._from_core(last_rounds(self._current(), self.k))
 
     def _as_text(self, messages: list[BaseMessage]) -> str:
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)

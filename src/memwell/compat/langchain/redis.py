@@ -65,19 +65,13 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first. They cannot be assigned: that raises ``NotImplementedError``."""
-        return self._range(0, -1)
+        with _translated():
+            found: list[bytes] = self.redis_client.lrange(self.key, 0, -1)
+        return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
     @messages.setter
     def messages(self, messages: Iterable[Any]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         raise NotImplementedError("Direct assignment to 'messages' is not allowed. Use the 'add_messages' instead.")
-
-    def __len__(self) -> int:
-        with _translated():
-            return int(self.redis_client.llen(self.key))
-
-    def between(self, start: int, stop: int) -> list[BaseMessage]:
-        # Counted from the end of the list, a position stays the same whatever is added.
-        return self._range(-stop, -(start + 1)) if start < stop else []
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, all or none, and start the time to live again."""
@@ -94,11 +88,6 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         """Remove all messages."""
         with _translated():
             self.redis_client.delete(self.key)
-
-    def _range(self, first: int, last: int) -> list[BaseMessage]:
-        with _translated():
-            found: list[bytes] = self.redis_client.lrange(self.key, first, last)
-        return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
 
 def stored_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:

@@ -66,20 +66,9 @@ class SQLChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, oldest first."""
-        return self._read()
-
-    def __len__(self) -> int:
-        counted = sa.select(sa.func.count()).select_from(self._table).where(self._session == self.session_id)
-        with _translated(), self.engine.connect() as connected:
-            return connected.execute(counted).scalar_one()
-
-    def between(self, start: int, stop: int) -> list[BaseMessage]:
-        return self._read(start, stop - start) if start < stop else []
-
-    def _read(self, offset: int = 0, limit: int | None = None) -> list[BaseMessage]:
         rows = sa.select(self._id, self._message).where(self._session == self.session_id).order_by(self._id)
         with _translated(), self.engine.connect() as connected:
-            found = connected.execute(rows.offset(offset or None).limit(limit)).all()
+            found = connected.execute(rows).all()
         return [message_from_json(message, f"row {number}") for number, message in found]
 
     def add_messages(self, messages: Sequence[Any]) -> None:

@@ -78,17 +78,6 @@ def test_the_buffer_string_is_theirs(drawn: list[tuple[str, dict[str, Any]]], pr
         assert ours.get_buffer_string(given_messages, human_prefix=prefix, message_separator="|") == expected
 
 
-def test_calls_in_a_providers_form_are_understood() -> None:
-    raw = [
-        {"id": "1", "function": {"name": "f", "arguments": '{"a": 1}'}},
-        {"id": "2", "function": {"name": "g", "arguments": "{oops"}},
-        {"id": "3"},
-    ]
-    mine = ours.AIMessage("", additional_kwargs={"tool_calls": raw})
-    assert mine == theirs.AIMessage("", additional_kwargs={"tool_calls": raw})
-    assert [call["name"] for call in (*mine.tool_calls, *mine.invalid_tool_calls)] == ["f", "g"]
-
-
 def test_content_blocks() -> None:
     call = {"type": "tool_call", "name": "f", "args": {}, "id": "1"}
     message = ours.AIMessage(content_blocks=[{"type": "text", "text": "x"}, call])

@@ -136,9 +136,6 @@ class AIMessage(BaseMessage):
         super().__init__(content, content_blocks, **fields)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        extra: Any = fields.get("additional_kwargs")
-        if not fields.get("tool_calls") and not fields.get("invalid_tool_calls") and isinstance(extra, Mapping):
-            fields |= _provider_calls(cast("Mapping[str, Any]", extra).get("tool_calls"))
         if "tool_calls" in fields:
             fields["tool_calls"] = [_tool_call(one) for one in _list(fields["tool_calls"], "tool_calls")]
         if "invalid_tool_calls" in fields:
@@ -251,24 +248,6 @@ def _tool_call(call: Any) -> dict[str, Any]:
 def _invalid_call(call: Any) -> dict[str, Any]:
     given = _mapping(call, "a tool call")
     return {**{field: given.get(field) for field in ("name", "args", "id", "error")}, "type": "invalid_tool_call"}
-
-
-def _provider_calls(raw: Any) -> dict[str, Any]:
-    """The calls in a provider's list, as the two fields of a message; nothing when it is no such list."""
-    calls: list[dict[str, Any]] = []
-    unreadable: list[dict[str, Any]] = []
-    for one in cast("Sequence[Any]", raw or ()):
-        match one:
-            case {"function": {"name": name, "arguments": str(written)}}:
-                try:
-                    calls.append({"name": name or "", "id": one.get("id"), "args": json.loads(written) or {}})
-                except ValueError:
-                    unreadable.append({"name": name, "id": one.get("id"), "args": written})
-            case {"function": _}:
-                return {}
-            case _:
-                continue
-    return {"tool_calls": calls, "invalid_tool_calls": unreadable} if raw else {}
 
 
 def is_message(value: object) -> bool:

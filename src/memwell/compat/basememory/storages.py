@@ -12,16 +12,19 @@ from typing import Any, Protocol, cast, runtime_checkable
 import msgspec
 
 from memwell.errors import InvalidInput, Unsupported
-from memwell.filters import AllOf, Where
+from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history.reading import key_part
 from memwell.messages import Message, decode_message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, Entry
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_id, check_json, shown
 
 _BLOCK = 500
+_OLD_PAGE = 256
 _BOUNDS = "bounds"
+_ROWS_ONLY = "rows"
+"""The key of the bounds that says that all items are rows: earlier versions packed them in pages and in blobs."""
 _TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
 _WORTH = 0.9
 """Compressing costs time at every read, so it must save a tenth."""
@@ -243,6 +246,31 @@ class DurableStorage(MutableSequence[Any]):
         self._backend: Backend = shared_backend(store)
         self._kv = self._backend.kv
         self._space = as_space(space) / "memwell" / f"basememory {key_part(name)}"
+        entry = self._kv.get(self._space, _BOUNDS)
+        if entry is not None and _ROWS_ONLY not in cast("dict[str, Any]", entry.value):
+            self._unpack()
+
+    def _unpack(self) -> None:
+        """Write the pages and blobs of earlier versions as rows."""
+        decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
+        with self._backend.transaction():
+            for page in self._entries(id_begins_with("p")):
+                start = int(page.key[1:]) * _OLD_PAGE
+                for number, row in enumerate(decode(zlib.decompress(cast(bytes, page.value))), start):
+                    if row is not None:
+                        self._kv.put(self._space, _row_key(number), row)
+                self._kv.delete(self._space, page.key)
+            found = self._entries(Where("blob", "exists"))
+            blobs = {entry.key: cast("dict[str, str]", entry.value)["blob"] for entry in found}
+            for key, digest in blobs.items():
+                self._kv.put(self._space, key, zlib.decompress(self._backend.blobs.get(self._space, digest)))
+            for digest in set(blobs.values()):
+                self._backend.blobs.delete(self._space, digest)
+            bounds = self._bounds()
+            self._set_bounds(bounds.first, bounds.next)
+
+    def _entries(self, where: Any = None) -> list[Entry]:
+        return list(paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_BLOCK, cursor=cursor)))
 
     def _bounds(self) -> _Bounds:
         entry = self._kv.get(self._space, _BOUNDS)
@@ -292,7 +320,7 @@ class DurableStorage(MutableSequence[Any]):
             self._set_bounds(bounds.first, bounds.next + len(encoded))
 
     def _set_bounds(self, first: int, after_last: int) -> None:
-        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last})
+        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last, _ROWS_ONLY: True})
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _refuse_slice(index)
@@ -335,8 +363,7 @@ class DurableStorage(MutableSequence[Any]):
 
     def stored_bytes(self) -> int:
         """The bytes of all keys and values."""
-        found = paged(lambda cursor: self._kv.scan(self._space, limit=_BLOCK, cursor=cursor))
-        pairs = ((one.key, one.value) for one in found)
+        pairs = ((one.key, one.value) for one in self._entries())
         return sum(
             len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in pairs
         )

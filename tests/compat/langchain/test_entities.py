@@ -363,16 +363,6 @@ def test_facts_survive_a_restart_and_are_shared(path: str) -> None:
     assert len(Graph(MemwellChatMessageHistory("s", path).history).about("anna")) == 2
 
 
-@pytest.mark.parametrize("k", [0, -3])
-def test_no_rounds_are_no_rounds(k: int) -> None:
-    memory = made(k=k)
-    turn(memory)
-    assert turn(memory)["history"] == ""
-    llm = Model("NONE")
-    learnt(made_graph(llm, k=k), "x")
-    assert llm.asked == ["facts||x", "names||x"]
-
-
 @pytest.mark.parametrize("kind", [ConversationEntityMemory, ConversationKGMemory])
 def test_bad_input(kind: Any) -> None:
     for inputs in ({"a": "x", "b": "y"}, {"input": 3}, {}):

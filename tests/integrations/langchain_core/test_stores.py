@@ -34,7 +34,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from langchain_tests.integration_tests.base_store import BaseStoreAsyncTests, BaseStoreSyncTests
 from langchain_tests.integration_tests.cache import AsyncCacheTestSuite, SyncCacheTestSuite
 
-from memwell.errors import BackendError, InvalidInput
+from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.integrations.langchain_core import (
     MemwellByteStore,
@@ -298,8 +298,6 @@ def test_it_takes_part_in_a_transaction_of_the_store(backend: Backend):
 
 # Caches
 
-STORES_CALL = {"name": "weather", "args": {"city": "巴黎"}, "id": "call-1", "type": "tool_call"}
-STORES_USAGE = {"input_tokens": 3, "output_tokens": 5, "total_tokens": 8}
 ANSWERS: list[list[Generation]] = [
     [],
     [Generation(text="")],
@@ -309,8 +307,8 @@ ANSWERS: list[list[Generation]] = [
         ChatGeneration(
             message=AIMessage(
                 [{"type": "text", "text": "Let me see."}, {"type": "reasoning", "reasoning": "…"}],
-                tool_calls=[STORES_CALL],
-                usage_metadata=STORES_USAGE,
+                tool_calls=[CALL],
+                usage_metadata=USAGE,
                 response_metadata={"model_name": "m", "logprobs": None},
                 id="run-1",
                 name="assistant",
@@ -403,18 +401,6 @@ def test_a_chat_model_is_asked_once(tmp_path):
 
 
 # Where they are
-
-
-def test_a_file_that_was_deleted_is_made_again(tmp_path: Path):
-    old = MemwellChatMessageHistory("s", tmp_path / "app.db")
-    old.add_user_message("gone")
-    for file in tmp_path.iterdir():
-        file.unlink()
-    MemwellChatMessageHistory("s", tmp_path / "app.db").add_user_message("kept")
-    assert [one.content for one in MemwellChatMessageHistory("s", tmp_path / "app.db").messages] == ["kept"]
-    # A holder of the old file gets an error instead of losing what it writes.
-    with pytest.raises(BackendError):
-        old.add_user_message("lost")
 
 
 def test_kinds_in_one_space_are_separate(backend: Backend):

@@ -253,25 +253,6 @@ def test_graph(conversation: Any) -> None:
     assert {one[:2] for one in our.kg.get_triples()} == {one[:2] for one in their.kg.get_triples()}
 
 
-@few
-@given(turns)
-def test_combined_simple_and_read_only(conversation: Any) -> None:
-    def combined(module: Any, make: Callable[..., Any]) -> Any:
-        buffer = make("ConversationBufferMemory", memory_key="all", input_key="input")
-        window = make("ConversationBufferWindowMemory", memory_key="some", input_key="input", k=2)
-        simple = make("SimpleMemory", memories={"name": "Anna"})
-        read_only = make("ReadOnlySharedMemory", memory=make("ConversationBufferMemory", memory_key="ro"))
-        return make("CombinedMemory", memories=[buffer, window, simple, read_only])
-
-    their = saved(combined(theirs, made), conversation)
-    our = saved(combined(ours, lambda name, **fields: getattr(ours, name)(**fields)), conversation)
-    assert our.load_memory_variables({}) == their.load_memory_variables({})
-    assert our.memory_variables == their.memory_variables
-    our.clear()
-    their.clear()
-    assert our.load_memory_variables({}) == their.load_memory_variables({})
-
-
 def refusal(call: Callable[[], Any]) -> str:
     """What a call that must raise a ``ValueError`` says."""
     with quiet():
@@ -280,29 +261,6 @@ def refusal(call: Callable[[], Any]) -> str:
         except ValueError as error:
             return str(error)
     raise AssertionError("it was not refused")
-
-
-BAD = [
-    ({"a": "x", "b": "y"}, {"output": "z"}),
-    ({}, {"output": "z"}),
-    ({"history": "x", "stop": "y"}, {"output": "z"}),
-    ({"input": "x"}, {}),
-    ({"input": "x"}, {"a": "y", "b": "z"}),
-    ({"input": 3}, {"output": "z"}),
-    ({"input": "x"}, {"output": None}),
-]
-
-
-@pytest.mark.parametrize(("inputs", "outputs"), BAD)
-@pytest.mark.parametrize("name", ["ConversationBufferMemory", "ConversationBufferWindowMemory"])
-def test_what_theirs_refuses_ours_refuses(name: str, inputs: Any, outputs: Any) -> None:
-    their, our = made(name), getattr(ours, name)()
-    expected = refusal(lambda: their.save_context(inputs, outputs))
-    told = refusal(lambda: our.save_context(inputs, outputs))
-    start = expected.split("got")[0].split(":")[0]
-    if "validation error" not in start:
-        assert told.startswith(start)
-    assert our.chat_memory.messages == []
 
 
 def test_the_texts_of_constructors() -> None:

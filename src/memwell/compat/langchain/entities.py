@@ -581,8 +581,8 @@ class ConversationKGMemory(OneVariable, _Naming):
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
-        self._own_graph = None if self.kg else NetworkxEntityGraph(self._conversation())
-        self.kg = self._own_graph or self.kg
+        self._own_graph = NetworkxEntityGraph(self._conversation()) if given.get("kg") is None else None
+        self.kg = self.kg if self._own_graph is None else self._own_graph
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """A line, or a message of ``summary_message_cls``, for every name of the input that has facts."""

@@ -21,7 +21,6 @@ from memwell._asyncify import Closing, asyncify
 from memwell.compat.basememory.messages import ChatMessage, MessageKinds, check_position, sender_of
 from memwell.compat.basememory.optimizing import (
     DEFAULT,
-    CannotOptimize,
     OptimizationReport,
     Shelf,
     Step,
@@ -414,10 +413,6 @@ class StoredMessages:
             kept = [message.index or 0 for at, message in enumerate(self.history) if at not in positions]
             self.history.log.trim(self.history.thread, self.end(), keep=kept)
 
-    def share(self, places: object) -> None:
-        """Raises ``CannotOptimize``: every message has an id and a time of its own, so no two are equal."""
-        raise CannotOptimize("a conversation keeps every message as it was said")
-
     def stored_bytes(self) -> int:
         """The bytes of the messages as they are stored."""
         return sum(len(encode_message(message)) for message in self.history)
@@ -464,7 +459,6 @@ class _PlainMessages:
     def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
         with self._lock:
             self._catch_up()
-            # By iteration, which is not counted as a use of the items.
             items = enumerate(items_of(self.storage))
             return [(place, item) for place, item in islice(items, start, None) if self._senders[place] != user]
 

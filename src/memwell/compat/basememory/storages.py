@@ -7,6 +7,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
@@ -86,38 +87,33 @@ def sparse_vector(numbers: Sequence[float], error: float) -> SparseVector | None
     shares = [one / largest for one in numbers]
     for form, code in _FORMS.items():
         steps = 127 if form == "int8" else 1
-        scaled = [round(one * steps) if form == "int8" else one for one in shares]
-        kept = _unpacked(code, _packed(code, scaled))
+        kept = _unpacked(code, _packed(code, [round(one * steps) if form == "int8" else one for one in shares]))
         off = [one - held / steps for one, held in zip(shares, kept, strict=True)]
         left = (error * math.hypot(*shares)) ** 2 - math.fsum(one * one for one in off)
         if left >= 0:
-            return _sparse(numbers, shares, kept, off, left, largest / steps, form)
+            places = _largest(shares, off, left)
+            made = _narrower(len(numbers), form, largest / steps, kept, places)
+            off_by = math.dist(numbers, made.dense()) / math.hypot(*numbers)
+            return msgspec.structs.replace(made, error=off_by)
     return None
 
 
-def _sparse(
-    numbers: Sequence[float],
-    shares: Sequence[float],
-    kept: Sequence[float],
-    off: Sequence[float],
-    left: float,
-    scale: float,
-    form: str,
-) -> SparseVector:
-    size, code, dropped = len(numbers), _FORMS[form], set[int]()
-    for place in sorted(range(size), key=lambda one: abs(shares[one])):
-        # A dropped number is off by all of it instead of by its rounding.
-        left -= shares[place] ** 2 - off[place] ** 2
-        if left < 0:
-            break
-        dropped.add(place)
-    places = [place for place in range(size) if place not in dropped]
+def _largest(shares: Sequence[float], off: Sequence[float], left: float) -> list[int]:
+    """The places of all numbers but the smallest, which together are off by no more than ``left`` allows."""
+    order = sorted(range(len(shares)), key=lambda place: abs(shares[place]))
+    # A dropped number is off by all of it instead of by its rounding.
+    costs = accumulate(shares[place] ** 2 - off[place] ** 2 for place in order)
+    return sorted(order[sum(1 for _ in takewhile(lambda cost: cost <= left, costs)) :])
+
+
+def _narrower(size: int, form: str, scale: float, numbers: Sequence[float], places: Sequence[int]) -> SparseVector:
+    """All numbers, or those at ``places`` with their places when that takes fewer bytes."""
+    code, place_code = _FORMS[form], _place_code(size)
     width = struct.calcsize(code)
-    packed_places: bytes | None = None
-    if len(places) * (width + struct.calcsize(_place_code(size))) < size * width:
-        packed_places, kept = _packed(_place_code(size), places), [kept[place] for place in places]
-    made = SparseVector(size, form, scale, _packed(code, kept), packed_places, 0.0)
-    return msgspec.structs.replace(made, error=math.dist(numbers, made.dense()) / math.hypot(*numbers))
+    if len(places) * (width + struct.calcsize(place_code)) >= size * width:
+        return SparseVector(size, form, scale, _packed(code, numbers), None, 0.0)
+    kept = _packed(code, [numbers[place] for place in places])
+    return SparseVector(size, form, scale, kept, _packed(place_code, places), 0.0)
 
 
 def _place_code(size: int) -> str:

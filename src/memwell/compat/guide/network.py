@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing
 from memwell.cognition import AugmentedModel, Cognition, Procedure, Suggestion, Weighted
 from memwell.cognition import WorkingMemory as HeldInMind
 from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, answers_first, thoughts
@@ -199,8 +199,6 @@ class MemoryAugmentedLLM:
         """The best memories of every system, the weightiest first, each with its ``weight``; the weights add up to 1."""
         found = self.memory.cognition.recall(query, _MOST, user=user_id or "")
         return [{**_as_dict(one), "weight": one.weight} for one in found]
-
-    aprocess_input = asyncify(process_input)
 
 
 def _cognition(store: str | Path | Backend | MemoryLike, embedder: Any, capacity: int) -> Cognition:

@@ -179,6 +179,11 @@ class _SummaryStrategy(Strategy):
         return self._given or Extractive(max(self.share - self._heading, 1), size=self._body)
 
     @property
+    def state(self) -> StrategyState:
+        """What is stored: the summary, and how far it goes."""
+        return self._state
+
+    @property
     def summary(self) -> str:
         """The current summary; empty before there is one."""
         return _summary_in(self._state.read())

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
@@ -137,10 +137,6 @@ class SimpleRAGSystem(Closing):
     def close(self) -> None:
         """Close the store."""
         self.engine.close()
-
-    aadd_documents = asyncify(add_documents)
-    asearch = asyncify(search)
-    agenerate_answer = asyncify(generate_answer)
 
 
 def _as_dict(one: Found) -> dict[str, Any]:
@@ -328,10 +324,6 @@ class IntelligentMemorySystem(Closing):
         self.engine.close()
         if self._server is not None:
             self._server.close()
-
-    aadd_knowledge = asyncify(add_knowledge)
-    achat = asyncify(chat)
-    aget_conversation_summary = asyncify(get_conversation_summary)
 
 
 class ConversationChain:

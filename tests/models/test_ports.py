@@ -15,8 +15,10 @@ from hypothesis.extra import numpy as arrays
 from memwell.errors import BadModelOutput
 from memwell.messages import human
 from memwell.models import Delta
-from memwell.models.checking import checked_scores, checked_vectors
+from memwell.models.local import LocalEmbedder
+from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
+from tests.senses import Sense
 
 
 def test_a_model_that_cannot_stream_gives_its_answer_in_one_piece():
@@ -100,3 +102,31 @@ def test_scores_that_are_none_are_refused(value: object):
     with pytest.raises(BadModelOutput, match="the model"):
         checked_scores(value, 2, "the model")
     assert checked_scores(iter([1, 2.5]), 2, "m") == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("mode", ["local", "minilm", "use"])
+def test_what_comes_along_is_known_by_its_name(mode: str):
+    name = LocalEmbedder(mode).name  # type: ignore[arg-type]
+    for known in (mode, name):
+        found = embedder_named(known)
+        assert found is not None
+        assert found.name == name
+
+
+@pytest.mark.parametrize("size", [8, 64, 1000])
+def test_a_scripted_one_is_known_by_its_name(size: int):
+    found = embedder_named(HashEmbedder(size).name)
+    assert found is not None
+    assert found.dimensions == size
+
+
+@pytest.mark.parametrize("name", ["", "hash-3-1", "hash-64-0", "hash-64", "hash-٦٤-1", "Local", "gpt"])
+def test_a_name_that_nobody_has_is_not_known(name: str):
+    assert embedder_named(name) is None
+
+
+def test_any_other_can_be_offered():
+    mine = Sense("mine and nobody else's")
+    assert embedder_named(mine.name) is None
+    offer_embedder(mine)
+    assert embedder_named(mine.name) is mine

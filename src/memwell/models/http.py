@@ -25,9 +25,20 @@ import msgspec
 from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Message
-from memwell.models.checking import Floats, checked_vectors, given_texts, zero_rows
 from memwell.models.ledger import Ledger
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Tool, Usage
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Delta,
+    Embedder,
+    Floats,
+    Tool,
+    Usage,
+    checked_vectors,
+    given_texts,
+    zero_rows,
+)
 from memwell.tokens import default_counter
 from memwell.transcript import from_openai, to_openai
 from memwell.values import check_json, drawn_between, shown

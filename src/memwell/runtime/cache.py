@@ -18,8 +18,17 @@ import numpy as np
 
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.messages import Message, decode_message, encode_message
-from memwell.models.checking import Floats, given_texts, zero_rows
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Delta,
+    Embedder,
+    Floats,
+    Usage,
+    given_texts,
+    zero_rows,
+)
 from memwell.records import SpaceLike, as_space
 from memwell.runtime.ring import Ring, Transaction
 from memwell.storage.protocols import KeyValue

@@ -12,9 +12,16 @@ from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.follower import Attached, FollowedIndex, Progress, Reconciled
-from memwell.storage.composed.placed import Bytes, PlacedBlobs, placed, spaces_of, take_home
-from memwell.storage.composed.transactions import Transaction, current, transaction_on
-from memwell.storage.layout import REMEMBERED
+from memwell.storage.composed.placed import (
+    Bytes,
+    PlacedBlobs,
+    Transaction,
+    current,
+    placed,
+    spaces_of,
+    take_home,
+    transaction_on,
+)
 from memwell.storage.protocols import Backend, KeyValue, MessageLog
 
 _PAGE = 500
@@ -69,21 +76,21 @@ class ComposedBackend(Backend):
         for name, part in self._parts.items():
             # A read-only store stays as it is.
             with suppress(ReadOnlyStore):
-                while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
+                while self._home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
                     self._take_home(name, part)
 
     def _take_home(self, name: str, part: Part) -> None:
         try:
-            self._home.kv.put(REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
+            self._home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
         except Conflict:
             # Another process does it.
             time.sleep(_TAKING_NAP_S)
             return
         try:
             take_home(self._home, part.store, [name])
-            self._home.kv.put(REMEMBERED, f"taken home from {name}", part.place)
+            self._home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
         finally:
-            self._home.kv.delete(REMEMBERED, "taking home")
+            self._home.kv.delete(given.REMEMBERED, "taking home")
 
     @property
     def home(self) -> Backend:

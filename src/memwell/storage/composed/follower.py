@@ -30,7 +30,7 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.transactions import Transaction, afterwards
+from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
 from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex, VectorEngine
 from memwell.values import new_id
 
@@ -160,23 +160,6 @@ class Deletions:
         """Remove deletions that the engine has made."""
         for key in keys:
             self._kv.delete(own_space(space, "index-gone"), key)
-
-
-_OWN = ("blob-references", "index-gone")
-
-
-def own_space(space: Space, name: str) -> Space:
-    """The space for internal data about a space: under it, so that a store that locks by owner locks both."""
-    if len(space) + 2 <= MAX_SEGMENTS:
-        return Space(*space, "memwell", name)
-    return Space(*space[: MAX_SEGMENTS - 3], "memwell", name, hashlib.sha256(space.encoded().encode()).hexdigest())
-
-
-def is_own(space: Space) -> bool:
-    """Whether a space holds internal data of the composed store. Those are not listed."""
-    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
-        return True
-    return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
 
 
 def _key(space: Sequence[str]) -> str:

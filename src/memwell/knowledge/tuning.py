@@ -389,8 +389,8 @@ class Bench:
 
     def trial(self, one: Measured) -> Trial:
         """The figures of a chunking."""
-        chosen = (float(column[: self._half].mean()) for column in (one.found, one.scores))
-        return Trial(one.chunking, one.chunks, *chosen, *interval(one.scores[self._half :], seed=self._seed))
+        recall, score = float(one.found[: self._half].mean()), float(one.scores[: self._half].mean())
+        return Trial(one.chunking, one.chunks, recall, score, *interval(one.scores[self._half :], seed=self._seed))
 
     def judged(self, tried: Sequence[Measured]) -> tuple[Chunking, Verdict]:
         """The chunking to take: the best by one half of the questions if the other half confirms it, else the first."""

@@ -117,9 +117,8 @@ def test_what_leaves_the_window_is_folded_once(
     talk: Talk, numbering: Any, talks: list[list[Message]], who: list[int], tokens: int
 ):
     history = talk()
-    left: list[Message] = []
     limits = {"tokens": ROOMY + tokens, "summary_tokens": ROOMY, "system": False}
-    several = [SummaryBuffer(history, summariser=numbering(), leaving=[left.extend], **limits) for _ in range(3)]
+    several = [SummaryBuffer(history, summariser=numbering(), **limits) for _ in range(3)]
     for some, turn in zip(talks, who, strict=False):
         history.add(*some)
         if turn < 3:
@@ -128,7 +127,6 @@ def test_what_leaves_the_window_is_folded_once(
     folded = list(map(int, several[1].summary.split()))
     spoken = [one.index for one in history if is_folded(one)]
     assert folded == spoken[: len(folded)]
-    assert [one.index for one in left if is_folded(one)] == folded
     window = [one for one in several[2].recall() if one.index is not None]
     assert not {one.index for one in window} & set(folded)
     assert sized(history, window) <= tokens

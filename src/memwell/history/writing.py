@@ -6,7 +6,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import zip_longest
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -358,22 +357,6 @@ class History(HistoryReader, Adding):
         """
         return copy_conversation(self, other, None, versions=True)
 
-    def move_to(self, other: History) -> int:
-        """Copy everything, then delete it here. A crash in between leaves both copies.
-
-        Raises what ``copy_to`` raises, and ``Conflict`` when this conversation changed meanwhile: then both are kept.
-        """
-        moved = self.copy_to(other)
-        with transaction_of(self):
-            # A message written since the copy was made must not be deleted.
-            differ = any(mine != theirs for mine, theirs in zip_longest(self, other))
-            if differ or self.metadata() != other.metadata():
-                raise Conflict(
-                    f"conversation {self.thread.id!r} was changed while it was moved: it and its copy are kept"
-                )
-            self.delete()
-        return moved
-
     aadd = asyncify(add)
     awith_blobs = asyncify(with_blobs)
     adata_of = asyncify(data_of)
@@ -387,7 +370,6 @@ class History(HistoryReader, Adding):
     adelete = asyncify(delete)
     afork = asyncify(fork)
     acopy_to = asyncify(copy_to)
-    amove_to = asyncify(move_to)
 
 
 def _counted(value: Message) -> Message:

@@ -22,7 +22,7 @@ from memwell.knowledge.tuning import (
     SHARES,
     Bench,
     Measured,
-    Question,
+    SyntheticQuestion,
     Trial,
     Tuned,
     Verdict,
@@ -58,7 +58,7 @@ def test_a_part_is_about_as_long_as_wanted_and_made_of_whole_blocks(most: int, s
 # Questions
 
 
-def all_of(documents: list[Parsed], count: int = 60) -> list[Question]:
+def all_of(documents: list[Parsed], count: int = 60) -> list[SyntheticQuestion]:
     choosing, held_out = make_questions(documents, count)
     return [*choosing, *held_out]
 
@@ -183,7 +183,7 @@ def measured(chunking: Chunking, choosing: Sequence[float], held_out: Sequence[f
 def test_only_what_is_better_on_both_halves_is_taken(
     usual: tuple[list[float], list[float]], other: tuple[list[float], list[float]], verdict: str
 ):
-    bench = Bench([], [Question("", 0, 0, 0)] * len(usual[0]), [], embedder=None, seed=0)
+    bench = Bench([], [SyntheticQuestion("", 0, 0, 0)] * len(usual[0]), [], embedder=None, seed=0)
     chosen, given = bench.judged([measured(USUAL, *usual), measured(OTHER, *other)])
     assert (chosen, given.outcome) == (OTHER if verdict == "better" else USUAL, verdict)
     assert given.low <= given.gain <= given.high

@@ -135,7 +135,7 @@ _FEWEST_SENTENCES = 3  # of a paragraph that is asked about as a whole
 _MOST_ALIKE = 2  # paragraphs that may have all words of a question
 
 
-class Question(NamedTuple):
+class SyntheticQuestion(NamedTuple):
     """A question, and the span of its answer: ``start`` to ``end`` in the text of the document of that number."""
 
     text: str
@@ -179,7 +179,7 @@ def _beginning(parsed: Parsed, most: int) -> Parsed:
 
 def make_questions(
     documents: Sequence[Parsed], count: int = 100, *, seed: int = 0
-) -> tuple[list[Question], list[Question]]:
+) -> tuple[list[SyntheticQuestion], list[SyntheticQuestion]]:
     """At most ``count`` questions: half to choose by, and half about other paragraphs to check the choice by.
 
     Raises ``InvalidInput`` for a count below 2.
@@ -213,17 +213,17 @@ class _Maker:
             for term in query_terms(paragraph.text):
                 self._having[term].add(number)
 
-    def questions(self, paragraphs: Iterable[_Paragraph], count: int) -> list[Question]:
+    def questions(self, paragraphs: Iterable[_Paragraph], count: int) -> list[SyntheticQuestion]:
         """Up to ``count`` questions, one about each paragraph in turn."""
         waiting = [self._about(paragraph) for paragraph in paragraphs]
-        made: list[Question] = []
+        made: list[SyntheticQuestion] = []
         while waiting and len(made) < count:
             row = [(paragraph, next(paragraph, None)) for paragraph in waiting]
             made += [question for _, question in row if question is not None]
             waiting = [paragraph for paragraph, question in row if question is not None]
         return made[:count]
 
-    def _about(self, paragraph: _Paragraph) -> Iterator[Question]:
+    def _about(self, paragraph: _Paragraph) -> Iterator[SyntheticQuestion]:
         said = sentences(paragraph.text)
         spans = [(0, len(paragraph.text))] if paragraph.kind == "row" else [(one.start, one.end) for one in said]
         self.chance.shuffle(spans)
@@ -237,7 +237,7 @@ class _Maker:
             asked = self._of_both_halves(text, paragraph.heading) if whole else self._keywords(text)
             if asked and asked not in self._asked:
                 self._asked.add(asked)
-                yield Question(asked, paragraph.document, paragraph.start + start, paragraph.start + end)
+                yield SyntheticQuestion(asked, paragraph.document, paragraph.start + start, paragraph.start + end)
 
     def _keywords(self, sentence: str) -> str:
         """Some words of a sentence, as typed into a search box; more of them where three say too little."""
@@ -354,8 +354,8 @@ class Bench:
     def __init__(
         self,
         documents: Sequence[Parsed],
-        choosing: Sequence[Question],
-        held_out: Sequence[Question],
+        choosing: Sequence[SyntheticQuestion],
+        held_out: Sequence[SyntheticQuestion],
         *,
         embedder: Embedder | None,
         seed: int,
@@ -382,7 +382,7 @@ class Bench:
             asked = np.array([self._asked(knowledge, one, limit) for one in self._questions], np.float64)
         return Measured(chunking, chunks, asked[:, 0], asked[:, 1])
 
-    def _asked(self, knowledge: Knowledge, question: Question, limit: int) -> tuple[float, float]:
+    def _asked(self, knowledge: Knowledge, question: SyntheticQuestion, limit: int) -> tuple[float, float]:
         passages = knowledge.recall(question.text, limit=limit)
         answer, document = (question.start, question.end), str(question.document)
         return outcome(answer, passages, document=document, size=_tokens, budget=BUDGET)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,49 +13,19 @@ from hypothesis.extra import numpy as arrays
 
 from memwell.errors import BadModelOutput
 from memwell.messages import human
-from memwell.models import Delta
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
 from tests.senses import Sense
 
 
-def test_a_model_that_cannot_stream_gives_its_answer_in_one_piece():
-    pieces = list(ScriptedChat(["Hello there"]).stream([human("Hi")]))
-    assert [piece.text for piece in pieces] == ["Hello there", ""]
-    assert pieces[-1].completion is not None
-    assert pieces[-1].completion.text == "Hello there"
-
-
 def test_the_async_twins_do_the_same():
-    async def ask() -> tuple[str, list[str], list[float], tuple[int, ...]]:
-        chat = ScriptedChat(["one", "two"])
-        first = await chat.acomplete([human("Hi")])
-        streamed = [piece.text async for piece in chat.astream([human("Hi")])]
+    async def ask() -> tuple[str, list[float], tuple[int, ...]]:
+        first = await ScriptedChat(["one"]).acomplete([human("Hi")])
         scores = await ScriptedReranker().ascores("red car", ["red car", "blue"])
-        return first.text, streamed, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
+        return first.text, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
 
-    assert asyncio.run(ask()) == ("one", ["two", ""], [1.0, 0.0], (2, 16))
-
-
-def test_a_reader_who_leaves_early_closes_the_stream():
-    closed: list[bool] = []
-
-    class Endless(ScriptedChat):
-        def stream(self, messages: object, **options: object) -> Iterator[Delta]:
-            try:
-                while True:
-                    yield Delta("x")
-            finally:
-                closed.append(True)
-
-    async def leave() -> None:
-        pieces = Endless([]).astream([human("Hi")])
-        await anext(pieces)
-        await pieces.aclose()  # type: ignore[attr-defined]
-
-    asyncio.run(leave())
-    assert closed == [True]
+    assert asyncio.run(ask()) == ("one", [1.0, 0.0], (2, 16))
 
 
 # Nothing a model says is believed.

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack, cast, get_args
 
 import msgspec
 
-from memwell._asyncify import asyncify, run_blocking
+from memwell._asyncify import asyncify
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.messages import Message
 from memwell.records import MAX_DIMENSIONS
@@ -150,13 +149,6 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
         return self.message.text
 
 
-class Delta(msgspec.Struct, frozen=True):
-    """A part of a streamed answer. The last one has no text but the whole completion."""
-
-    text: str = ""
-    completion: Completion | None = None
-
-
 class ChatOptions(TypedDict, total=False):
     """The options of a call. The model decides what is left out."""
 
@@ -184,26 +176,7 @@ class ChatModel(ABC):
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
         """The answer to these messages. Raises ``InvalidInput`` for an invalid message."""
 
-    def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        """The answer in parts, then the whole completion. A model that cannot stream returns one part."""
-        completion = self.complete(messages, **options)
-        if completion.text:
-            yield Delta(completion.text)
-        yield Delta(completion=completion)
-
     acomplete = asyncify(complete)
-
-    async def astream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> AsyncIterator[Delta]:
-        """The async twin of ``stream``."""
-        pieces = self.stream(messages, **options)
-        try:
-            while (piece := await run_blocking(partial(next, pieces, None))) is not None:
-                yield piece
-        finally:
-            # A reader that stops early must not leave the connection open.
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                await run_blocking(close)
 
 
 class Reranker(ABC):

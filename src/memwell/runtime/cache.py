@@ -8,7 +8,7 @@ nothing is added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from hashlib import blake2b
 from typing import Any, Unpack, cast
@@ -22,7 +22,6 @@ from memwell.models.ports import (
     ChatModel,
     ChatOptions,
     Completion,
-    Delta,
     Embedder,
     Floats,
     Usage,
@@ -163,17 +162,6 @@ class CompletionCache(ChatModel):
         completion = self._chat.complete(messages, **options)
         self._keep(digest, completion)
         return completion
-
-    def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        digest = self._digest(messages, options)
-        found = self._found(digest)
-        if found is not None:
-            yield from (Delta(found.text), Delta(completion=found))
-            return
-        for piece in self._chat.stream(messages, **options):
-            if piece.completion is not None:
-                self._keep(digest, piece.completion)
-            yield piece
 
     def forget(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> bool:
         """Drop the answer to these messages. Returns whether there was one."""

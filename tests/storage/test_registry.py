@@ -16,9 +16,10 @@ from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import move
 from memwell.settings import Settings
 from memwell.storage.arguments import REMEMBERED
+from memwell.storage.composed import Bytes, Part
 from memwell.storage.files import FileBlobs
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.registry import check_parts, forget_parts, in_bytes, in_values, open_backend
+from memwell.storage.registry import check_parts, forget_parts, open_backend
 from memwell.storage.sqlite import SqliteBackend
 from tests.commands import running
 from tests.engines import postgres, redis
@@ -248,7 +249,7 @@ def test_a_store_does_not_open_without_its_parts(urls: tuple[str, str, str], tmp
 
 def test_the_way_to_write_it_shows_no_secret(tmp_path: Path):
     with SqliteBackend(tmp_path / "t.db") as home, MemoryBackend() as other:
-        check_parts(home, "t.db", {"log": in_values(other.kv, "redis://u:***@h")})
+        check_parts(home, "t.db", {"log": Part(other, "redis://u:***@h")})
     assert "open it as t.db,log=redis://u:***@h (" in refusal("sqlite:" + str(tmp_path / "t.db")).replace(
         f"sqlite:{tmp_path}/", ""
     )
@@ -378,14 +379,14 @@ def test_two_who_open_it_first_agree(tmp_path: Path):
         def open_late() -> FileBlobs:
             # The other was quicker.
             if theirs.kv.get(REMEMBERED, "parts") is None:
-                check_parts(theirs, "t.db", {"blobs": in_bytes(lambda: folder, "files:media")})
+                check_parts(theirs, "t.db", {"blobs": Bytes(lambda: folder, lambda: None, "files:media")})
             return folder
 
-        check_parts(mine, "t.db", {"blobs": in_bytes(open_late, "files:media")})
-        check_parts(mine, "t.db", {"blobs": in_bytes(lambda: folder, "files:media")})
+        check_parts(mine, "t.db", {"blobs": Bytes(open_late, lambda: None, "files:media")})
+        check_parts(mine, "t.db", {"blobs": Bytes(lambda: folder, lambda: None, "files:media")})
         other = FileBlobs(tmp_path / "other")
         with pytest.raises(ConfigurationError, match="not the blobs of this store"):
-            check_parts(theirs, "t.db", {"blobs": in_bytes(lambda: other, "files:other")})
+            check_parts(theirs, "t.db", {"blobs": Bytes(lambda: other, lambda: None, "files:other")})
 
 
 def test_the_command_says_so_in_one_line(

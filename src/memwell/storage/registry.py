@@ -24,7 +24,7 @@ from memwell.errors import (
 from memwell.records import Space, paged
 from memwell.settings import Settings, load_settings
 from memwell.storage.arguments import REMEMBERED, is_memwells
-from memwell.storage.protocols import Backend, Blobs, KeyValue
+from memwell.storage.protocols import Backend, Blobs
 from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import new_id, shown
 
@@ -156,7 +156,6 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         )
     # Loads numpy, which a store of one part does not need.
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
-    from memwell.storage.composed.follower import is_own  # noqa: PLC0415
 
     # A part is one store, whatever the settings say of parts.
     plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
@@ -167,18 +166,11 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         made = ComposedBackend(store, **parts, place=place, ask_above=ASK_ENGINE_ABOVE)
         opened.callback(made.close)
         if kind in _HOMES_THAT_STAY:
-            check_parts(store, place, _placed(parts), is_own)
+            # An engine is a copy: the home may be opened without it.
+            check_parts(store, place, {name: part for name, part in parts.items() if name != "index"})
             made.take_home()
         opened.pop_all()
     return made
-
-
-def _placed(parts: dict[str, Any]) -> dict[str, PlacedPart]:
-    """The parts without which the home must not be opened."""
-    found = {name: in_values(parts[name].store.kv, parts[name].place) for name in ("log", "kv") if name in parts}
-    if "blobs" in parts:
-        found["blobs"] = in_bytes(parts["blobs"].open, parts["blobs"].place)
-    return found
 
 
 def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> dict[str, Any]:
@@ -282,54 +274,17 @@ _HELD = {"log": "conversations", "kv": "values", "blobs": "blobs"}
 _FORGET = "to use it without what was there, let it forget: memwell.storage.registry.forget_parts(URL)"
 
 
-class PlacedPart(NamedTuple):
-    """A part in another store: its place without secrets, whether it has the id of a home, and how it gets one."""
-
-    place: str
-    knows: Callable[[str], bool]
-    learn: Callable[[str], None]
-
-
 class _Layout(NamedTuple):
     id: str
     places: dict[str, str]
     version: int
 
 
-def in_values(kv: KeyValue, place: str) -> PlacedPart:
-    """A part whose store keeps the home's id among its values."""
-
-    def knows(id_: str) -> bool:
-        return kv.get(REMEMBERED, id_) is not None
-
-    def learn(id_: str) -> None:
-        kv.put(REMEMBERED, id_, "part")
-
-    return PlacedPart(place, knows, learn)
-
-
-def in_bytes(opened: Callable[[], Blobs], place: str) -> PlacedPart:
-    """A part that holds blobs alone, the home's id among them."""
-
-    def knows(id_: str) -> bool:
-        try:
-            return bool(opened().get(REMEMBERED, hashlib.sha256(id_.encode()).hexdigest()))
-        except NotFound:
-            return False
-
-    def learn(id_: str) -> None:
-        opened().put(REMEMBERED, id_.encode())
-
-    return PlacedPart(place, knows, learn)
-
-
-def check_parts(
-    home: Backend, home_place: str, parts: Mapping[str, PlacedPart], is_own: Callable[[Space], bool] = lambda _: False
-) -> None:
-    """Check that the store is opened with its parts; new ones are added to the layout.
+def check_parts(home: Backend, home_place: str, parts: Mapping[str, Any]) -> None:
+    """Check that the store is opened with its parts (``Part`` or ``Bytes``); new ones are added to the layout.
 
     Raises ``ConfigurationError`` when a part is missing or belongs to another store, or when the home already holds data
-    of a new part. ``is_own`` tells spaces with internal data of the composed store.
+    of a new part.
     """
     layout = _layout_of(home)
     known: dict[str, str] = {} if layout is None else layout.places
@@ -340,14 +295,14 @@ def check_parts(
             _check_part(name, parts[name], layout)
     changed = {name: part for name, part in parts.items() if known.get(name) != part.place}
     if changed:
-        _refuse_moved(home, home_place, {name: changed[name] for name in changed if name not in known}, is_own)
+        _refuse_moved(home, home_place, {name: changed[name] for name in changed if name not in known})
         # A home that is read-only needs no new layout.
         with suppress(ReadOnlyStore):
             try:
                 _store(home, layout, changed)
             except Conflict:
                 # Another process has just stored a layout: compare with that.
-                check_parts(home, home_place, parts, is_own)
+                check_parts(home, home_place, parts)
 
 
 def forget(home: Backend) -> bool:
@@ -369,9 +324,9 @@ def _missing(home_place: str, known: Mapping[str, str], missing: set[str]) -> st
     return f"this store keeps its {names} elsewhere; open it as {url} ({_FORGET})"
 
 
-def _check_part(name: str, part: PlacedPart, layout: _Layout) -> None:
+def _check_part(name: str, part: Any, layout: _Layout) -> None:
     try:
-        known = part.knows(layout.id)
+        known = _knows(name, part, layout.id)
     except BackendError:
         # Unavailable. A call that needs it will fail.
         return
@@ -381,18 +336,28 @@ def _check_part(name: str, part: PlacedPart, layout: _Layout) -> None:
         raise ConfigurationError(f"the {name} at {part.place} is not the {name} of this store: {why} ({_FORGET})")
 
 
-def _refuse_moved(
-    home: Backend, home_place: str, added: Mapping[str, PlacedPart], is_own: Callable[[Space], bool]
-) -> None:
+def _knows(name: str, part: Any, id_: str) -> bool:
+    """Whether a part has the id of a home: among its values, or among its blobs where it holds nothing else."""
+    if name != "blobs":
+        return part.store.kv.get(REMEMBERED, id_) is not None
+    try:
+        return bool(part.open().get(REMEMBERED, hashlib.sha256(id_.encode()).hexdigest()))
+    except NotFound:
+        return False
+
+
+def _refuse_moved(home: Backend, home_place: str, added: Mapping[str, Any]) -> None:
     for name, part in added.items():
-        if _holds(home, name, is_own):
+        if _holds(home, name):
             raise ConfigurationError(
                 f"this store already holds {_HELD[name]} in {home_place}, which would not be found in {part.place}: "
                 f"memwell move {home_place} NEW,{name}={part.place} puts them there"
             )
 
 
-def _holds(home: Backend, name: str, is_own: Callable[[Space], bool]) -> bool:
+def _holds(home: Backend, name: str) -> bool:
+    from memwell.storage.composed.placed import is_own  # noqa: PLC0415 - see above
+
     # Internal data stays in the home, except for blobs.
     stays = is_own if name == "blobs" else is_memwells
 
@@ -405,7 +370,7 @@ def _holds(home: Backend, name: str, is_own: Callable[[Space], bool]) -> bool:
     return any(found(space) for space in spaces if space != REMEMBERED and not stays(space))
 
 
-def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, PlacedPart]) -> None:
+def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, Any]) -> None:
     facts = home.facts()
     if facts.get("read_only") or facts.get("sealed") is not None:
         return
@@ -415,7 +380,10 @@ def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, PlacedPa
         # An unavailable part is added when it is back.
         with suppress(BackendError):
             # The part first, then the home: what the home says must be true.
-            part.learn(id_)
+            if name == "blobs":
+                part.open().put(REMEMBERED, id_.encode())
+            else:
+                part.store.kv.put(REMEMBERED, id_, "part")
             learned[name] = part.place
     if learned:
         home.kv.put(REMEMBERED, _LAYOUT, {"id": id_, "places": {**places, **learned}}, expect=version)

@@ -11,8 +11,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib import import_module
@@ -106,8 +105,13 @@ class Transport:
 
     def post(self, path: str, body: dict[str, Any]) -> bytes:
         """The whole answer to a request."""
-        with self._answer(path, body) as response:
-            return b"".join(self._chunks(response))
+        content = msgspec.json.encode(body)
+        with self._slots:
+            response = self._sent(path, content)
+            try:
+                return b"".join(self._chunks(response))
+            finally:
+                response.close()
 
     def close(self) -> None:
         """Close the connections."""
@@ -120,17 +124,6 @@ class Transport:
         if self._key:
             text = text.replace(self._key, "***")
         return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…")
-
-    @contextmanager
-    def _answer(self, path: str, body: dict[str, Any]) -> Generator[httpx.Response]:
-        """The response to a successful request, before its body is read."""
-        content = msgspec.json.encode(body)
-        with self._slots:
-            response = self._sent(path, content)
-            try:
-                yield response
-            finally:
-                response.close()
 
     def _sent(self, path: str, content: bytes) -> httpx.Response:
         for attempt in range(self._patience.retries + 1):

@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
@@ -242,16 +243,6 @@ Shape = dict[str, Any]
 _decode = msgspec.json.Decoder().decode
 
 
-class ChatReply(NamedTuple):
-    """A parsed and checked answer."""
-
-    message: Message
-    finish: str
-    usage: Usage | None
-    model: str | None
-    data: Any
-
-
 def chat_body(model: str, messages: Sequence[Message], options: ChatOptions) -> Shape:
     """The body of a request. Raises ``InvalidInput`` for invalid messages or options."""
     body: Shape = {"model": model, "messages": to_openai(messages)}
@@ -280,14 +271,19 @@ def _tool(tool: Tool) -> Shape:
     }
 
 
-def read_completion(data: bytes, *, wants_json: bool) -> ChatReply:
-    """The answer in a body. Raises ``BadModelOutput`` for a malformed one."""
+def read_completion(data: bytes, model: str, *, wants_json: bool) -> Completion:
+    """The answer of a model in a body. Raises ``BadModelOutput`` for a malformed one."""
     body = json_object(data)
     choice = _first_choice(body)
-    shape = choice.get("message")
-    if not isinstance(shape, dict):
-        raise BadModelOutput("the answer has no message")
-    return _answer(cast(Shape, shape), choice, body, wants_json=wants_json)
+    message = _message(choice.get("message"))
+    finish, served = choice.get("finish_reason"), body.get("model")
+    return Completion(
+        message=message,
+        model=served if isinstance(served, str) and served else model,
+        finish=finish if isinstance(finish, str) else "stop",
+        usage=read_usage(body.get("usage")),
+        data=_data(message) if wants_json and not message.tool_calls else None,
+    )
 
 
 def json_object(data: bytes | str) -> Shape:
@@ -311,23 +307,18 @@ def _first_choice(body: Shape) -> Shape:
     return cast(Shape, first)
 
 
-def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> ChatReply:
+def _message(shape: object) -> Message:
+    if not isinstance(shape, dict):
+        raise BadModelOutput("the answer has no message")
     try:
-        (message,) = from_openai([{**shape, "role": "assistant"}])
+        (message,) = from_openai([{**cast(Shape, shape), "role": "assistant"}])
     except (InvalidInput, AttributeError, TypeError, ValueError) as error:
         raise BadModelOutput(f"the message is malformed: {error}") from error
     for call in message.tool_calls:
         if isinstance(call.arguments, str):
             said = shown(call.arguments)
             raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {said}")
-    finish, model = choice.get("finish_reason"), body.get("model")
-    return ChatReply(
-        message,
-        finish if isinstance(finish, str) else "stop",
-        read_usage(body.get("usage")),
-        model if isinstance(model, str) else None,
-        _data(message) if wants_json and not message.tool_calls else None,
-    )
+    return message
 
 
 def _data(message: Message) -> Any:
@@ -433,20 +424,10 @@ class _ServedChat(ChatModel):
             data = self._transport.post("chat/completions", body)
             call.answered(None)
             try:
-                answer = read_completion(data, wants_json=options.get("schema") is not None)
+                answer = read_completion(data, self._model, wants_json=options.get("schema") is not None)
             except BadModelOutput as error:
                 raise BadModelOutput(f"{self._model}: {error}; it said {self._transport.excerpt(data)}") from error
-            return self._completion(answer, call.answered(answer.usage))
-
-    def _completion(self, answer: ChatReply, cost: float | None) -> Completion:
-        return Completion(
-            message=answer.message,
-            model=answer.model or self._model,
-            finish=answer.finish,
-            usage=answer.usage,
-            cost=cost,
-            data=answer.data,
-        )
+            return replace(answer, cost=call.answered(answer.usage))
 
 
 class _ServedEmbedder(Embedder):

@@ -245,15 +245,7 @@ def test_completions_are_remembered_by_messages_and_options(cache_store: Backend
     assert cache.complete(question, temperature=0.5).text == "two"
     assert cache.complete(question, tools=[Tool("search")]).text == "three"
     assert cache.complete([human("Hi!")]).text == "four"
-    assert [piece.text for piece in cache.stream(question)] == ["one", ""]
     assert cache.name == "scripted"
-
-
-def test_a_streamed_answer_is_remembered(cache_store: Backend):
-    chat = ScriptedChat(["one"])
-    cache = CompletionCache(chat, cache_store.kv, CACHE_SPACE)
-    assert [piece.text for piece in cache.stream([human("Hi")])] == ["one", ""]
-    assert cache.complete([human("Hi")]).text == "one"
 
 
 def test_an_answer_cut_off_or_forgotten_is_asked_for_again(cache_store: Backend):

@@ -171,7 +171,7 @@ class RAGOptimizer:
     def compare_chunk_sizes(
         text: str, chunk_sizes: Sequence[int] = CHUNK_SIZES, *, embedder: Embedder | None = None
     ) -> Tuned:
-        """All that was measured: ``table()`` for reading, ``plot(path)`` for looking."""
+        """All that was measured; ``table()`` shows it."""
         if not check_text(text, "a text").strip():
             raise InvalidInput("there is no text to measure with")
         return tune(
@@ -179,7 +179,6 @@ class RAGOptimizer:
             embedder=embedder or LocalEmbedder(),
             sizes=_checked_sizes(chunk_sizes),
             length="characters",
-            expand=(False,),
         )
 
     @staticmethod

@@ -243,7 +243,7 @@ def test_it_finds_what_leaks(monkeypatch: pytest.MonkeyPatch):
     assert code == 1
     assert found["leaks"] is True
     assert found["objects"] == {"memwell.records.Record": 3}
-    assert found["rings"] == []
+    assert found["cycles"] == {}
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "redis", "composed", "composed on postgres"])

@@ -179,9 +179,6 @@ def test_threads_may_share_one():
 
 SECRET = "sk-proj-abc123DEF456ghi789JKL0"
 ORDINARY = (
-    "ok",
-    "好的",
-    "嗯",
     "y",
     "7",
     "👍",
@@ -424,3 +421,39 @@ def test_limits_and_rules_of_ones_own():
 def test_a_policy_must_make_sense(values: dict):
     with pytest.raises(InvalidInput):
         Policy(**values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OK.",
+        "Noted!",
+        "ok thanks",
+        "Sure, sounds good.",
+        "Thank you so much!",
+        "Got it",
+        "好的",
+        "嗯嗯，知道了",
+        "谢谢你！",
+    ],
+)
+def test_an_acknowledgement_is_not_remembered(text: str):
+    assert [reason.code for reason in Gate().judge(text).reasons] == ["acknowledgement"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OK, I live in Rome.",
+        "Thanks to Tom I got the job",
+        "Yes.",
+        "No",
+        "Fine dining",
+        "好的餐厅在南京路",
+        "谢谢小王送我回家",
+        "👍",
+        "42",
+    ],
+)
+def test_more_than_an_acknowledgement_is_remembered(text: str):
+    assert Gate().judge(text).accepted

@@ -79,6 +79,7 @@ _JUNK_IN_CHINESE = {
     "short": "太短",
     "noise": "杂乱字符",
     "boilerplate": "模型的套话",
+    "acknowledgement": "只表示听到了",
 }
 _TITLE = (
     "Memories looked at: {records:,}. Problems: {problems:,}.",

@@ -458,6 +458,8 @@ class Gate:
         noise = _noise(text)
         if noise:
             return Reason("noise", noise)
+        if len(text) <= _LONGEST_ACKNOWLEDGEMENT and _ACKNOWLEDGES(text):
+            return Reason("acknowledgement", "it only says that something was heard")
         if trust == "model" and _is_boilerplate(text):
             return Reason("boilerplate", "a model's phrase that says nothing of its own")
         for rule in self.policy.rules:
@@ -492,6 +494,13 @@ def _count(found: Iterable[Finding]) -> list[tuple[str, int]]:
 _SHOWN_OF_OVERSIZE = 200
 _first_letter = re.compile(r"[^\W_]").search
 _EMOTICON = re.compile(r"\s{0,9}(?:[:;=][-^'o]?[()\[\]|/\\*<>]|[\^>-][._-]{1,3}[\^<-]|<3)\s{0,9}\Z").match
+_LONGEST_ACKNOWLEDGEMENT = 40
+_ACKNOWLEDGES = re.compile(
+    r"(?:\W*(?:ok|okay|kk?|thank(?:s| you)(?: (?:a lot|so much|very much|again|for that))?|thx|noted|got it|gotcha|sure"
+    r"|sure thing|alright|all right|understood|i see|will do|(?:that )?sounds good|cool|oh|ah|great|perfect)\b)+\W*\Z"
+    r"|(?:\W{0,3}(?:好的?[呀哦吧啦嘞]?|嗯+|哦+|噢|知道[了啦]|明白了?|收到|谢谢(?:你|您)?[啦了]?|多谢|没问题)){1,6}\W*\Z",
+    re.IGNORECASE,
+).match
 _BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
 _SAME = 40  # A row this long of one or two characters is noise, not laughter.
 _KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import gc
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import apsw
@@ -12,8 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import memwell
-from memwell import cli
-from memwell.cli import app, doctor
+from memwell.cli import app
 from memwell.cli.doctor import report, versions
 from memwell.cli.terminal import console
 from memwell.history import History
@@ -21,8 +16,6 @@ from memwell.messages import ai, human
 from memwell.records import Record, Space
 from memwell.storage import open_backend
 from tests.engines import postgres, redis
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -199,51 +192,6 @@ def test_damage_is_found_in_a_store_that_can_only_be_read(store: Path):
         store.parent.chmod(0o755)
     assert code == 1
     assert "word index" in out
-
-
-def test_it_looks_for_leaks_and_finds_none(tmp_path: Path):
-    # In a process of its own: this one has a million objects of other tests to look through.
-    done = subprocess.run(
-        [sys.executable, "-m", "memwell", "doctor", "--leaks"],
-        cwd=tmp_path,
-        env={**os.environ, "MEMWELL_LANGUAGE": "en", "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing leaks." in done.stdout
-    assert "Objects: none more than before." in done.stdout
-    # It works in stores of its own, and leaves none.
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_it_finds_what_leaks(monkeypatch: pytest.MonkeyPatch):
-    kept: list[object] = []
-
-    def keep(file: Path) -> None:
-        kept.append(Record(text=file.name))
-
-    monkeypatch.setattr(doctor, "_use", keep)
-    # What other tests have made is not looked through: it neither comes nor goes meanwhile.
-    gc.collect()
-    gc.freeze()
-    try:
-        growth = doctor.find_leaks(console(stderr=True))
-    finally:
-        gc.unfreeze()
-    monkeypatch.setattr(cli, "find_leaks", lambda screen: growth)
-    code, out = run("--leaks", language="zh")
-    assert code == 1
-    assert "+3  memwell.records.Record" in out
-    assert "存在泄漏。请报告这个问题。" in out
-    code, out = run("--leaks", "--json")
-    found = json.loads(out)
-    assert code == 1
-    assert found["leaks"] is True
-    assert found["objects"] == {"memwell.records.Record": 3}
-    assert found["rings"] == []
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "redis", "composed", "composed on postgres"])

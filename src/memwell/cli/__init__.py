@@ -15,7 +15,7 @@ from rich.text import Text as Styled
 from memwell.cli import demo as explain
 from memwell.cli import keys, knowledge, measuring, memories, upkeep
 from memwell.cli.demo import run_demo
-from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
+from memwell.cli.doctor import examine, report, versions
 from memwell.cli.phrases import say
 from memwell.cli.serve import mcp_command, serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
@@ -151,29 +151,13 @@ def _written(messages: list[Message], output: str) -> str:
 
 
 @app.command("doctor")
-def doctor_command(
-    store: Store,
-    as_json: AsJson = False,
-    leaks: Annotated[
-        bool,
-        typer.Option(
-            "--leaks", help="Instead, look for memory leaks, in stores of its own. 改为检查内存泄漏，不看存储。"
-        ),
-    ] = False,
-) -> None:
+def doctor_command(store: Store, as_json: AsJson = False) -> None:
     """Check a store: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
     screen = console()
-    status = console(stderr=True) if as_json else screen
-    if leaks:
-        growth = find_leaks(status)
-        print_json(growth.as_dict()) if as_json else report_leaks(growth, screen)
-        bad = growth.leaks
-    else:
-        with existing(store) as backend:
-            found = examine(backend, status)
-        print_json(found) if as_json else report(found, screen)
-        bad = found["problems"]
-    if bad:
+    with existing(store) as backend:
+        found = examine(backend, console(stderr=True) if as_json else screen)
+    print_json(found) if as_json else report(found, screen)
+    if found["problems"]:
         raise typer.Exit(1)
 
 
@@ -183,7 +167,6 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(memories.app)
 app.add_typer(knowledge.app)
 app.add_typer(explain.app)
-app.add_typer(measuring.app)
 app.add_typer(upkeep.app)
 app.add_typer(measuring.bench, name="bench")
 app.add_typer(upkeep.batch, name="batch")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import platform
-import tempfile
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,10 +13,7 @@ from memwell.cli.phrases import say
 from memwell.cli.terminal import PlainTable, one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
-from memwell.messages import ai, human
 from memwell.records import MAX_SEGMENTS, Space
-from memwell.runtime import opening
-from memwell.runtime.leaks import Growth, watching
 from memwell.runtime.worker import listed_spaces, pending_by_space
 from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
@@ -33,8 +28,6 @@ _COUNTS = (
     ("vectors", "vectors"),
     ("blobs", "blobs"),
 )
-_WARM, _WATCHED = 2, 3
-"""Rounds before watching, so that everything is loaded and cached, and rounds watched."""
 _SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"), ("caches", "cache_size"))
 
 
@@ -111,44 +104,6 @@ def report(found: dict[str, Any], console: Console) -> None:
         console.print(Styled.assemble(("• ", "red"), visible(problem)))
     key = "problems" if problems else "healthy"
     console.print(say(key, count=len(problems)), style="red" if problems else "green")
-
-
-def find_leaks(console: Console) -> Growth:
-    """Use memwell in temporary stores, and measure what stays in memory."""
-    with console.status(say("leaks_watching")), tempfile.TemporaryDirectory(prefix="memwell-leaks-") as folder:
-        for number in range(_WARM):
-            _use(Path(folder) / f"warm-{number}.db")
-        with watching() as watch:
-            for number in range(_WATCHED):
-                _use(Path(folder) / f"watched-{number}.db")
-    return watch.growth()
-
-
-def _use(file: Path) -> None:
-    """A little of everything that a memory does."""
-    from memwell.models.scripted import HashEmbedder  # noqa: PLC0415 - loads numpy
-
-    with opening.open(file, embedder=HashEmbedder(64)) as memory:
-        memory.thread("tea").add(human("Ann likes green tea with honey."), ai("Noted: 绿茶加蜂蜜。"))
-        memory.remember_thread("tea")
-        memory.remember([f"Guest {number} drinks tea at {number} o'clock." for number in range(20)])
-        memory.flush()
-        hits = memory.recall("who drinks tea at 7 o'clock?")
-        memory.context("what does Ann like?", thread="tea", budget=500)
-        memory.forget(hits[0].id)
-        memory.undo(hits[0].id)
-        memory.grant("Ann")
-        memory.at("Ann").shared(memory.space).recall("tea")
-        memory.revoke("Ann")
-        memory.erase(hits[1].id)
-
-
-def report_leaks(growth: Growth, console: Console) -> None:
-    """Print what stays in memory."""
-    console.print(say("leaks_title", rounds=_WATCHED))
-    console.print(visible(growth.report(load_settings().language)))
-    console.print()
-    console.print(say("leaks_found" if growth.leaks else "leaks_none"), style="red" if growth.leaks else "green")
 
 
 def _not_durable(facts: dict[str, Any]) -> list[str]:

@@ -26,7 +26,6 @@ from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.jobs import SERVICE_JOBS, Job, JobQueue, Kept
-from memwell.service import jobs as job_files
 from memwell.service import jobs as jobs_module
 from memwell.service.jobs import (
     MOST_WAITING,
@@ -162,11 +161,11 @@ def test_a_file_lies_where_nobody_else_can_look_and_goes_at_the_end(backend: Bac
             other.file(ANN, job.id)
 
 
-def test_a_file_goes_after_its_time(running: Jobs, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(job_files, "KEPT_S", 0.05)
-    job = running.start(ANN, "export", lambda report: _made(report, b"x"))
-    assert until(lambda: running.get(ANN, job.id).status == "done")
-    assert until(lambda: running.get(ANN, job.id).file == "")
+def test_a_file_goes_after_its_time(running: Jobs, memory: Engine, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs_module, "KEPT_S", 0.0)
+    job = ended(running, ANN, running.start(ANN, "export", lambda report: _made(report, b"x")))
+    running.take_up(memory.at)
+    assert running.get(ANN, job.id).file == ""
     with pytest.raises(NotFound):
         running.file(ANN, job.id)
 
@@ -700,5 +699,5 @@ def test_after_the_end_no_file_is_made_or_kept(tmp_path: Path):
         files.path("1", ".md")
     late = tmp_path / "late"
     late.write_text("x")
-    files.keep("1", Made(path=late, name="late"))
+    files.keep("1", Made(path=late, name="late"), "key")
     assert not late.exists()

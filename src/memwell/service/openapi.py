@@ -397,7 +397,7 @@ COUNTS: Final[dict[str, Bounds]] = {
     "AskContext.documents": (0, MOST),
     "Erase.ids": (0, MOST),
     "Forget.ids": (0, MOST),
-    "Mend.actions": (0, MOST),
+    "Repair.actions": (0, MOST),
     "MergeMemories.others": (0, MOST),
     "Remember.content": (0, MOST),
     "Similarities.ids": (0, MOST),

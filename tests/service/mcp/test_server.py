@@ -14,7 +14,6 @@ from mcp.shared.exceptions import MCPError
 
 from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
 from memwell.longterm.recall import looking
-from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.tools import TOOLS
 from tests.service.waiting import PATIENCE_S
 
@@ -328,15 +327,11 @@ def test_every_tool_is_refused_without_its_scope(served: Any, mode: str) -> None
     assert served.keys["ann"].memory.memories() == before
 
 
-def test_resources_and_prompts_are_refused_without_their_scope(served: Any) -> None:
+def test_resources_are_refused_without_their_scope(served: Any) -> None:
     async def work(client: Any) -> None:
         for call in (client.list_resources(), client.read_resource("memwell://memories/x")):
             with pytest.raises(MCPError, match="the key may not read"):
                 await call
-        assert (await client.list_prompts()).prompts == []
-        for prompt in PROMPTS:
-            with pytest.raises(MCPError, match=f"the key may not {prompt.scope}"):
-                await client.get_prompt(prompt.offered.name, {"question": "?"} if prompt.scope == "read" else {})
 
     served.ask("nothing", work)
     assert served.keys["nothing"].logged == []

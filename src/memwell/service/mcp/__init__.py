@@ -1,4 +1,4 @@
-"""The MCP server: a memory as tools, resources and prompts for assistants, over standard streams or streamable HTTP.
+"""The MCP server: a memory as tools and resources for assistants, over standard streams or streamable HTTP.
 
 Importing this room raises ``MissingDependency`` when the package mcp is not installed.
 """

@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources and prompts over the memory of the caller.
+"""The MCP server: tools and resources over the memory of the caller.
 
 It is stateless. Each request is answered for its own caller, with that caller's memory and scopes, in a thread, so that the
 event loop never waits for a store.
@@ -35,7 +35,6 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp import resources
-from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.tools import TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, one_line, schema_of
 from memwell.values import shown
 
@@ -71,8 +70,6 @@ def build_server(find_caller: FindCaller) -> Server[Any]:
         on_list_resources=answering.list_resources,
         on_list_resource_templates=answering.list_templates,
         on_read_resource=answering.read_resource,
-        on_list_prompts=answering.list_prompts,
-        on_get_prompt=answering.get_prompt,
     )
 
 
@@ -83,7 +80,6 @@ class _Answering:
         self._find_caller = find_caller
         self._tools = {tool.name: tool for tool in TOOLS}
         self._declared = {tool.name: _declared(tool) for tool in TOOLS}
-        self._prompts = {prompt.offered.name: prompt for prompt in PROMPTS}
         self._limiter: anyio.CapacityLimiter | None = None
 
     # Tools
@@ -136,28 +132,6 @@ class _Answering:
         caller, uri = self._find_caller(context), str(params.uri)
         found = await self._or_error(lambda: resources.read(_readable(caller, "read_resource"), uri))
         return types.ReadResourceResult(contents=[found])
-
-    # Prompts
-
-    async def list_prompts(self, context: Context, params: object) -> types.ListPromptsResult:
-        """The prompts that the caller may use."""
-        scopes = self._find_caller(context).scopes
-        return types.ListPromptsResult(prompts=[one.offered for one in PROMPTS if one.scope in scopes])
-
-    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """The messages of a prompt."""
-        prompt = self._prompts.get(params.name)
-        if prompt is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {shown(params.name)}")
-        caller = self._find_caller(context)
-
-        def made() -> types.GetPromptResult:
-            _allow(caller, prompt.scope, params.name)
-            with looking(WRITE not in caller.scopes):
-                messages = prompt.messages(caller.memory, params.arguments or {})
-            return types.GetPromptResult(description=prompt.offered.description, messages=messages)
-
-        return await self._or_error(made)
 
     # Working
 

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import memwell
 from memwell.cli import app
 from memwell.cli.phrases import _PHRASES, say
-from memwell.cli.upkeep import _without_secrets
 from memwell.errors import ReadOnlyStore
 from memwell.longterm.embedding import MARK, STAGED
 from memwell.longterm.journal import inner_space, knowledge_space
@@ -254,27 +253,6 @@ def test_every_refusal_of_a_move_has_words_in_both_languages():
     for code in MOVE_REFUSALS:
         assert say(f"move_{code}", "en").rstrip(".").lower() == str(MoveRefused(code)).lower()
         assert say(f"move_{code}", "zh") != say(f"move_{code}", "en")
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("app.db", "app.db"),
-        ("sqlite:a@b.db", "sqlite:a@b.db"),
-        ("postgresql://ann:pw@db:5432/app?schema=m", "postgresql://db:5432/app?schema=m"),
-        ("postgresql://ann:p/w@x@db/app", "postgresql://db/app"),
-        ("postgresql://db/app?password=pw&schema=m", "postgresql://db/app?password=…&schema=m"),
-        ("postgresql://db/app?password=p@pw&schema=m", "postgresql://db/app?password=…&schema=m"),
-        ("redis://:pw@cache/0", "redis://cache/0"),
-        (
-            "postgresql://a:pw@db/app,log=redis://:pw@cache,index=milvus://u:pw@m:19530",
-            "postgresql://db/app,log=redis://cache,index=milvus://m:19530",
-        ),
-    ],
-)
-def test_a_url_is_shown_without_its_secrets(url: str, shown: str):
-    assert _without_secrets(url) == shown
-    assert "pw" not in shown
 
 
 # Followers

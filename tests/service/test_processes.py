@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import random
 import re
 import signal
@@ -25,7 +24,7 @@ from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SCOPES, Keys
 from memwell.storage import Backend, open_backend
 from tests.engines import processes
-from tests.service.children import environment
+from tests.service.children import Child, environment
 from tests.service.waiting import PATIENCE_S, until
 
 EFFECTS = Space("effects")
@@ -70,53 +69,6 @@ serve(service, ready=lambda address: print(address, flush=True))
 """
 
 
-class Served:
-    """A service in a process of its own, at a port of its own that is another one with each start."""
-
-    def __init__(self, store: str) -> None:
-        self.store = store
-        self.port = 0
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        made = environment(MEMWELL_SERVE_PORT="0", MEMWELL_SERVE_LOG="off")
-        command = [sys.executable, "-c", CHILD, self.store]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=made)
-
-    def wait(self) -> None:
-        """Until it serves."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline().strip().rpartition(":")[2])
-
-    def end(self, how: signal.Signals) -> None:
-        process, self.process, self.port = self.process, None, 0
-        if process is not None:
-            process.send_signal(how)
-            process.communicate(timeout=PATIENCE_S)
-
-    def line(self) -> http.client.HTTPConnection:
-        """A line to it. Raises ``ConnectionRefusedError`` while it does not serve."""
-        if not self.port:
-            raise ConnectionRefusedError
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-
-    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
-        line = self.line()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        try:
-            line.request(
-                method,
-                path,
-                None if body is None else json.dumps(body),
-                {"Authorization": f"Bearer {token}", **named},
-            )
-            answer = line.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            line.close()
-
-
 @pytest.fixture(scope="module", params=processes.STORES)
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -125,8 +77,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 class Pair(NamedTuple):
     """Two services over one store, and the store."""
 
-    one: Served
-    other: Served
+    one: Child
+    other: Child
     backend: Backend
 
 
@@ -135,7 +87,7 @@ def pair(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Each test has spaces of its own, and leaves both running."""
     with ExitStack() as held:
         url = held.enter_context(processes.store(kind, tmp_path_factory.mktemp("pair")))
-        both = (Served(url), Served(url))
+        both = (Child(CHILD, url), Child(CHILD, url))
         for served in both:
             served.start()
             held.callback(served.end, signal.SIGKILL)
@@ -148,7 +100,7 @@ def key(backend: Backend, space: Space) -> str:
     return Keys(backend).create("test", space=space, scopes=SCOPES, rate=0)[1]
 
 
-def job_of(served: Served, token: str, id_: str) -> dict[str, Any]:
+def job_of(served: Child, token: str, id_: str) -> dict[str, Any]:
     status, job = served.ask(token, "GET", f"/v1/jobs/{id_}")
     assert status == 200, job
     return job
@@ -209,7 +161,7 @@ def test_what_is_asked_of_both_at_once_is_done_once(pair: Pair):
     space = Space("acme", "ann")
     token = key(pair.backend, space)
 
-    def remember(number: int, served: Served) -> tuple[int, Any]:
+    def remember(number: int, served: Child) -> tuple[int, Any]:
         said = {"content": f"note {number} of Ann"}
         answers: list[tuple[int, Any]] = []
 
@@ -287,7 +239,7 @@ class Writers:
                 time.sleep(0.02)
             self.acknowledged[whose].add(said)
 
-    def _told(self, served: Served, whose: int, said: str) -> bool:
+    def _told(self, served: Child, whose: int, said: str) -> bool:
         named = said.replace(" ", "-")
         with suppress(OSError, http.client.HTTPException):
             told = served.ask(self._tokens[whose], "POST", "/v1/memories", {"content": said}, Idempotency_Key=named)
@@ -319,7 +271,7 @@ def test_one_after_the_other_goes_and_nothing_is_lost_or_done_twice(pair: Pair):
     assert pair.backend.check() == []
 
 
-def _jobs_outlive(goes: Served, stays: Served, tokens: list[str], how: signal.Signals, backend: Backend) -> None:
+def _jobs_outlive(goes: Child, stays: Child, tokens: list[str], how: signal.Signals, backend: Backend) -> None:
     """One ends in the middle of its jobs, the other does them, and the first comes back."""
     for whose in ("hal", "ida"):
         backend.kv.put(HELD, whose, True)

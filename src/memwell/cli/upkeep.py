@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,8 +143,6 @@ _COUNTED = {
     "records": ("record", "records", "条记录"),
     "blobs": ("blob", "blobs", "个二进制对象"),
 }
-_PARTS = re.compile(r",(?=(?:log|kv|index|blobs)=)")
-_SECRET = re.compile(r"(?i)([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*")
 _MOST_NAMED = 10
 
 
@@ -165,14 +162,14 @@ def move_command(
         raise ConfigurationError(say("move_to_memory", url=target))
     with existing(source) as here, open_backend(target) as there, progress_bar(say("moving")) as progress:
         try:
-            done = move(here, there, seal=seal, reason=f"moved to {_without_secrets(target)}", progress=progress)
+            done = move(here, there, seal=seal, reason=f"moved to {without_secrets(target)}", progress=progress)
         except MoveRefused as error:
             raise ConfigurationError(say(f"move_{error.code}")) from error
         durable = there.durable
     if as_json:
         print_json(done)
     else:
-        _report_move(done, one_line(_without_secrets(source)), one_line(_without_secrets(target)), durable=durable)
+        _report_move(done, one_line(without_secrets(source)), one_line(without_secrets(target)), durable=durable)
 
 
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
@@ -208,22 +205,9 @@ def unseal_command(
         reason = backend.facts().get("sealed")
         if reason is not None:
             backend.seal(None)
-    named = one_line(_without_secrets(store))
+    named = one_line(without_secrets(store))
     said = say("not_sealed", store=named) if reason is None else say("unsealed", store=named, reason=one_line(reason))
     console().print(said)
-
-
-def _without_secrets(url: str) -> str:
-    """The URL without the user, the password, and secrets in its query."""
-    return ",".join(_part_without_secrets(part) for part in _PARTS.split(url))
-
-
-def _part_without_secrets(part: str) -> str:
-    scheme, found, rest = without_secrets(part).partition("://")
-    if not found:
-        return without_secrets(part)
-    # A password may hold a slash that is not escaped, so everything up to the last @ is left out.
-    return f"{scheme}://" + _SECRET.sub(r"\1…", rest.rpartition("@")[2])
 
 
 # Followers

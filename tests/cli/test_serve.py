@@ -4,11 +4,9 @@ import asyncio
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from memwell.service.mcp.resources import TEMPLATES
 from memwell.service.mcp.tools import TOOLS
 from memwell.storage import open_backend
 from tests.commands import Run, announce_only, running
+from tests.service.children import serve_command, served_once
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
 
@@ -40,46 +39,13 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def started(store: Path) -> str:
-    """What the command says from its start to its end, with one question to it in between."""
-    log = (store.parent / "log").open("w+")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMWELL_")}
-    environment |= {"MEMWELL_LANGUAGE": "en", "COLUMNS": "60"}
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "memwell",
-            "serve",
-            "--store",
-            str(store),
-            "--port",
-            "0",
-            "--no-browser",
-            "--log",
-            "json",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    said = process.stdout.readline()
-    address = re.search(r"http://127\.0\.0\.1:\d+", said)
-    assert address is not None, said
-    with urllib.request.urlopen(f"{address[0]}/health/live", timeout=20) as answer:
-        assert answer.status == 200
-    process.send_signal(signal.SIGTERM)
-    with process.stdout:
-        out = process.stdout.read()
-    code = process.wait(60)
-    with log:
+    with (store.parent / "log").open("w+") as log:
+        said = served_once(serve_command("--store", str(store), "--log", "json", COLUMNS="60"), log)
         log.seek(0)
-        err = log.read()
-    assert code == 0, err
-    assert TOKEN.search(err) is None
-    assert '"route": "live"' in err
-    return said + out
+        logged = log.read()
+    assert TOKEN.search(logged) is None
+    assert '"route": "live"' in logged
+    return said
 
 
 def test_the_first_start_shows_the_key_once_and_the_second_does_not(

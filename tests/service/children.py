@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.service.waiting import PATIENCE_S
 
@@ -32,18 +32,21 @@ class Child:
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
 
-    def start(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True, env=self._environment)
+    def start(self, stderr: IO[str] | int | None = None) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=self._environment
+        )
 
     def wait(self) -> None:
         """Until it serves."""
         self.address = self.line()
 
-    def line(self) -> str:
-        """What it prints next."""
+    def line(self, *, strip: bool = True) -> str:
+        """What it prints next; nothing when it has ended."""
         assert self._process is not None
         assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+        line = self._process.stdout.readline()
+        return line.strip() if strip else line
 
     @property
     def port(self) -> int:
@@ -75,4 +78,26 @@ class Child:
         return process.returncode, said.strip()
 
 
-__all__ = ["Child", "environment"]
+_COMMAND = "import sys; from memwell.cli import main; main(sys.argv[1:])"
+
+
+def serve_command(*options: str, **settings: str) -> Child:
+    """The command ``memwell serve``, in English, on a free port and without a browser."""
+    return Child(_COMMAND, "serve", "--port", "0", "--no-browser", *options, **{"MEMWELL_LANGUAGE": "en", **settings})
+
+
+def served_once(command: Child, stderr: IO[str] | int | None = None) -> str:
+    """What the command says from its start to its end, with one question to it in between."""
+    command.start(stderr)
+    try:
+        command.wait()
+        first = command.address
+        assert command.ask("", "GET", "/health/live")[0] == 200
+        code, rest = command.end(signal.SIGTERM)
+    finally:
+        command.end(signal.SIGKILL)
+    assert code == 0, rest
+    return f"{first}\n{rest}"
+
+
+__all__ = ["Child", "environment", "serve_command", "served_once"]

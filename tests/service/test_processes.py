@@ -6,8 +6,6 @@ import http.client
 import random
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SCOPES, Keys
 from memwell.storage import Backend, open_backend
 from tests.engines import processes
-from tests.service.children import Child, environment
+from tests.service.children import Child, serve_command
 from tests.service.waiting import PATIENCE_S, until
 
 EFFECTS = Space("effects")
@@ -115,27 +113,14 @@ def test_two_that_start_together_over_nothing_make_one_store_and_one_first_key(k
 
 
 def assert_that_one_first_key_is_made(store: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "memwell",
-        "serve",
-        "--store",
-        store,
-        "--port",
-        "0",
-        "--no-browser",
-        "--log",
-        "off",
-    ]
-    made = environment(COLUMNS="200", MEMWELL_LANGUAGE="en")
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=made) for _ in range(2)]
+    started = [serve_command("--store", store, COLUMNS="200") for _ in range(2)]
     try:
+        for one in started:
+            one.start()
         said = ["".join(_until_it_serves(one)) for one in started]
     finally:
         for one in started:
-            one.kill()
-            one.communicate(timeout=PATIENCE_S)
+            one.end(signal.SIGKILL)
     shown = [found[0] for text in said if (found := re.search("mw_[0-9a-f]{16}_[0-9a-f]{64}", text))]
     assert len(shown) == 1, said
     with open_backend(store) as backend:
@@ -145,13 +130,12 @@ def assert_that_one_first_key_is_made(store: str) -> None:
         assert AuditLog(backend).verify().entries == 1
 
 
-def _until_it_serves(process: subprocess.Popen[str]) -> Iterator[str]:
-    assert process.stdout is not None
-    for line in process.stdout:
+def _until_it_serves(process: Child) -> Iterator[str]:
+    line = ""
+    while "Ctrl+C" not in line:
+        line = process.line(strip=False)
+        assert line, "a service did not start"
         yield line
-        if "Ctrl+C" in line:
-            return
-    raise AssertionError("a service did not start")
 
 
 # Requests at both

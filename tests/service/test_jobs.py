@@ -120,7 +120,7 @@ def test_a_job_is_nobody_elses(running: Jobs):
     hers = running.start(ANN, "hold", held)
     his = ended(running, BOB, running.start(BOB, "export", lambda report: _made(report, b"his")))
     for space, job in ((BOB, hers), (ANN, his), (Space("acme"), hers), (Space("acme", "ann", "x"), hers)):
-        for ask in (running.get, running.watch, running.file):
+        for ask in (running.get, running.file):
             with pytest.raises(NotFound):
                 ask(space, job.id)
     assert [one.id for one in running.all(ANN)] == [hers.id]
@@ -373,22 +373,6 @@ def test_the_store_is_not_written_at_every_report(running: Jobs, backend: Backen
     monkeypatch.setattr(running, "_pause_s", PATIENCE_S)
     ended(running, ANN, running.start(ANN, "count", work))
     assert len(writes) <= 5
-
-
-def test_watching_ends_with_the_job(running: Jobs):
-    held = Held({"n": 1})
-    job = running.start(ANN, "hold", held)
-    assert held.begun.wait(PATIENCE_S)
-    watched = running.watch(ANN, job.id)
-    first = next(watched)
-    assert first is not None
-    assert (first.status, first.stage) == ("running", "holding")
-    assert next(watched) is None
-    held.let_go.set()
-    rest = [one for one in watched if one is not None]
-    assert (rest[-1].status, rest[-1].result) == ("done", {"n": 1})
-    # Of one that has ended there is this one thing to say.
-    assert list(running.watch(ANN, job.id)) == [rest[-1]]
 
 
 def test_a_large_result_is_read_by_itself_and_a_huge_one_is_a_file(running: Jobs, monkeypatch: pytest.MonkeyPatch):

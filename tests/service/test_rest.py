@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -617,17 +616,6 @@ def uploaded(service: Service, key: Key, body: bytes, folder: Path, **query: Any
     return job.result
 
 
-def watched(service: Service, key: Key, job: Job) -> list[Job]:
-    """All that is told of a job until it ends."""
-    seen: list[Job] = []
-    for one in service.jobs.watch(key.space, job.id):
-        if one is None:
-            time.sleep(0.01)
-        else:
-            seen.append(one)
-    return seen
-
-
 def test_a_file_is_read_in_a_job_and_the_same_name_replaces_it(service: Service, ann: Key, sent: Path):
     first = uploaded(service, ann, PDF, sent, name="../../Handbook.pdf", metadata='{"year": 2024}')
     assert (first["source"], first["title"], first["pages"]) == ("Handbook.pdf", "Staff handbook", 2)
@@ -656,11 +644,8 @@ def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vector
     with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
         ann = key_of(service, "acme", "ann")
         job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
-        seen = watched(service, ann, job)
-        known = ["", "reading", "storing"]
-        stages = [known.index(one.stage) for one in seen]
-        assert stages == sorted(stages)
-        last = seen[-1]
+        last = ended(service, ann, job)
+        assert last.stage == "storing"
         assert last.result is not None
         pending = service.memory_of(ann.space).knowledge.pending().vectors
         assert last.result["chunks"] == pending == ask(service, ann, "pending").vectors > 4

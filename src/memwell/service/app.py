@@ -294,7 +294,7 @@ class App:
 
     def _response_of(self, answered: Answered, request: Request, seen: _Seen) -> Response:
         headers = {"x-request-id": seen.id, **self._access.shared_headers(request)}
-        return response_of(answered, headers, pool=self._pool, service=self.service)
+        return response_of(answered, headers)
 
     async def _answered(self, request: Request, seen: _Seen) -> Answered | Response:
         found, path, methods = self._router.find(_raw_path(request), request.method)

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -394,19 +394,6 @@ class _JobStates:
         found = {**self._queue.shown(key_of(space, "")), **live}
         newest = sorted(found, reverse=True)[:_MOST_LISTED]
         return [self._with_file(found[key]) for key in newest]
-
-    def watch(self, space: Space, id_: str) -> Iterator[Job | None]:
-        """The job, and again after each change; None when a look finds no change. It ends with the job.
-
-        Raises ``NotFound`` at once for an id that is no job of this space.
-        """
-        return self._watched(space, self.get(space, id_))
-
-    def _watched(self, space: Space, job: Job) -> Iterator[Job | None]:
-        yield job
-        while not job.ended:
-            seen, job = job, self.get(space, job.id)
-            yield None if job == seen else job
 
     def file(self, space: Space, id_: str) -> tuple[Path, str]:
         """The file that a job has made, and its name. Raises ``NotFound`` when there is none, or no longer."""

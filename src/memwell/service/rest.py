@@ -52,7 +52,7 @@ from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of
 from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
 from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
-from memwell.service.call import Call, Events, File, handles, perform
+from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
@@ -265,11 +265,6 @@ def _cancel_job(call: Call) -> running.Job:
     found = call.service.jobs.cancel(call.space, call.path["id"])
     call.log(found.id)
     return found
-
-
-@handles("job_events")
-def _job_events(call: Call) -> Events:
-    return Events(call.service.jobs.watch(call.space, call.path["id"]))
 
 
 @handles("job_file")

@@ -11,7 +11,6 @@ import copy
 import importlib
 import math
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -147,8 +146,7 @@ class Child:
         with theirs:
             self._process = _FORKS.Process(target=_serve, args=(theirs,), daemon=True)
             self._process.start()
-        # The environment too: a server that the tests started since then may be named in it.
-        self.ask("open", opener, path, dict(os.environ))
+        self.ask("open", opener, path)
 
     def ask(self, verb: str, *arguments: object) -> Any:
         """Send a request, and return or raise its result."""
@@ -184,8 +182,7 @@ class _Worker:
         self._clock = Clock()
         self._store: LocalStore | None = None
 
-    def open(self, opener: str, path: str, environment: dict[str, str]) -> None:
-        os.environ.update(environment)
+    def open(self, opener: str, path: str) -> None:
         module, _, name = opener.partition(":")
         make = getattr(importlib.import_module(module), name)
         self._store = LocalStore(lambda: make(path, clock=self._clock))

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeAlias, TypeVar, cast
@@ -26,8 +25,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
 from memwell.longterm.recall import looking
@@ -267,31 +264,15 @@ CALL = "memwell.call"
 MOST_BYTES = 10_000_000
 
 
-class McpApp:
-    """An ASGI app for MCP over streamable HTTP. Run it inside ``running``, once.
+def http_manager() -> StreamableHTTPSessionManager:
+    """Answers MCP over streamable HTTP. There are no notifications and no sessions.
 
-    It trusts the app around it: that has checked the host, the origin and the key, and put the caller under ``CALL``.
+    It trusts the app around it: that has checked the host, the origin, the method and the key, and put the caller under
+    ``CALL`` in the scope.
     """
-
-    def __init__(self) -> None:
-        self._manager = StreamableHTTPSessionManager(
-            build_server(_caller), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
-        )
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[McpApp]:
-        """Accept requests until the block ends; those under way then are cancelled."""
-        async with self._manager.run():
-            yield self
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Only POST is answered: there are no notifications and no sessions."""
-        answering: ASGIApp = self._manager.handle_request
-        if CALL not in scope:
-            answering = Response("the request has no caller", status_code=401)
-        elif scope["method"] != "POST":
-            answering = Response("only POST is answered here", status_code=405, headers={"Allow": "POST"})
-        await answering(scope, receive, send)
+    return StreamableHTTPSessionManager(
+        build_server(_caller), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
+    )
 
 
 def _caller(context: Context) -> Caller:

@@ -14,15 +14,14 @@ from memwell.cli import demo
 from memwell.cli.terminal import console
 from memwell.history import History
 from memwell.runtime.metrics import Metrics, figures_of, last_quality
-from tests.commands import Run, demonstrated_here, running
+from tests.commands import Run, demonstrated_here
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in this process, for what the processes of the demonstration have no part in."""
-    here = running(capsys, monkeypatch, tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    return here
+    return run
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -137,11 +136,6 @@ def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "\x1b[" in capsys.readouterr().out
     assert demo.run_demo(console(width=100), tmp_path / "b.db", "zh")
     assert "\x1b[" not in capsys.readouterr().out
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    return running(capsys, monkeypatch, tmp_path)
 
 
 def test_all_pictures_are_drawn_where_they_are_wanted(run: Run, tmp_path: Path):

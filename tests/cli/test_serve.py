@@ -12,30 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 import memwell
-from memwell import cli
-from memwell.cli import serve as command
 from memwell.service.keys import Keys
 from memwell.service.mcp.resources import TEMPLATES
 from memwell.service.mcp.tools import TOOLS
 from memwell.storage import open_backend
-from tests.commands import Run, announce_only, running
+from tests.commands import Run, announce_only
 from tests.service.children import serve_command, served_once
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    whole = typer.Typer(pretty_exceptions_enable=False)
-    whole.command("serve")(command.serve_command)
-    whole.callback()(lambda: None)
-    monkeypatch.setattr(cli, "app", whole)
-    return running(capsys, monkeypatch, tmp_path)
 
 
 def started(store: Path) -> str:
@@ -186,14 +174,8 @@ def test_every_request_before_the_end_of_input_is_answered_and_only_the_protocol
         (("--store", "http://memory.example", "--space", "x"), "leave --space out"),
     ],
 )
-def test_a_wrong_option_is_told_on_the_error_stream(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    options: tuple[str, ...],
-    told: str,
-) -> None:
-    done = running(capsys, monkeypatch, tmp_path)("mcp", *options)
+def test_a_wrong_option_is_told_on_the_error_stream(run: Run, tmp_path: Path, options: tuple[str, ...], told: str):
+    done = run("mcp", *options)
     assert done.code != 0
     assert done.out == ""
     assert told in " ".join(done.err.split())

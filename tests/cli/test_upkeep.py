@@ -232,15 +232,6 @@ def test_a_seal_is_lifted(run: Run, tmp_path: Path):
     assert run("unseal", "nowhere.db").code == 1
 
 
-def test_a_move_speaks_chinese(run: Run):
-    done = run("move", "app.db", "new.db", language="zh")
-    assert "逐部分核对" in done.out
-    assert "仍可写入" in done.out
-    refused = run("move", "new.db", "app.db", language="zh")
-    assert (refused.code, refused.err.count("\n")) == (1, 1)
-    assert "目标已有别的内容" in refused.err
-
-
 def test_what_would_destroy_something_is_refused(run: Run, tmp_path: Path):
     with open_backend(tmp_path / "other.db") as store:
         store.kv.put(ACME, "mine", 1)

@@ -74,8 +74,11 @@ class Child:
         if process is None:
             return 0, ""
         process.send_signal(how)
-        said, _ = process.communicate(timeout=PATIENCE_S)
-        return process.returncode, said.strip()
+        assert process.stdout is not None
+        # Not by communicate, which would lose what was read ahead of the last line.
+        with process.stdout:
+            said = process.stdout.read()
+        return process.wait(PATIENCE_S), said.strip()
 
 
 _COMMAND = "import sys; from memwell.cli import main; main(sys.argv[1:])"

@@ -287,21 +287,38 @@ def test_tokens_are_taken_out_of_a_text(keys: Keys):
 
 
 class _Far:
-    """A store that is neither a file nor in memory, so that it may lie behind a wire."""
+    """A store behind a wire: it counts what it is asked, and tells of changes while somebody listens."""
 
     def __init__(self, backend: Backend) -> None:
-        self.kv, self.transaction = backend.kv, backend.transaction
+        self._backend = backend
+        self.kv = backend.kv
+        self.ears: list[Any] = []
+        self.told: list[str] = []
+
+    def transaction(self) -> Any:
+        return self._backend.transaction()
+
+    def notify(self, topic: str) -> None:
+        self.told.append(topic)
+        for heard in list(self.ears):
+            heard(topic)
+
+    def listen(self, heard: Any) -> Any:
+        self.ears.append(heard)
+        return lambda: self.ears.remove(heard)
 
 
-def far(store: _Far, clock: Clock) -> Keys:
-    return Keys(store, clock)  # type: ignore[arg-type]
+def watching(store: _Far, clock: Clock) -> Keys:
+    keys = Keys(store, clock)  # type: ignore[arg-type]
+    keys.watch()
+    return keys
 
 
 def test_a_store_behind_a_wire_is_not_asked_for_every_request(
     backend: Backend, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     store = _Far(backend)
-    keys = far(store, clock)
+    keys = watching(store, clock)
     assert keys.far
     _, token = keys.create("phone", space=ANN, scopes=("read",))
     assert keys.recent(token) is None
@@ -309,20 +326,37 @@ def test_a_store_behind_a_wire_is_not_asked_for_every_request(
     monkeypatch.setattr(store.kv, "get", None)
     assert keys.recent(token) == key
     assert keys.recent(token[:-1] + ("0" if token[-1] != "0" else "1")) is None
+    keys.unwatch()
+    assert (keys.far, store.ears, keys.recent(token)) == (False, [], None)
 
 
-def test_a_key_that_another_process_revoked_is_trusted_for_two_seconds_at_most(
+@pytest.mark.parametrize("change", ["revoke", "rotate"])
+def test_a_change_of_a_key_is_heard_in_every_process(backend: Backend, clock: Clock, change: str):
+    store = _Far(backend)
+    one, other = watching(store, clock), watching(store, clock)
+    key, token = one.create("phone", space=ANN, scopes=("read",))
+    _, kept = one.create("kept", space=ANN, scopes=("read",))
+    for keys in (one, other):
+        keys.check(token)
+        keys.check(kept)
+    getattr(one, change)(key.id)
+    for keys in (one, other):
+        assert keys.recent(token) is None
+        assert keys.recent(kept) is not None
+        refusal(keys, token)
+
+
+def test_a_key_that_was_revoked_unheard_is_trusted_for_two_seconds_at_most(
     backend: Backend, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ):
     store = _Far(backend)
-    one, other = far(store, clock), far(store, clock)
+    one, other = watching(store, clock), watching(store, clock)
+    store.ears.clear()
     key, token = one.create("phone", space=ANN, scopes=("read",), expires=START + timedelta(hours=1))
     begun = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: begun)
     other.check(token)
-    one.check(token)
     one.revoke(key.id)
-    assert one.recent(token) is None
     assert other.recent(token) is not None
     monkeypatch.setattr(time, "monotonic", lambda: begun + TRUSTED_S + 0.5)
     assert other.recent(token) is None
@@ -330,7 +364,7 @@ def test_a_key_that_another_process_revoked_is_trusted_for_two_seconds_at_most(
 
 
 def test_a_key_that_expires_is_not_trusted_longer(backend: Backend, clock: Clock):
-    keys = far(_Far(backend), clock)
+    keys = watching(_Far(backend), clock)
     _, token = keys.create("phone", space=ANN, scopes=("read",), expires=START + timedelta(seconds=1))
     keys.check(token)
     clock.wait(seconds=1)
@@ -342,10 +376,12 @@ def test_keys_are_near_where_the_home_is_a_file(tmp_path: Path, clock: Clock):
     for number, parts in enumerate((f"kv={url}", f"log={url}", f"blobs=files:{tmp_path}/media")):
         with open_backend(f"{tmp_path}/{number}.db,{parts}") as store:
             keys = Keys(store, clock)
+            keys.watch()
             assert not keys.far, parts
             key, token = keys.create("ann", space=ANN, scopes=["read"])
             assert keys.check(token).id == key.id
             assert keys.recent(token) is None
+            keys.unwatch()
 
 
 # Who asks too often is told when to come back, and nobody else is.

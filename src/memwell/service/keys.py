@@ -18,6 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
@@ -58,6 +59,7 @@ TRUSTED_S = 2.0
 """How long a key of a remote store is cached: the longest that one revoked by another process may still work here."""
 
 _MOST_TRUSTED = 10_000
+_TOPIC = "memwell key "
 _NO_SECRET = sha256(b"").hexdigest()
 """The digest that an unknown key is compared with. No secret is empty, so none has this digest."""
 
@@ -98,15 +100,16 @@ class _Trusted:
 class Keys:
     """The keys of a store. A revocation works at once in the process that makes it, and in others within 2 seconds.
 
-    When the store is a file or in memory, every check reads it, so a revocation works at once everywhere. The keys of a
-    remote store are cached for 2 seconds.
+    When the store is a file or in memory, every check reads it, so a revocation works at once everywhere. After ``watch``
+    the keys of a remote store are cached for 2 seconds, and dropped when the store notifies of a change.
     """
 
     def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
         self._backend = backend
         self._kv = backend.kv
         self._clock = clock
-        self._trusted = None if _is_near(backend) else _Trusted()
+        self._trusted: _Trusted | None = None
+        self._stop_listening: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._noted: dict[str, datetime] = {}
         self._unsaved: dict[str, datetime] = {}
@@ -139,6 +142,20 @@ class Keys:
         self._kv.put(_KEYS, key.id, _written(_Kept(key, _digest(secret))), expect=0)
         return key, _token(key, secret)
 
+    def watch(self) -> None:
+        """Cache the keys of a remote store and listen for their changes, until ``unwatch``."""
+        if _is_near(self._backend):
+            return
+        self._trusted = _Trusted()
+        self._stop_listening = self._backend.listen(self._heard)
+
+    def unwatch(self) -> None:
+        """Stop caching and listening."""
+        self._trusted = None
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+
     @property
     def far(self) -> bool:
         """Whether a check may wait for a remote store, which must not be done on an event loop."""
@@ -147,6 +164,10 @@ class Keys:
     def recent(self, token: str) -> Key | None:
         """The key of a cached token; None when the store must be asked."""
         return None if self._trusted is None else self._trusted.get(token, self._clock())
+
+    def _heard(self, topic: str) -> None:
+        if topic.startswith(_TOPIC) and self._trusted is not None:
+            self._trusted.drop(topic[len(_TOPIC) :])
 
     def check(self, token: str) -> Key:
         """The key of a token. Raises ``AccessDenied`` for anything that is not the token of a key in force.
@@ -271,8 +292,10 @@ class Keys:
             kept, version = self._kept(id_)
             changed = change(kept)
             self._kv.put(_KEYS, id_, _written(changed), expect=version)
-        if self._trusted is not None:
-            self._trusted.drop(id_)
+        self._heard(_TOPIC + id_)
+        # A process that is not notified sees it within two seconds.
+        with suppress(BackendError):
+            self._backend.notify(_TOPIC + id_)
         return self._with_use(changed.key)
 
 

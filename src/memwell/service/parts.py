@@ -90,6 +90,7 @@ class Service(Closing):
         self.settings = settings
         self.backend = engine.backend
         self.keys = Keys(self.backend)
+        self.keys.watch()
         self.log = AuditLog(self.backend)
         self.once = Once(self.backend)
         self.rates = RateLimits(settings.serve_rate)
@@ -178,6 +179,7 @@ class Service(Closing):
         for last in self._at_end:
             last()
         self.jobs.close(wait_s=_LAST_JOBS_S)
+        self.keys.unwatch()
         self.readiness.close()
         with suppress(MemwellError):
             self.tick()

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import ModelError
-from memwell.models.checking import given_texts, zero_rows
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, given_texts, zero_rows
 
 MEANINGS = {"automobile": "car", "vehicle": "car", "feline": "cat", "kitten": "cat", "beverage": "tea", "oolong": "tea"}
 

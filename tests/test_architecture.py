@@ -42,6 +42,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "numpy": (
         "memwell._products",
         "memwell.compat.agentscope.embedding_cache",
+        "memwell.integrations.langchain_core.vectorstores",
         "memwell.knowledge.*",
         "memwell.longterm.*",
         "memwell.models*",

@@ -24,7 +24,7 @@ from benchmarks.recall.evaluate import Query, Sample, Unit, load
 from memwell.language.segment import query_terms, segment
 from memwell.longterm.snapshot import speaker_name
 from memwell.models.local.encoder import WordPieces
-from memwell.storage.bm25 import K1, B, inverse_frequency
+from memwell.storage.parts import K1, B, inverse_frequency
 
 TURN_PIECES, QUERY_PIECES = 120, 40
 HARD = 60

@@ -101,14 +101,13 @@ def test_how_large_a_file_may_be_is_an_option(run: Run, tmp_path: Path):
     assert "--most-mb" in run("ingest", "--help").out
 
 
-def test_tuning_shows_a_table_and_draws(run: Run, tmp_path: Path):
+def test_tuning_shows_a_table(run: Run, tmp_path: Path):
     facts = "\n\n".join(
         f"The {name} museum opens at {hour} o'clock and shows {thing}."
         for name, hour, thing in [("stone", 9, "meteorites"), ("ship", 10, "old anchors"), ("glass", 11, "blue vases")]
     )
     (tmp_path / "notes" / "museums.md").write_text(f"# Museums\n\n{facts}\n", encoding="utf-8")
     run("ingest", "notes")
-    tuned = run("tune", "--questions", "6", "--plot", "tuned.png")
+    tuned = run("tune", "--questions", "6")
     assert tuned.code == 0, tuned.err
     assert "256" in tuned.out
-    assert (tmp_path / "tuned.png").read_bytes().startswith(b"\x89PNG")

@@ -209,8 +209,6 @@ def documents(run: Run, folder: Path) -> Iterator[Checked]:
     known = json.loads(run("documents", "--json", *store)[1])
     yield "documents", run("documents", *store)[1], [one["id"] for one in known]
     yield "no documents", run("documents", *store, *INSIDE)[1], ["memwell ingest FOLDER"]
-    tuned = run("tune", "--questions", 2, "--plot", folder / "tuned.png", *store)[1]
-    yield "tune", tuned, [str(folder / "tuned.png")]
 
 
 def keys(run: Run, folder: Path) -> Iterator[Checked]:

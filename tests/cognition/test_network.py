@@ -42,6 +42,10 @@ def test_a_user_hears_of_nobody_else(full: Cognition) -> None:
 
 def test_each_user_has_a_mind_of_their_own(full: Cognition) -> None:
     full.working_of("ann").add("咖啡太苦")
+    full.working.add("now we talk of the budget")
+    full.working.add("a turn of nobody", source=full.episodic.store("a turn of nobody", turn=True))
+    assert next(one.text for one in full.recall("budget", user="ann", kinds="working")) == "now we talk of the budget"
+    assert "a turn of nobody" not in [one.text for one in full.recall("nobody", user="ann", kinds="working")]
     assert "咖啡太苦" not in full.working
     assert "咖啡太苦" not in full.working_of("bob")
     assert full.working_of("") is full.working_of(None) is full.working

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from typing import Any
 
@@ -10,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition import Belief, Cognition
-from memwell.cognition.semantic import (
-    MOST_EVIDENCE,
-    ConceptGraph,
-    Edge,
-    Node,
-    Related,
-)
+from memwell.cognition.semantic import MOST_EVIDENCE
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.memory import Memory
 from memwell.storage import open_backend
@@ -47,50 +40,6 @@ def test_what_was_stated_stands_whatever_it_was_heard_from(mind: Cognition) -> N
     assert mind.semantic.concepts() == []
     mind.semantic.store("canary", "a bird")
     assert [one.name for one in mind.semantic.concepts()] == ["canary"]
-
-
-NAMES = st.integers(0, 9).map(lambda number: f"概念 {number}")
-EDGES = st.lists(st.tuples(NAMES, NAMES).filter(lambda ends: ends[0] != ends[1]), max_size=20)
-
-
-def graph_of(edges: list[tuple[str, str]]) -> ConceptGraph:
-    names = sorted({name for ends in edges for name in ends})
-    return ConceptGraph([Node(name) for name in names], [Edge(*ends) for ends in edges])
-
-
-def test_what_is_near_comes_first_and_edges_lead_both_ways() -> None:
-    graph = graph_of([("a", "b"), ("b", "c"), ("c", "d")])
-    assert graph.related("B", 2) == [Related("a", 1), Related("c", 1), Related("d", 2)]
-    assert graph.related("nowhere") == []
-    assert graph.path("d", "a") == ["d", "c", "b", "a"]
-    assert graph.path("a", "a") == ["a"]
-    assert graph.path("a", "nowhere") == graph.path("nowhere", "a") == []
-
-
-@given(EDGES, NAMES, NAMES)
-def test_a_path_is_made_of_edges_and_as_long_as_the_distance(
-    edges: list[tuple[str, str]], start: str, end: str
-) -> None:
-    graph = graph_of(edges)
-    path = graph.path(start, end)
-    beside = {frozenset(ends) for ends in edges}
-    assert all(frozenset(step) in beside for step in itertools.pairwise(path))
-    if path:
-        assert (path[0], path[-1]) == (start, end)
-        distances = {one.name: one.distance for one in graph.related(start, 99)}
-        assert distances.get(end, 0) == len(path) - 1
-
-
-def test_mermaid_draws_names_as_text() -> None:
-    graph = ConceptGraph([Node('a "b" <i>]', 0.8), Node("记忆 #1")], [Edge('a "b" <i>]', "记忆 #1")])
-    assert graph.mermaid().split("\n") == [
-        "graph LR",
-        '    n0["a #quot;b#quot; #lt;i#gt;]<br/>0.80"]',
-        '    n1["记忆 #35;1"]:::undefined',
-        "    n0 --- n1",
-        "    classDef undefined stroke-dasharray: 4 3",
-    ]
-    assert ConceptGraph([], []).mermaid() == "graph LR"
 
 
 def test_what_a_user_taught_is_theirs_alone(mind: Cognition) -> None:
@@ -200,16 +149,13 @@ def test_what_is_heard_is_taken_for_what_it_is_worth(mind: Cognition) -> None:
     assert "a chocolate bar" in {heard[3].definition, fifth.definition, sixth.definition}
 
 
-def test_related_concepts_form_a_graph(mind: Cognition) -> None:
+def test_relations_lead_both_ways(mind: Cognition) -> None:
     mind.semantic.store("大模型", "参数很多的语言模型", related=["注意力", "记忆"])
     mind.semantic.store("RAG", "先检索再生成", related=["检索", "记忆"])
-    assert [one.name for one in mind.semantic.related("记忆")] == ["大模型", "RAG"]
-    assert mind.semantic.path("检索", "注意力") == ["检索", "RAG", "记忆", "大模型", "注意力"]
-    assert mind.semantic.path("检索", "月亮") == []
-    graph = mind.semantic.graph()
-    assert [node.name for node in graph.nodes] == ["大模型", "RAG", "注意力", "记忆", "检索"]
-    assert len(graph.edges) == 4
-    assert "大模型<br/>0.80" in graph.mermaid()
+    mind.semantic.learn("Heron", "a merger", by="ann", related=["rag"], user="ann")
+    assert mind.semantic.related("记忆") == ["大模型", "RAG"]
+    assert mind.semantic.related("ＲＡＧ", user="bob") == ["检索", "记忆"]
+    assert mind.semantic.related("rag", user="ann") == ["检索", "记忆", "Heron"]
     with pytest.raises(NotFound):
         mind.semantic.related("月亮")
 

@@ -134,21 +134,21 @@ def test_a_copy_has_bytes_of_its_own(history: History, talk: Talker):
         forked.data_of(kept)
 
 
-def test_what_is_moved_to_another_store_keeps_its_bytes(
+def test_what_is_copied_to_another_store_has_its_bytes(
     history: History, talk: Talker, opened: Callable[[str], Backend]
 ):
     history.add(history.with_blobs(human(Image(data=PNG))))
     there = talk("there", store=opened("sqlite"))
-    history.move_to(there)
+    history.copy_to(there)
+    history.delete()
     assert there.data_of(media(there)[0]) == PNG
-    assert history.info() is None
 
 
 def test_bytes_cannot_be_copied_to_a_log_alone(history: History, talk: Talker, opened: Callable[[str], Backend]):
     history.add(history.with_blobs(human(Image(data=PNG))))
     there = talk("there", store=opened("memory").log)
     with pytest.raises(Unsupported, match="copy the conversation to a store"):
-        history.move_to(there)
+        history.copy_to(there)
     assert there.info() is None
     assert history.data_of(media(history)[0]) == PNG
 
@@ -243,39 +243,29 @@ def test_what_has_begun_is_not_written_over(talk: Callable[..., History], elsewh
         target = talk(name, store=elsewhere)
         begin(target)
         before, ours = all_of(target), all_of(source)
-        for take in (source.copy_to, source.move_to):
-            with pytest.raises(Conflict, match=f"'{name}' has already begun"):
-                take(target)
+        with pytest.raises(Conflict, match=f"'{name}' has already begun"):
+            source.copy_to(target)
         assert (all_of(target), all_of(source)) == (before, ours)
 
 
-def test_a_moved_conversation_is_only_there(talk: Callable[..., History], elsewhere: Backend):
-    source, target = eventful(talk()), talk("copy", store=elsewhere)
-    before = all_of(source)
-    assert source.move_to(target) == 10
-    assert source.info() is None
-    assert all_of(target) == before
-
-
-def test_two_handles_of_one_file_move_without_waiting_for_each_other(tmp_path: Any):
+def test_two_handles_of_one_file_copy_without_waiting_for_each_other(tmp_path: Any):
     path = str(tmp_path / "chat.db")
     with History.open(path, "one") as one, History.open(path, "two") as two:
         one.add(human("q"), ai("a"))
-        assert one.move_to(two) == 2
-        assert (texts(one), texts(two)) == ([], ["q", "a"])
+        assert one.copy_to(two) == 2
+        assert texts(one) == texts(two) == ["q", "a"]
 
 
 def test_a_copy_that_fails_leaves_no_trace(talk: Callable[..., History], watched: Any, elsewhere: Backend):
     source = talk(store=watched)
     source.add(*(human(str(at)) for at in range(600)))
-    for fails_at in (("read", 1), ("read", 2), ("versions", 1), ("versions", 550)):
+    for fails_at in (("places", 1), ("places", 2)):
         for target in (talk("copy", store=elsewhere), talk("copy", store=elsewhere.log)):
-            for take in (source.copy_to, source.move_to):
-                watched.forget()
-                watched.fails_at = fails_at
-                with pytest.raises(OSError, match="this log fails"):
-                    take(target)
-                assert target.info() is None, fails_at
+            watched.forget()
+            watched.fails_at = fails_at
+            with pytest.raises(OSError, match="this log fails"):
+                source.copy_to(target)
+            assert target.info() is None, fails_at
     watched.fails_at = None
     assert len(source) == 600
     assert source.copy_to(talk("copy", store=elsewhere)) == 600
@@ -285,40 +275,13 @@ def test_a_target_that_fails_is_left_as_it_was(talk: Callable[..., History], wat
     source = talk("source", store=elsewhere)
     source.add(*(human(str(at)) for at in range(600)))
     source.edit(3, "edited")
-    for fails_at in (("append", 2), ("edit", 1), ("trim", 1), ("annotate", 1)):
+    for fails_at in (("restore", 1), ("restore", 2)):
         watched.forget()
         watched.fails_at = fails_at
         with pytest.raises(OSError, match="this log fails"):
-            source.move_to(talk(store=watched))
+            source.copy_to(talk(store=watched))
         assert talk().info() is None, fails_at
         assert len(source) == 600, fails_at
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda history: history.add_human("just now"),
-        lambda history: history.edit(0, "just now"),
-        lambda history: history.remove(1),
-        lambda history: history.set_metadata(title="just now"),
-        lambda history: history.delete(),
-    ],
-)
-def test_what_is_written_during_a_move_is_not_deleted(
-    store: Backend, elsewhere: Backend, write: Callable[[History], object]
-):
-    class Overtaken(History):
-        def copy_to(self, other: History) -> int:
-            copied = super().copy_to(other)
-            write(History(store, "talk"))
-            return copied
-
-    history, target = Overtaken(store, "talk"), History(elsewhere, "copy")
-    history.add(human("q"), ai("a"))
-    with pytest.raises(Conflict, match="was changed while it was moved"):
-        history.move_to(target)
-    assert texts(target) == ["q", "a"]
-    assert (list(history), history.metadata()) != (list(target), target.metadata())
 
 
 @given(st.data())

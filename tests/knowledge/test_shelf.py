@@ -22,7 +22,7 @@ from memwell.longterm import embedding
 from memwell.longterm.embedding import MARK
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.journal import inner_space
-from memwell.models.named import offer_embedder
+from memwell.models.ports import offer_embedder
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space, paged
 from memwell.storage import Backend, open_backend

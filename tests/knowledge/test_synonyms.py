@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
-from memwell.knowledge.synonyms import LONGEST_TERM, Synonyms, synonyms_of
+from memwell.knowledge.synonyms import LONGEST_TERM, Synonyms
 
 BUNDLED = Synonyms.bundled()
 TERMS = sorted({term for group in BUNDLED.groups for term in group})
@@ -31,10 +31,10 @@ TABLE = Synonyms(
 
 def test_the_table_that_comes_along_has_the_words_of_both_languages():
     assert len(BUNDLED) >= 300
-    assert {"LLM", "大语言模型", "语言模型"} <= set(synonyms_of("大模型"))
-    assert {"存储", "缓存", "记住"} <= set(synonyms_of("记忆"))
-    assert {"检索增强", "知识增强"} <= set(synonyms_of("rag"))
-    assert "photo" in synonyms_of("pictures")
+    assert {"LLM", "大语言模型", "语言模型"} <= set(Synonyms.bundled().synonyms_of("大模型"))
+    assert {"存储", "缓存", "记住"} <= set(Synonyms.bundled().synonyms_of("记忆"))
+    assert {"检索增强", "知识增强"} <= set(Synonyms.bundled().synonyms_of("rag"))
+    assert "photo" in Synonyms.bundled().synonyms_of("pictures")
 
 
 def test_every_word_of_it_stands_for_the_others_of_its_group_and_never_for_itself():

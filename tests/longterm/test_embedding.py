@@ -24,7 +24,7 @@ from memwell.longterm.embedding import (
 )
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
-from memwell.models.named import offer_embedder
+from memwell.models.ports import offer_embedder
 from memwell.records import Space
 from memwell.storage import Backend, open_backend
 from tests.senses import Sense

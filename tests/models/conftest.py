@@ -69,28 +69,6 @@ class BadServer(ThreadingHTTPServer):
         choice = {"index": 0, "message": shape, "finish_reason": "stop"}
         return BadServer.raw(json.dumps({"model": "served", "choices": [choice], "usage": usage}))
 
-    @staticmethod
-    def events(*data: Any, done: bool = True, length: int | None = None) -> Reply:
-        """A stream of these events; with ``length`` it promises so many bytes."""
-        lines = [f"data: {json.dumps(one)}\n\n" for one in data] + (["data: [DONE]\n\n"] if done else [])
-        body = "".join(lines).encode()
-
-        def reply(handler: Handler) -> None:
-            handler.send_response(200)
-            handler.send_header("content-type", "text/event-stream")
-            handler.send_header("content-length", str(length or len(body)))
-            handler.send_header("connection", "close")
-            handler.end_headers()
-            handler.wfile.write(body)
-            handler.close_connection = True
-
-        return reply
-
-    @staticmethod
-    def piece(text: str | None = None, finish: str | None = None, **delta: Any) -> dict[str, Any]:
-        """One event of a stream."""
-        return {"choices": [{"index": 0, "delta": {"content": text, **delta}, "finish_reason": finish}]}
-
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is what is tested."""
 

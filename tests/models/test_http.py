@@ -22,13 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
-from memwell.messages import ai, human, system
+from memwell.messages import Role, ai, human, system
 from memwell.models import Tool, Usage, http
 from memwell.models.http import (
-    ChatReply,
     OpenAICompatible,
     Patience,
-    StreamedAnswer,
     Transport,
     chat_body,
     read_completion,
@@ -255,30 +253,18 @@ body = st.fixed_dictionaries(
 @given(body | junk, st.booleans())
 def test_a_body_is_an_answer_or_refused(value: Any, wants_json: bool):
     try:
-        found = read_completion(json.dumps(value).encode(), wants_json=wants_json)
+        found = read_completion(json.dumps(value).encode(), "m", wants_json=wants_json)
     except BadModelOutput:
         return
-    assert isinstance(found, ChatReply)
+    assert found.message.role is Role.AI
 
 
 @given(st.binary(max_size=40))
 def test_bytes_are_an_answer_or_refused(data: bytes):
     with pytest.raises(BadModelOutput):
-        read_completion(data, wants_json=False)
+        read_completion(data, "m", wants_json=False)
     with pytest.raises(BadModelOutput):
         read_embeddings(data, 1)
-
-
-@given(st.lists(body | junk, max_size=4), st.booleans())
-def test_a_stream_is_an_answer_or_refused(values: list[Any], done: bool):
-    lines = [f"data: {json.dumps(value)}" for value in values] + (["data: [DONE]"] if done else [])
-    stream = StreamedAnswer()
-    try:
-        texts = list(stream.texts(lines))
-        found = stream.answer(wants_json=False)
-    except BadModelOutput:
-        return
-    assert "".join(texts) == found.message.text
 
 
 @given(junk | st.fixed_dictionaries({"data": junk | st.lists(st.fixed_dictionaries({"embedding": junk}) | junk)}))
@@ -293,7 +279,7 @@ def test_vectors_are_numbers_or_refused(value: Any):
 @pytest.mark.parametrize("options", [{"temperature": float("nan")}, {"schema": {"x": object()}}, {"stop": [b"x"]}])
 def test_options_that_are_no_json_are_refused(options: Any):
     with pytest.raises(InvalidInput):
-        chat_body("m", [human("Hi")], options, stream=False)
+        chat_body("m", [human("Hi")], options)
 
 
 HTTP_QUICK = Patience(read_s=2, retries=0)
@@ -341,26 +327,6 @@ def test_a_schema_gives_data(server: BadServer):
         chat.complete(HI, schema={"type": "object"})
 
 
-def test_a_stream_comes_piece_by_piece(server: BadServer):
-    usage = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}, "model": "served"}
-    server.script = [server.events(server.piece("你"), server.piece("好"), server.piece(finish="stop"), usage)]
-    pieces = list(client(server).chat("m").stream(HI))
-    assert [piece.text for piece in pieces] == ["你", "好", ""]
-    whole = pieces[-1].completion
-    assert whole is not None
-    assert (whole.text, whole.model, whole.usage, whole.finish) == ("你好", "served", Usage(3, 2), "stop")
-    assert server.seen[0][2]["stream"] is True
-
-
-def test_calls_are_put_together_from_a_stream(server: BadServer):
-    first = server.piece(tool_calls=[{"index": 0, **http_call('{"ci')}])
-    rest = server.piece(tool_calls=[{"index": 0, "function": {"arguments": 'ty": "Rome"}'}}])
-    server.script = [server.events(first, rest, server.piece(finish="tool_calls"))]
-    whole = list(client(server).chat("m").stream(HI))[-1].completion
-    assert whole is not None
-    assert whole.message.tool_calls[0].arguments == {"city": "Rome"}
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -390,39 +356,6 @@ def test_an_answer_that_is_none_is_refused(server: BadServer, body: str | bytes)
     with pytest.raises(BadModelOutput, match="m: ") as raised:
         client(server).chat("m").complete(HI)
     assert len(str(raised.value)) < 1000
-
-
-def broken_streams(server: BadServer) -> list[Any]:
-    return [
-        server.events(server.piece("half"), done=False),
-        server.events(server.piece("half"), done=False, length=10_000),
-        server.events({"error": {"message": "out of memory"}}),
-        server.events({"choices": [{"delta": {"content": 7}}]}),
-        server.events({"choices": [{"delta": {"tool_calls": 7}}]}),
-        server.events({"choices": [{"delta": {"tool_calls": [{"index": -1, "function": {}}]}}]}),
-        server.events({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": 7}}]}}]}),
-        server.events({"choices": [7]}),
-        server.events([1]),
-        server.raw("data: {broken\n\n"),
-        server.raw("<html>no stream</html>"),
-        server.raw(""),
-    ]
-
-
-@pytest.mark.parametrize("number", range(12))
-def test_a_broken_stream_is_refused(server: BadServer, number: int):
-    server.script = [broken_streams(server)[number]]
-    with pytest.raises(BadModelOutput):
-        list(client(server).chat("m").stream(HI))
-
-
-def test_a_stream_that_is_left_early_is_closed_and_paid_for(server: BadServer):
-    server.script = [server.events(server.piece("a"), server.piece("b"), server.piece(finish="stop"))]
-    served = client(server, ledger=Ledger({"m": Price(1.0, 1.0)}, spend_cap=1.0))
-    pieces = served.chat("m").stream(HI, max_tokens=100)
-    assert next(pieces).text == "a"
-    pieces.close()  # type: ignore[attr-defined]
-    assert served.ledger.spent > 0
 
 
 def test_the_ledger_counts_and_the_cap_stops_before_sending(server: BadServer):
@@ -531,19 +464,13 @@ def real() -> Iterator[OpenAICompatible]:
 
 
 @needs_server
-def test_a_real_server_answers_and_streams_the_same(real: OpenAICompatible):
+def test_a_real_server_answers(real: OpenAICompatible):
     chat = real.chat("smollm2")
     found = chat.complete([human("Say hello.")], max_tokens=8, temperature=0.0)
-    calls = real.ledger.accounts()["smollm2"].calls
     assert found.text
     assert found.usage is not None
     assert 0 < found.usage.output_tokens <= 8
-    pieces = list(chat.stream([human("Say hello.")], max_tokens=8, temperature=0.0))
-    assert len(pieces) > 2
-    assert "".join(piece.text for piece in pieces) == found.text
-    assert pieces[-1].completion is not None
-    assert pieces[-1].completion.usage == found.usage
-    assert real.ledger.accounts()["smollm2"].calls == calls + 1
+    assert real.ledger.accounts()["smollm2"].calls >= 1
 
 
 @needs_server

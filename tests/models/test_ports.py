@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,47 +13,19 @@ from hypothesis.extra import numpy as arrays
 
 from memwell.errors import BadModelOutput
 from memwell.messages import human
-from memwell.models import Delta
-from memwell.models.checking import checked_scores, checked_vectors
+from memwell.models.local import LocalEmbedder
+from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
-
-
-def test_a_model_that_cannot_stream_gives_its_answer_in_one_piece():
-    pieces = list(ScriptedChat(["Hello there"]).stream([human("Hi")]))
-    assert [piece.text for piece in pieces] == ["Hello there", ""]
-    assert pieces[-1].completion is not None
-    assert pieces[-1].completion.text == "Hello there"
+from tests.senses import Sense
 
 
 def test_the_async_twins_do_the_same():
-    async def ask() -> tuple[str, list[str], list[float], tuple[int, ...]]:
-        chat = ScriptedChat(["one", "two"])
-        first = await chat.acomplete([human("Hi")])
-        streamed = [piece.text async for piece in chat.astream([human("Hi")])]
+    async def ask() -> tuple[str, list[float], tuple[int, ...]]:
+        first = await ScriptedChat(["one"]).acomplete([human("Hi")])
         scores = await ScriptedReranker().ascores("red car", ["red car", "blue"])
-        return first.text, streamed, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
+        return first.text, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
 
-    assert asyncio.run(ask()) == ("one", ["two", ""], [1.0, 0.0], (2, 16))
-
-
-def test_a_reader_who_leaves_early_closes_the_stream():
-    closed: list[bool] = []
-
-    class Endless(ScriptedChat):
-        def stream(self, messages: object, **options: object) -> Iterator[Delta]:
-            try:
-                while True:
-                    yield Delta("x")
-            finally:
-                closed.append(True)
-
-    async def leave() -> None:
-        pieces = Endless([]).astream([human("Hi")])
-        await anext(pieces)
-        await pieces.aclose()  # type: ignore[attr-defined]
-
-    asyncio.run(leave())
-    assert closed == [True]
+    assert asyncio.run(ask()) == ("one", [1.0, 0.0], (2, 16))
 
 
 # Nothing a model says is believed.
@@ -100,3 +71,31 @@ def test_scores_that_are_none_are_refused(value: object):
     with pytest.raises(BadModelOutput, match="the model"):
         checked_scores(value, 2, "the model")
     assert checked_scores(iter([1, 2.5]), 2, "m") == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("mode", ["local", "minilm", "use"])
+def test_what_comes_along_is_known_by_its_name(mode: str):
+    name = LocalEmbedder(mode).name  # type: ignore[arg-type]
+    for known in (mode, name):
+        found = embedder_named(known)
+        assert found is not None
+        assert found.name == name
+
+
+@pytest.mark.parametrize("size", [8, 64, 1000])
+def test_a_scripted_one_is_known_by_its_name(size: int):
+    found = embedder_named(HashEmbedder(size).name)
+    assert found is not None
+    assert found.dimensions == size
+
+
+@pytest.mark.parametrize("name", ["", "hash-3-1", "hash-64-0", "hash-64", "hash-٦٤-1", "Local", "gpt"])
+def test_a_name_that_nobody_has_is_not_known(name: str):
+    assert embedder_named(name) is None
+
+
+def test_any_other_can_be_offered():
+    mine = Sense("mine and nobody else's")
+    assert embedder_named(mine.name) is None
+    offer_embedder(mine)
+    assert embedder_named(mine.name) is mine

@@ -8,8 +8,8 @@ import gc
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
@@ -144,40 +144,6 @@ def test_what_a_hook_returns_counts_and_what_it_does_to_its_copies_does_not():
     assert asyncio.run(agent.reply(given, "y")) == ["b", "x", {"message": ["b"], "first": "x"}]
 
 
-class Word(str):
-    pass
-
-
-class Says(Base):
-    supported_hook_types: ClassVar[list[str]] = ["post_say"]
-
-    async def say(self, what: Any) -> Any:
-        return what
-
-
-@pytest.mark.parametrize(
-    ("said", "changed", "fine"),
-    [
-        ("a", "b", True),
-        ("a", Word("b"), True),
-        (Word("a"), "b", True),
-        (None, 7, True),
-        ("a", 7, False),
-        ("a", ["b"], False),
-        ("a", object(), False),
-        ({"a": 1}, "a", False),
-    ],
-)
-def test_a_post_hook_returns_what_could_stand_there(said: Any, changed: Any, fine: bool):
-    agent = Says()
-    agent.register_instance_hook("post_say", "h", lambda self, kwargs, output: changed)
-    if fine:
-        assert asyncio.run(agent.say(said)) is changed
-    else:
-        with pytest.raises(InvalidInput, match="the post_say hook <lambda> must return a"):
-            asyncio.run(agent.say(said))
-
-
 @pytest.mark.parametrize(
     ("returned", "match"),
     [
@@ -194,23 +160,6 @@ def test_a_pre_hook_that_returns_the_wrong_thing_is_refused(returned: Any, match
         asyncio.run(agent.observe("m"))
     agent.remove_instance_hook("pre_observe", "wrong")
     asyncio.run(agent.observe("m"))
-
-
-@pytest.mark.parametrize("kind", ["pre_reply", "post_reply"])
-def test_the_error_of_a_hook_reaches_the_caller_and_the_next_call_is_whole(kind: str):
-    agent, told = classes()[1](), []
-
-    def raises(*_: Any) -> None:
-        raise ZeroDivisionError
-
-    agent.register_instance_hook(kind, "first", noting(told, "first"))
-    agent.register_instance_hook(kind, "raises", raises)
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            asyncio.run(agent.reply("hi"))
-    agent.remove_instance_hook(kind, "raises")
-    asyncio.run(agent.reply("hi"))
-    assert told == ["first"] * 3
 
 
 @pytest.mark.parametrize("bad", ["pre_sing", "reply", "", None, 3])
@@ -248,34 +197,30 @@ def test_super_runs_no_hooks_twice_also_in_another_task():
     assert told == ["pre", "post"]
 
 
-def test_calls_beside_each_other_each_run_their_hooks():
+def test_a_method_that_was_replaced_in_its_class_still_runs_its_hooks(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+    agent, original = Slow(), Slow.reply
+
+    async def traced(self: Slow, *args: Any) -> Any:
+        told.append("traced")
+        return await original(self, *args)
+
+    monkeypatch.setattr(Slow, "reply", traced)
+    agent.register_instance_hook("pre_reply", "a", noting(told, "pre"))
+    asyncio.run(agent.reply("hi"))
+    assert told == ["traced", "pre"]
+
+
+# Which methods have them
+
+
+async def test_calls_beside_each_other_each_run_their_hooks():
     told: list[str] = []
     agent = Slow()
     agent.register_instance_hook("pre_reply", "a", lambda _, arguments: told.append(arguments["text"]))
 
-    async def main() -> None:
-        await asyncio.gather(*(agent.reply(str(number)) for number in range(10)))
-
-    asyncio.run(main())
+    await asyncio.gather(*(agent.reply(str(number)) for number in range(10)))
     assert sorted(told) == [str(number) for number in range(10)]
-
-
-def test_a_reply_that_starts_others_beside_itself_has_their_hooks_run_and_one_that_calls_itself_has_not():
-    told: list[str] = []
-
-    class Starts(Base):
-        async def reply(self, text: str, *more: str, loud: bool = False, **rest: Any) -> Any:
-            if text == "first":
-                await self.reply("part of it")
-                await asyncio.gather(self.reply("beside 1"), self.reply("beside 2"))
-
-    agent = Starts()
-    agent.register_instance_hook("pre_reply", "a", lambda _, arguments: told.append(arguments["text"]))
-    asyncio.run(agent.reply("first"))
-    assert told == ["first", "beside 1", "beside 2"]
-
-
-# Which methods have them
 
 
 def test_a_subclass_adds_types_and_its_methods_with_a_leading_underscore_have_them():
@@ -504,35 +449,29 @@ def test_interrupted_at_the_nth_await_it_answers_either_way(after: int):
         assert answer == "one was interrupted at first"
 
 
-def test_interrupting_reaches_all_replies_that_run_and_none_that_come():
-    async def main() -> list[str]:
-        agent = Endless("e")
-        tasks = [asyncio.create_task(agent(str(number))) for number in range(3)]
-        await ticks(2)
-        await agent.interrupt("stop")
-        answers = await asyncio.gather(*tasks)
-        later = asyncio.create_task(agent("later"))
-        await ticks(3)
-        assert not later.done()
-        later.cancel()
-        await asyncio.wait([later])
-        return answers
-
-    assert asyncio.run(main()) == [f"e was interrupted at {number}" for number in range(3)]
+async def test_interrupting_reaches_all_replies_that_run_and_none_that_come():
+    agent = Endless("e")
+    tasks = [asyncio.create_task(agent(str(number))) for number in range(3)]
+    await ticks(2)
+    await agent.interrupt("stop")
+    answers = await asyncio.gather(*tasks)
+    later = asyncio.create_task(agent("later"))
+    await ticks(3)
+    assert not later.done()
+    later.cancel()
+    await asyncio.wait([later])
+    assert answers == [f"e was interrupted at {number}" for number in range(3)]
 
 
-def test_an_agent_can_be_interrupted_from_another_thread():
-    async def main() -> str:
-        agent = Endless("e")
-        task = asyncio.create_task(agent("hi"))
-        await ticks(3)
-        thread = threading.Thread(target=agent.interrupt_sync)
-        thread.start()
-        answer = await asyncio.wait_for(task, 60)
-        await asyncio.get_running_loop().run_in_executor(None, thread.join)
-        return answer
-
-    assert asyncio.run(main()) == "e was interrupted at hi"
+async def test_an_agent_can_be_interrupted_from_another_thread():
+    agent = Endless("e")
+    task = asyncio.create_task(agent("hi"))
+    await ticks(3)
+    thread = threading.Thread(target=agent.interrupt_sync)
+    thread.start()
+    answer = await asyncio.wait_for(task, 60)
+    await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    assert answer == "e was interrupted at hi"
 
 
 def test_a_reply_that_ends_by_a_cancellation_inside_it_is_an_interruption():
@@ -554,23 +493,20 @@ def test_what_is_not_overridden_says_so():
         Agent[str](3)  # type: ignore[arg-type]
 
 
-def test_the_error_of_a_reply_or_hook_reaches_the_caller_and_nobody_hears_anything():
+async def test_the_error_of_a_reply_or_hook_reaches_the_caller_and_nobody_hears_anything():
     def raises(*_: Any) -> None:
         raise ZeroDivisionError
 
-    async def main() -> list[str]:
-        one, other = Scribe("one"), Scribe("other")
-        async with Hub([one, other]):
-            for kind in ("pre_reply", "post_reply"):
-                one.register_instance_hook(kind, "raises", raises)
-                with pytest.raises(ZeroDivisionError):
-                    await one("hi")
-                one.clear_instance_hooks()
-            assert other.notes == []
-            await one("again")
-        return other.notes
-
-    assert asyncio.run(main()) == ["one: again"]
+    one, other = Scribe("one"), Scribe("other")
+    async with Hub([one, other]):
+        for kind in ("pre_reply", "post_reply"):
+            one.register_instance_hook(kind, "raises", raises)
+            with pytest.raises(ZeroDivisionError):
+                await one("hi")
+            one.clear_instance_hooks()
+        assert other.notes == []
+        await one("again")
+    assert other.notes == ["one: again"]
 
 
 # Subscribers without a hub
@@ -605,117 +541,67 @@ def said(text: str, **fields: Any) -> Message:
     return Message(Role.AI, (Text(text),), **fields)
 
 
-def test_what_is_printed_goes_into_the_queue_with_back_pressure():
-    async def main() -> list[Any]:
-        agent, channel = Scribe(), Channel(2)
-        agent.set_msg_queue_enabled(True, channel)
-        read: list[Any] = []
-
-        async def reads() -> None:
-            async for item in channel:
-                assert channel.qsize() <= 2
-                read.append(item)
-                await asyncio.sleep(0)
-
-        reading = asyncio.create_task(reads())
-        await asyncio.sleep(0)
-        for number in range(20):
-            await agent.print(str(number), last=number == 19)
-        await agent.close()
-        await reading
-        return read
-
-    assert asyncio.run(main()) == [(str(number), number == 19) for number in range(20)]
+async def test_what_is_printed_goes_into_the_queue_until_the_agent_is_closed():
+    agent, channel = Scribe(), Channel(50)
+    agent.set_msg_queue_enabled(True, channel)
+    for number in range(20):
+        await agent.print(str(number), last=number == 19)
+    await agent.close()
+    assert [item async for item in channel] == [(str(number), number == 19) for number in range(20)]
 
 
-def test_a_queue_of_asyncio_does_too_and_gets_copies():
+async def test_a_queue_of_asyncio_does_too_and_gets_copies():
     class Box(Agent[list[int]]):
         pass
 
-    async def main() -> tuple[Any, bool]:
-        agent, queue, message = Box(), asyncio.Queue[Any](), [1]
-        agent.set_msg_queue_enabled(True, queue)
-        await agent.print(message)
-        message.append(2)
-        agent.set_msg_queue_enabled(False)
-        await agent.print(message)
-        agent.set_msg_queue_enabled(True)
-        first = agent.msg_queue
-        agent.set_msg_queue_enabled(True)
-        assert queue.qsize() == 1
-        return queue.get_nowait(), agent.msg_queue is first and isinstance(first, Channel)
-
-    assert asyncio.run(main()) == (([1], True), True)
+    agent, queue, message = Box(), asyncio.Queue[Any](), [1]
+    agent.set_msg_queue_enabled(True, queue)
+    await agent.print(message)
+    message.append(2)
+    agent.set_msg_queue_enabled(False)
+    await agent.print(message)
+    agent.set_msg_queue_enabled(True)
+    first = agent.msg_queue
+    agent.set_msg_queue_enabled(True)
+    assert queue.qsize() == 1
+    assert (queue.get_nowait(), agent.msg_queue is first and isinstance(first, Channel)) == (([1], True), True)
     with pytest.raises(InvalidInput, match="must have put"):
         Box().set_msg_queue_enabled(True, [])  # type: ignore[arg-type]
 
 
-def test_the_console_shows_what_is_new(capsys: pytest.CaptureFixture[str]):
-    async def main() -> None:
-        agent = Agent[Message]("小明")
-        await agent.print(said("unseen"))
-        agent.set_console_output_enabled(True)
-        for text in ("你", "你好", "你好。"):
-            await agent.print(said(text, id="growing"), last=text.endswith("。"))
-        for _ in range(100):
-            await agent.print(said("never finished"), last=False)
-        assert len(agent._printed) <= 64
-        await agent.close()
-        assert not agent._printed
-
-    asyncio.run(main())
+async def test_the_console_shows_what_is_new(capsys: pytest.CaptureFixture[str]):
+    agent = Agent[Message]("小明")
+    await agent.print(said("unseen"))
+    agent.set_console_output_enabled(True)
+    for text in ("你", "你好", "你好。"):
+        await agent.print(said(text, id="growing"), last=text.endswith("。"))
+    for _ in range(100):
+        await agent.print(said("never finished"), last=False)
+    assert len(agent._printed) <= 64
+    await agent.close()
+    assert not agent._printed
     assert capsys.readouterr().out.startswith("小明: 你好。\n小明: never finished")
 
 
 # The end
 
 
-@contextmanager
-def without_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+async def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
+    one, other = hooked_pair()
+    queue = one.msg_queue
+    assert isinstance(queue, Channel)
+    async with Hub([one, other]) as first, Hub([one, other], auto_broadcast=False) as second:
+        await one.close()
+        assert first.participants == second.participants == [other]
+        await one("alone")
+        await first.broadcast("b")
+        assert (one.notes, other.notes) == (["alone"], ["b"])
+    assert one.msg_queue is None
+    assert queue.completed
+    assert vars(one)["_own_hooks"] == {}
 
 
-def test_an_agent_whose_reply_raised_dies_with_its_last_reference():
-    class Fails(Agent[str]):
-        async def reply(self) -> str:
-            raise ZeroDivisionError
-
-    async def main() -> Any:
-        agent = Fails()
-        with pytest.raises(ZeroDivisionError):
-            await agent()
-        with pytest.raises(NotImplementedError):
-            await agent.handle_interrupt()
-        return weakref.ref(agent)
-
-    with without_collector():
-        assert asyncio.run(main())() is None
-
-
-def test_closing_leaves_every_hub_and_drops_hooks_and_queue():
-    async def main() -> None:
-        one, other = hooked_pair()
-        queue = one.msg_queue
-        assert isinstance(queue, Channel)
-        async with Hub([one, other]) as first, Hub([one, other], auto_broadcast=False) as second:
-            await one.close()
-            assert first.participants == second.participants == [other]
-            await one("alone")
-            await first.broadcast("b")
-            assert (one.notes, other.notes) == (["alone"], ["b"])
-        assert one.msg_queue is None
-        assert queue.completed
-        assert vars(one)["_own_hooks"] == {}
-
-    asyncio.run(main())
-
-
-def test_closing_waits_until_a_reply_has_tidied_up():
+async def test_closing_waits_until_a_reply_has_tidied_up():
     class Tidies(Endless):
         tidy = False
 
@@ -726,14 +612,11 @@ def test_closing_waits_until_a_reply_has_tidied_up():
                 await ticks(5)
                 self.tidy = True
 
-    async def main() -> tuple[bool, str]:
-        agent = Tidies("t")
-        task = asyncio.create_task(agent("hi"))
-        await ticks(3)
-        await agent.close()
-        return agent.tidy, await task
-
-    assert asyncio.run(main()) == (True, "t was interrupted at hi")
+    agent = Tidies("t")
+    task = asyncio.create_task(agent("hi"))
+    await ticks(3)
+    await agent.close()
+    assert (agent.tidy, await task) == (True, "t was interrupted at hi")
 
 
 def test_an_agent_may_close_itself_and_be_closed_from_blocking_code():
@@ -770,17 +653,14 @@ def listeners(count: int) -> list[Listener]:
     return [Listener(str(number)) for number in range(count)]
 
 
-def test_a_reply_under_way_when_its_agent_leaves_or_the_hub_closes_is_not_heard():
-    async def main() -> list[Any]:
-        one, other, third = listeners(3)
-        async with Hub([one, other, third]) as hub:
-            await hub.hear("heard", one)
-            hub.delete(one)
-            await hub.hear("unheard", one)
-        await hub.hear("unheard", third)
-        return other.heard
-
-    assert asyncio.run(main()) == ["heard"]
+async def test_a_reply_under_way_when_its_agent_leaves_or_the_hub_closes_is_not_heard():
+    one, other, third = listeners(3)
+    async with Hub([one, other, third]) as hub:
+        await hub.hear("heard", one)
+        hub.delete(one)
+        await hub.hear("unheard", one)
+    await hub.hear("unheard", third)
+    assert other.heard == ["heard"]
 
 
 def test_an_agent_removed_while_others_are_served_hears_no_more():
@@ -878,7 +758,7 @@ def test_failures_are_listed_up_to_a_bound_and_the_others_are_served(monkeypatch
     assert len(listener.heard) == 15
 
 
-def test_messages_share_nothing_that_can_be_changed():
+async def test_messages_share_nothing_that_can_be_changed():
     call = ToolCall("c", "look", {"where": ["here"]})
     parts = [Text("hello"), call, Image(url="u", options={"detail": "low"}), Opaque("k", {"a": {}})]
 
@@ -897,47 +777,41 @@ def test_messages_share_nothing_that_can_be_changed():
                         each.data["a"][self.name] = 1
                 self.heard.append(one)
 
-    async def main() -> None:
-        agents = [Spoils(str(number)) for number in range(3)]
-        rich, plain = message("ai", parts, metadata={"deep": {}, "by": "sender"}), human("hi")
-        before = copy.deepcopy([rich, plain])
-        async with Hub(agents, announcement=[rich, plain]) as hub:
-            await hub.broadcast(rich)
-            await hub.broadcast(plain)
-            assert await agents[0](rich) is rich
-            assert await agents[1](plain) is plain
-            assert hub.failures == []
-        assert [rich, plain] == before
-        for agent in agents:
-            assert [one.id for one in agent.heard][:4] == [rich.id, plain.id] * 2
-            for one in agent.heard:
-                assert one.metadata["deep"] == {agent.name: 1}
-
-    asyncio.run(main())
+    agents = [Spoils(str(number)) for number in range(3)]
+    rich, plain = message("ai", parts, metadata={"deep": {}, "by": "sender"}), human("hi")
+    before = copy.deepcopy([rich, plain])
+    async with Hub(agents, announcement=[rich, plain]) as hub:
+        await hub.broadcast(rich)
+        await hub.broadcast(plain)
+        assert await agents[0](rich) is rich
+        assert await agents[1](plain) is plain
+        assert hub.failures == []
+    assert [rich, plain] == before
+    for agent in agents:
+        assert [one.id for one in agent.heard][:4] == [rich.id, plain.id] * 2
+        for one in agent.heard:
+            assert one.metadata["deep"] == {agent.name: 1}
 
 
-def test_one_name_twice_is_refused_and_binds_nobody():
-    async def main() -> None:
-        one, other, third = listeners(3)
-        async with Hub([one, other], name="h") as first:
-            second = Hub([third, one], name="h")
-            with pytest.raises(InvalidInput, match="another hub called 'h'"):
-                async with second:
-                    pass
-            assert third._audiences == {}
-            with pytest.raises(InvalidInput, match="open already"):
-                await first.__aenter__()
-            async with Hub([third], name="h") as fourth:
-                with pytest.raises(InvalidInput, match="another hub"):
-                    fourth.add([one])
-                assert fourth.participants == [third]
-            await one("still")
-            assert other.heard == ["still"]
-        async with second:
-            await third("now")
-        assert one.heard == ["now"]
-
-    asyncio.run(main())
+async def test_one_name_twice_is_refused_and_binds_nobody():
+    one, other, third = listeners(3)
+    async with Hub([one, other], name="h") as first:
+        second = Hub([third, one], name="h")
+        with pytest.raises(InvalidInput, match="another hub called 'h'"):
+            async with second:
+                pass
+        assert third._audiences == {}
+        with pytest.raises(InvalidInput, match="open already"):
+            await first.__aenter__()
+        async with Hub([third], name="h") as fourth:
+            with pytest.raises(InvalidInput, match="another hub"):
+                fourth.add([one])
+            assert fourth.participants == [third]
+        await one("still")
+        assert other.heard == ["still"]
+    async with second:
+        await third("now")
+    assert one.heard == ["now"]
 
 
 def test_a_hub_whose_announcement_is_cancelled_binds_nobody():
@@ -958,27 +832,26 @@ def test_a_hub_whose_announcement_is_cancelled_binds_nobody():
     assert asyncio.run(main()) == [{}, {}]
 
 
-def test_a_hub_that_is_forgotten_binds_nobody():
-    async def main() -> None:
-        one, other = listeners(2)
-        hub = Hub([one, other])
-        await hub.__aenter__()
-        await one("heard")
-        gone = weakref.ref(hub)
-        del hub
-        assert gone() is None
-        await one("unheard")
-        assert other.heard == ["heard"]
-        async with Hub([one, other]):
-            pass
-
-    asyncio.run(main())
+async def test_a_hub_that_is_forgotten_binds_nobody():
+    one, other = listeners(2)
+    hub = Hub([one, other])
+    await hub.__aenter__()
+    await one("heard")
+    gone = weakref.ref(hub)
+    del hub
+    assert gone() is None
+    await one("unheard")
+    assert other.heard == ["heard"]
+    async with Hub([one, other]):
+        pass
 
 
 @pytest.mark.parametrize("bad", ["agent", 3, None, ["a"], [None]])
 def test_what_is_no_agent_is_refused(bad: Any):
     with pytest.raises(InvalidInput, match="expected an agent"):
         Hub(bad)
+    with pytest.raises(InvalidInput, match="timeout_s"):
+        Hub([], timeout_s=0)
     hub = Hub(listeners(1))
     for call in (hub.add, hub.delete):
         with pytest.raises(InvalidInput, match="expected an agent"):
@@ -986,13 +859,10 @@ def test_what_is_no_agent_is_refused(bad: Any):
     assert len(hub.participants) == 1
 
 
-@pytest.mark.parametrize("seconds", [0, float("nan"), "3", True])
-def test_a_time_that_is_none_is_refused(seconds: Any):
-    with pytest.raises(InvalidInput, match="timeout_s"):
-        Hub([], timeout_s=seconds)
-
-
 class Fails(Listener):
+    async def reply(self, message: Any) -> Any:
+        raise ZeroDivisionError
+
     async def observe(self, message: Any) -> None:
         await asyncio.sleep(0)
         raise ZeroDivisionError
@@ -1005,7 +875,8 @@ async def a_whole_life(count: int) -> list[weakref.ref[Any]]:
         agent.set_msg_queue_enabled(True)
     async with Hub(agents, "welcome") as hub:
         for agent in agents:
-            await agent("hello")
+            with suppress(ZeroDivisionError):
+                await agent("hello")
             await agent.print("hello")
         hub.delete(agents[0])
     for agent in agents:

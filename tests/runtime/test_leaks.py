@@ -9,17 +9,17 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import memwell
 from memwell.errors import InvalidInput
 from memwell.messages import Message, human
 from memwell.records import Record
 from memwell.runtime.agents import Agent, Hub
-from memwell.runtime.leaks import FileGrowth, Growth, ReferenceRing, Watch, collected_after, gc_tuned, watching
+from memwell.runtime.leaks import FileGrowth, Growth, Watch, collected_after, gc_tuned, watching
 
 
 class Thing:
@@ -27,13 +27,6 @@ class Thing:
 
     def __init__(self, **held: Any) -> None:
         self.__dict__.update(held)
-
-
-class Slotted:
-    __slots__ = ("other",)
-
-    def __init__(self) -> None:
-        self.other: object = None
 
 
 class Node(msgspec.Struct):
@@ -50,7 +43,7 @@ def _what_was_there_before() -> Iterator[None]:
 
 
 HERE = __name__
-RECORD, THING = "memwell.records.Record", f"{HERE}.Thing"
+THING = f"{HERE}.Thing"
 
 
 def test_values_that_the_collector_does_not_track_count_once():
@@ -100,12 +93,6 @@ def test_agents_that_stay_are_a_leak_and_those_that_go_are_none(packages: tuple[
     assert grown(watch) == {_name(Echo): 20}
 
 
-def test_what_is_kept_in_a_module_that_is_there_is_a_leak(monkeypatch: pytest.MonkeyPatch):
-    with watching(memory=False) as watch:
-        monkeypatch.setattr(memwell.records, "_kept_here", [Record(text="a")], raising=False)
-    assert grown(watch) == {RECORD: 1}
-
-
 def grown(watch: Watch) -> dict[str, int]:
     """What there is more of; what another test left running may let go of some of its own meanwhile."""
     return {name: more for name, more in watch.growth().objects.items() if more > 0}
@@ -115,83 +102,34 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def test_growth_is_between_any_two_marks():
+def test_growth_is_until_now_or_the_end_of_the_block():
     kept: list[Thing] = []
     with watching(HERE, memory=False) as watch:
         kept += [Thing()]
-        watch.mark("one")
+        assert watch.growth().objects == {THING: 1}
         kept += [Thing(), Thing()]
-        watch.mark("three")
-        assert watch.growth().objects == {THING: 3}
-        kept.clear()
-    assert watch.growth("begin", "one").objects == {THING: 1}
-    assert watch.growth("one", "three").objects == {THING: 2}
-    assert watch.growth("three").objects == {THING: -3}
-    assert watch.growth("one", "one").objects == watch.growth().objects == {}
-
-
-def test_marks_that_are_not_there_or_there_already_are_refused():
-    with watching(HERE, memory=False) as watch:
-        for name in ("begin", "", 7, None):
-            with pytest.raises(InvalidInput):
-                watch.mark(name)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidInput, match="known: begin, end"):
-        watch.growth("middle")
+    assert watch.growth().objects == {THING: 3}
+    kept.clear()
+    assert watch.growth().objects == {THING: 3}
     with pytest.raises(InvalidInput), watching(7):  # pyright: ignore[reportArgumentType]
         pass
 
 
-def test_a_ring_is_found_and_described():
-    with watching(HERE, memory=False) as watch:
-        for _ in range(4):
-            hub, agent = Thing(), Thing()
-            hub.agents, agent.hub = {"a": agent}, hub  # type: ignore[attr-defined]
-        del hub, agent
-    growth = watch.growth()
-    assert growth.objects == {}
-    assert growth.rings == [ReferenceRing(("Thing.agents", "dict", "Thing.hub"), 4)]
-    assert growth.leaks
-    assert str(growth.rings[0]) == "4 × Thing.agents → dict → Thing.hub → Thing"
+def ring() -> None:
+    one, other = Thing(), Node()
+    one.child, other.child = [other], one.__init__  # type: ignore[attr-defined]
 
 
-def test_a_ring_that_is_still_held_is_none():
+def test_reference_cycles_are_found():
     kept = Thing()
     with watching(HERE, memory=False) as watch:
         kept.child = Thing(parent=kept)  # type: ignore[attr-defined]
+        ring()
+        assert watch.growth().cycles == {THING: 1, f"{HERE}.Node": 1}
+        ring()
+        ring()
     growth = watch.growth()
-    assert growth.rings == []
-    assert growth.objects == {THING: 1}
-
-
-def test_rings_through_slots_structs_and_methods_are_found():
-    with watching(HERE, memory=False) as watch:
-        one, two = Slotted(), Slotted()
-        one.other, two.other = two, one
-        node = Node()
-        node.child = [node]
-        bound = Thing()
-        bound.call = bound.__init__  # type: ignore[attr-defined]
-        del one, two, node, bound
-    assert {ring.path for ring in watch.growth().rings} == {
-        ("Slotted", "Slotted"),
-        ("Node.child", "list"),
-        ("Thing.call", "method"),
-    }
-
-
-def test_rings_are_told_with_the_marks_between_which_they_were_made():
-    def ring() -> None:
-        one = Thing()
-        one.me = one  # type: ignore[attr-defined]
-
-    with watching(HERE, memory=False) as watch:
-        ring()
-        watch.mark("middle")
-        ring()
-        ring()
-    assert [one.count for one in watch.growth("begin", "middle").rings] == [1]
-    assert [one.count for one in watch.growth("middle").rings] == [2]
-    assert [one.count for one in watch.growth().rings] == [3]
+    assert (growth.cycles, growth.objects, growth.leaks) == ({THING: 3, f"{HERE}.Node": 3}, {THING: 1}, True)
 
 
 def test_memory_is_told_by_the_file_that_asked_for_it():
@@ -218,22 +156,21 @@ def test_watching_leaves_all_as_it_was():
     finally:
         gc.enable()
         tracemalloc.stop()
-    with pytest.raises(ZeroDivisionError), watching(HERE):
+    with pytest.raises(ZeroDivisionError), watching(HERE) as watch:
         raise ZeroDivisionError
+    assert watch.growth().objects == {}
     assert gc.isenabled()
     assert not tracemalloc.is_tracing()
 
 
 def test_a_report_is_in_english_or_chinese_and_as_data():
-    growth = Growth(
-        {"a.B": 2, "a.A": 2, "a.C": -1}, [ReferenceRing(("B.a", "A.b"), 3)], [FileGrowth("/x/y/z/w/v.py", 2048, 1)]
-    )
+    growth = Growth({"a.B": 2, "a.A": 2, "a.C": -1}, {"a.A": 3}, [FileGrowth("/x/y/z/w/v.py", 2048, 1)])
     assert growth.report().splitlines() == [
         "Objects: more than before:",
         "  +2  a.A",
         "  +2  a.B",
-        "Rings that only the collector could free:",
-        "  3 × B.a → A.b → B",
+        "Reference cycles: only the collector could free:",
+        "  +3  a.A",
         "Memory: +2,048 bytes in all. Most of what was added, by file:",
         "  +2,048  y/z/w/v.py",
     ]
@@ -243,11 +180,11 @@ def test_a_report_is_in_english_or_chinese_and_as_data():
         growth.report("fr")
     assert growth.as_dict() == {
         "objects": {"a.B": 2, "a.A": 2, "a.C": -1},
-        "rings": [{"path": ("B.a", "A.b"), "count": 3}],
+        "cycles": {"a.A": 3},
         "memory": [{"file": "/x/y/z/w/v.py", "bytes": 2048, "blocks": 1}],
         "leaks": True,
     }
-    assert Growth({}, [], None).report("zh").splitlines()[2] == "内存：未监测。"
+    assert Growth({}, {}, None).report("zh").splitlines()[2] == "内存：未监测。"
 
 
 def test_the_collector_is_tuned_inside_and_as_before_afterwards():
@@ -263,10 +200,6 @@ def test_the_collector_is_tuned_inside_and_as_before_afterwards():
 
 
 def test_the_collector_runs_after_heavy_work():
-    def ring() -> None:
-        one = Thing()
-        one.me = one  # type: ignore[attr-defined]
-
     gc.collect()
     with collected_after() as collected:
         for _ in range(10):
@@ -279,83 +212,54 @@ def test_the_collector_runs_after_heavy_work():
     assert collected.freed is not None
 
 
-# The house itself, in a process of its own: here the threads of other tests may still be at it.
+# The library itself, in a process of its own: here the threads of other tests may still be running.
 
-HOUSE = """
+LIBRARY = """
 import asyncio, itertools, json, sys
 import memwell
-from memwell.messages import ai, human
+from memwell.compat.agentscope import InMemoryMemory, MemoryWithCompress, Msg
+from memwell.messages import human
 from memwell.runtime.leaks import watching
 
 kept, paths = [], (f"{sys.argv[1]}/{number}.db" for number in itertools.count())
 
 async def agents(leaking):
-    from memwell.compat.agentscope import InMemoryMemory, MemoryWithCompress, Msg
     for memory in (InMemoryMemory(), MemoryWithCompress(max_token=50)):
         await memory.add([Msg("a", "I like tea and long walks. " * 9, "user") for _ in range(5)])
         await memory.get_memory()
         kept.append(memory) if leaking else None
+    async with memwell.open(next(paths), embedder=None, work=False) as m:
+        await m.aremember("Ann likes tea.")
+        await m.arecall("tea")
 
-def first_time(leaking=False):
-    with memwell.open(next(paths), embedder=None) as m:
-        m.thread("t").add(human("hello"), ai("Hello, Ann."))
-        m.remember("Ann likes tea, and has lived in Oslo since May. 安娜喜欢茶。")
-        m.recall("What does Ann like?")
-    asyncio.run(agents(leaking))
-
-def engine():
+def use(leaking=False):
     with memwell.open(next(paths), embedder=None) as m:
         m.thread("t").add(human("hello"))
-        m.remember("Ann likes tea.")
-        m.recall("tea")
+        m.remember("Ann likes tea, and has lived in Oslo since May. 安娜喜欢茶。")
+        m.recall("What does Ann like?")
         m.at("bob").grant("ann")
         m.at("ann").shared("bob").recall("tea")
+    asyncio.run(agents(leaking))
 
-def program():
-    async def use():
-        async with memwell.open(next(paths), embedder=None, work=False) as m:
-            await m.aremember("Ann likes tea.")
-            await m.arecall("tea")
-    asyncio.run(use())
-
-def watched(use, times, before=0):
-    for _ in range(before):
-        use()
+def watched(**options):
     with watching("memwell", memory=False) as watch:
-        for _ in range(times):
-            use()
-    growth = watch.growth()
-    return growth.leaks, growth.objects, growth.report()
+        for _ in range(2):
+            use(**options)
+    return watch.growth()
 
-print(json.dumps({
-    "first time": watched(first_time, 1),
-    "leaking": watched(lambda: first_time(leaking=True), 1),
-    "engine": watched(engine, 3, before=2),
-    "program": watched(program, 2, before=2),
-}))
+for _ in range(2):
+    use()
+print(json.dumps([watched().report(), watched(leaking=True).objects]))
 """
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bool, dict[str, int], str]]:
-    """What was found after each piece of work: whether it leaks, how many objects there are more of, and the report."""
-    command = [sys.executable, "-X", "utf8", "-c", HOUSE, str(tmp_path_factory.mktemp("house"))]
+def test_closed_engines_and_dropped_memories_are_gone_without_the_collector_and_others_are_found(tmp_path: Path):
+    command = [sys.executable, "-X", "utf8", "-c", LIBRARY, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_what_is_loaded_and_cached_at_the_first_time_is_no_leak(house: dict[str, Any]):
-    leaks, objects, report = house["first time"]
-    assert not leaks, report
-    assert "memwell.compat.agentscope.memories.InMemoryMemory" not in objects
-    leaks, objects, report = house["leaking"]
-    assert leaks, report
-    assert objects["memwell.compat.agentscope.memories.InMemoryMemory"] == 1
-
-
-def test_a_closed_engine_is_gone_without_the_collector(house: dict[str, Any]):
-    assert house["engine"][2].splitlines()[:2] == [
+    report, objects = json.loads(done.stdout)
+    assert report.splitlines()[:2] == [
         "Objects: none more than before.",
-        "Rings: none that only the collector could free.",
+        "Reference cycles: nothing that only the collector could free.",
     ]
+    assert objects["memwell.compat.agentscope.memories.InMemoryMemory"] == 2

@@ -166,15 +166,6 @@ def test_parts_come_and_go_with_their_attributes():
         del tree.left
 
 
-def test_converters_stand_between_a_value_and_its_state():
-    module: Any = StateModule()
-    module.seen = {3, 1}
-    module.register_state("seen", sorted, set)
-    assert module.state_dict() == {"seen": [1, 3]}
-    module.load_state_dict({"seen": [4]})
-    assert module.seen == {4}
-
-
 def test_register_state_refuses_what_cannot_be_kept():
     module = Pair()
     with pytest.raises(AttributeError):
@@ -320,11 +311,3 @@ def test_a_session_of_a_newer_memwell_says_which_one_is_needed():
     backend.kv.put(sessions._space, entry.key, ["nonsense"])
     with pytest.raises(InvalidInput, match="no saved session"):
         sessions.load("s", counter=counter)
-
-
-def test_a_store_that_is_none_is_refused():
-    with pytest.raises(InvalidInput, match="a store must be"):
-        Sessions(3)  # type: ignore[arg-type]
-    with open_backend("memory:") as backend:
-        Sessions(backend.kv).save("s", counter=Counter(2))
-        assert Sessions(backend).ids() == ["s"]

@@ -117,9 +117,8 @@ def test_what_leaves_the_window_is_folded_once(
     talk: Talk, numbering: Any, talks: list[list[Message]], who: list[int], tokens: int
 ):
     history = talk()
-    left: list[Message] = []
     limits = {"tokens": ROOMY + tokens, "summary_tokens": ROOMY, "system": False}
-    several = [SummaryBuffer(history, summariser=numbering(), leaving=[left.extend], **limits) for _ in range(3)]
+    several = [SummaryBuffer(history, summariser=numbering(), **limits) for _ in range(3)]
     for some, turn in zip(talks, who, strict=False):
         history.add(*some)
         if turn < 3:
@@ -128,7 +127,6 @@ def test_what_leaves_the_window_is_folded_once(
     folded = list(map(int, several[1].summary.split()))
     spoken = [one.index for one in history if is_folded(one)]
     assert folded == spoken[: len(folded)]
-    assert [one.index for one in left if is_folded(one)] == folded
     window = [one for one in several[2].recall() if one.index is not None]
     assert not {one.index for one in window} & set(folded)
     assert sized(history, window) <= tokens
@@ -313,19 +311,6 @@ def test_a_log_without_a_store_is_summed_up_too(numbering: Any):
         turns(history, 1)
         summary.observe()
         assert summary.summary == "0 1"
-
-
-def test_a_summary_can_be_rewritten(history: History, numbering: Any):
-    summary = Summary(history, numbering())
-    turns(history, 2)
-    summary.observe()
-    summary.rewrite(" Four messages about cats. ")
-    assert summary.summary == "Four messages about cats."
-    turns(history, 1)
-    summary.observe()
-    assert summary.summary == "Four messages about cats. 4 5"
-    with pytest.raises(InvalidInput, match="more than its share of 400"):
-        summary.rewrite("cats " * 1_000)
 
 
 def test_the_message_has_one_id_and_cannot_be_taken_for_an_order(history: History):

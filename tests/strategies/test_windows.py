@@ -75,51 +75,11 @@ def test_a_token_window_stays_within_its_tokens(talk: Talk, moves: list[Message]
     assert answered <= {part.id for one in window for part in one.tool_calls if isinstance(part, ToolCall)}
 
 
-@SHARED
-@given(moves=st.lists(TALKS, max_size=4), tokens=st.integers(0, 60))
-def test_what_leaves_is_handed_over_once_and_in_order(talk: Talk, moves: list[list[Message]], tokens: int):
-    history = talk()
-    left: list[Message] = []
-    window = TokenWindow(history, tokens, leaving=[left.extend], system=False)
-    for some in moves:
-        history.add(*some)
-        window.observe()
-    places = [one.index or 0 for one in left]
-    assert places == sorted(set(places))
-    first = next((one.index or 0 for one in window.recall()), 10**9)
-    eligible = [one for one in history if one.for_model and not (one.role is Role.SYSTEM and not one.round)]
-    # The cut only moves on: whatever is older than the window has been handed over.
-    assert {one.index for one in eligible if (one.index or 0) < first} <= set(places)
-
-
-def test_a_hook_that_fails_gets_the_messages_again(history: History, driven: Callable[[Any], Any]):
-    seen: list[list[str]] = []
-    broken = [True]
-
-    def hook(messages: Any) -> None:
-        seen.append([one.text for one in messages])
-        if broken[0]:
-            raise OSError("the archive is full")
-
-    window = driven(TokenWindow(history, 30, leaving=(hook,)))
-    told(history)
-    with pytest.raises(OSError, match="archive is full"):
-        window.observe()
-    broken[0] = False
-    window.observe()
-    window.observe()
-    assert seen[0] == seen[1]
-    assert len(seen) == 2
-    assert seen[1][0] == "question 0"
-
-
 @pytest.mark.parametrize("make", [LastRounds, TokenWindow])
 def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
     history = talk()
     log = watch(history)
-    left: list[Message] = []
-    options: dict[str, Any] = {"leaving": [left.extend]} if make is TokenWindow else {}
-    strategy = make(history, 50 if make is TokenWindow else 3, **options)
+    strategy = make(history, 50 if make is TokenWindow else 3)
     costs: list[dict[str, int]] = []
     for turn in (100, 1_000):
         history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))

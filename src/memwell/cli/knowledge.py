@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -153,7 +152,6 @@ def tune_command(
     store: Store,
     space: SpaceOption = None,
     questions: Annotated[int, typer.Option(help="How many questions to generate. 生成多少个问题。")] = 100,
-    plot: Annotated[Path | None, typer.Option(help="Also draw it, as PNG. 同时画图（PNG）。")] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Chunk the documents again with the best size. 按最优方案重新切分。")
     ] = False,
@@ -169,8 +167,6 @@ def tune_command(
             raise InvalidInput(say("no_documents"))
         with progress_bar(say("tuning")) as progress:
             tuned = tune(engine.knowledge, embedder=engine.embedder, questions=questions, progress=progress)
-        if plot is not None:
-            tuned.plot(plot)
         if apply:
             with progress_bar(say("rechunking")) as progress:
                 engine.knowledge.rechunk(tuned.best, progress=progress)
@@ -178,5 +174,3 @@ def tune_command(
         print_json(tuned)
         return
     console().print(Styled(visible(tuned.table(language))))
-    if plot is not None:
-        console().print(say("plot_written", path=one_line(str(plot))))

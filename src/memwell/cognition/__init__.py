@@ -13,7 +13,7 @@ from memwell.cognition.episodic import Episode, EpisodicMemory
 from memwell.cognition.named import Belief
 from memwell.cognition.network import Cognition, Weighted
 from memwell.cognition.procedural import Outcome, ProceduralMemory, Procedure, SuccessRate, Suggestion
-from memwell.cognition.semantic import Concept, ConceptGraph, Edge, Node, Related, SemanticMemory, Testimony
+from memwell.cognition.semantic import Concept, SemanticMemory, Testimony
 from memwell.cognition.working import Active, WorkingMemory, softmax
 
 __all__ = [
@@ -22,16 +22,12 @@ __all__ = [
     "Belief",
     "Cognition",
     "Concept",
-    "ConceptGraph",
     "Definition",
-    "Edge",
     "Episode",
     "EpisodicMemory",
-    "Node",
     "Outcome",
     "ProceduralMemory",
     "Procedure",
-    "Related",
     "Response",
     "SemanticMemory",
     "SuccessRate",

@@ -133,7 +133,11 @@ class Cognition:
             if held.source and not self._is_there(held.source):
                 # It was forgotten or erased.
                 working.drop(held.item)
-        return thoughts(working, query, language)
+        found = thoughts(working, query, language)
+        if working is not self.working:
+            # What the program put in mind is for everyone; turns, which have an id, are not.
+            found += [one for one in thoughts(self.working, query, language) if not one.id]
+        return found
 
     def _is_there(self, id_: str) -> bool:
         try:

@@ -1,9 +1,8 @@
-"""Semantic memory: concepts with their definitions, relations and confidence, and the graph of them."""
+"""Semantic memory: concepts with their definitions, relations and confidence."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
@@ -90,91 +89,6 @@ class Concept(msgspec.Struct, frozen=True):
     def confidence(self) -> float:
         """How sure it is, above 0 and below 1."""
         return self.belief.value
-
-
-# The graph
-
-
-class Node(msgspec.Struct, frozen=True):
-    """A concept. One that is only named by others has no confidence."""
-
-    name: str
-    confidence: float | None = None
-
-
-class Edge(msgspec.Struct, frozen=True):
-    """Two related concepts."""
-
-    source: str
-    target: str
-
-
-class Related(msgspec.Struct, frozen=True):
-    """A concept, and its distance in steps."""
-
-    name: str
-    distance: int
-
-
-class ConceptGraph:
-    """Concepts and their relations, which lead both ways."""
-
-    def __init__(self, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
-        self.nodes: tuple[Node, ...] = tuple(nodes)
-        self.edges: tuple[Edge, ...] = tuple(edges)
-        self._names = {key_of(node.name): node.name for node in self.nodes}
-        self._neighbours: dict[str, dict[str, None]] = {key: {} for key in self._names}
-        for edge in self.edges:
-            source, target = key_of(edge.source), key_of(edge.target)
-            self._neighbours[source][target] = None
-            self._neighbours[target][source] = None
-
-    def related(self, name: str, depth: int = 1) -> list[Related]:
-        """The concepts at most ``depth`` steps away, the nearest first; none when the name is not in the graph."""
-        check_count(depth, "depth", least=1)
-        reached = self._reached_from(key_of(name), depth)
-        return [Related(self._names[key], distance) for key, (distance, _) in reached.items() if distance]
-
-    def path(self, start: str, end: str) -> list[str]:
-        """The names on a shortest path, both ends included; empty when there is none."""
-        reached = self._reached_from(key_of(start), len(self.nodes))
-        step: str | None = key_of(end) if key_of(end) in reached else None
-        path: list[str] = []
-        while step is not None:
-            path.append(self._names[step])
-            step = reached[step][1]
-        return path[::-1]
-
-    def _reached_from(self, start: str, depth: int) -> Mapping[str, tuple[int, str | None]]:
-        """Every reachable key, with its distance and the key before it."""
-        reached: dict[str, tuple[int, str | None]] = {start: (0, None)} if start in self._neighbours else {}
-        waiting = deque(reached)
-        while waiting:
-            here = waiting.popleft()
-            distance = reached[here][0] + 1
-            for key in self._neighbours[here]:
-                if key not in reached and distance <= depth:
-                    reached[key] = (distance, here)
-                    waiting.append(key)
-        return reached
-
-    def mermaid(self) -> str:
-        """The graph in Mermaid; concepts without a definition have dashed borders."""
-        numbers = {key_of(node.name): f"n{number}" for number, node in enumerate(self.nodes)}
-        lines = ["graph LR"]
-        for node in self.nodes:
-            sure = "" if node.confidence is None else f"<br/>{node.confidence:.2f}"
-            undefined = ":::undefined" if node.confidence is None else ""
-            lines.append(f'    {numbers[key_of(node.name)]}["{_escaped(node.name)}{sure}"]{undefined}')
-        lines += [f"    {numbers[key_of(edge.source)]} --- {numbers[key_of(edge.target)]}" for edge in self.edges]
-        if any(node.confidence is None for node in self.nodes):
-            lines.append("    classDef undefined stroke-dasharray: 4 3")
-        return "\n".join(lines)
-
-
-def _escaped(label: str) -> str:
-    marks = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;", "&": "#amp;"}
-    return "".join(marks.get(char, char) for char in label)
 
 
 # The memory
@@ -308,32 +222,18 @@ class SemanticMemory:
             limit,
         )
 
-    def graph(self, *, user: str | None = None) -> ConceptGraph:
-        """The concepts that a user sees, None for all, and their relations."""
-        # A shared concept stands for a user's own of the same name.
-        known = sorted(self.concepts(user=user), key=lambda one: one.user is not None)
-        nodes: dict[str, Node] = {}
-        edges: dict[frozenset[str], Edge] = {}
-        for one in known:
-            nodes.setdefault(key_of(one.name), Node(one.name, one.confidence))
-        for one in known:
-            for other in one.related:
-                nodes.setdefault(key_of(other), Node(other))
-                ends = frozenset((key_of(one.name), key_of(other)))
-                edges.setdefault(ends, Edge(nodes[key_of(one.name)].name, nodes[key_of(other)].name))
-        return ConceptGraph(nodes.values(), edges.values())
-
-    def related(self, concept: str, depth: int = 1, *, user: str | None = None) -> list[Related]:
-        """The concepts at most ``depth`` relations away, the nearest first. Raises ``NotFound``."""
-        graph = self.graph(user=user)
-        key = key_of(check_name(concept, "a concept"))
-        if all(key_of(node.name) != key for node in graph.nodes):
+    def related(self, concept: str, *, user: str | None = None) -> list[str]:
+        """The names that a concept is related to, also those whose concepts name it. Raises ``NotFound``."""
+        key, known, names = key_of(check_name(concept, "a concept")), False, dict[str, str]()
+        for one in self.concepts(user=user):
+            others = {key_of(other): other for other in one.related}
+            if key_of(one.name) == key:
+                known, names = True, {**others, **names}
+            elif key in others:
+                known, names = True, {**names, key_of(one.name): one.name}
+        if not known:
             raise NotFound(f"there is no concept {shown(concept)}, and none that names it")
-        return graph.related(concept, depth)
-
-    def path(self, start: str, end: str, *, user: str | None = None) -> list[str]:
-        """The names on a shortest path between two concepts, both included; empty when there is none."""
-        return self.graph(user=user).path(check_name(start, "a concept"), check_name(end, "a concept"))
+        return list(names.values())
 
     def _shared(self, name: str) -> Concept | None:
         found = self._named.find(self._named.id_of(name))
@@ -426,9 +326,7 @@ class SemanticMemory:
     aconcepts = asyncify(concepts)
     arecall = asyncify(recall)
     ahits = asyncify(hits)
-    agraph = asyncify(graph)
     arelated = asyncify(related)
-    apath = asyncify(path)
 
 
 def _kept_of(found: Recalled) -> _Kept:

@@ -6,7 +6,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import zip_longest
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -34,9 +33,9 @@ from memwell.messages import (
     tool_result,
 )
 from memwell.records import Space, paged
-from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.protocols import Backend, Place, ThreadInfo
 from memwell.tokens import counted
-from memwell.values import check_count, check_metadata, new_id, shown
+from memwell.values import check_count, check_metadata, new_id, now, shown
 from memwell.windows import Round, kept_from
 
 # Adding messages of each role, written once over ``add`` for local and remote conversations.
@@ -89,8 +88,8 @@ def transaction_of(history: HistoryReader) -> AbstractContextManager[None]:
     return history.backend.together() if history.backend is not None else contextlib.nullcontext()
 
 
-def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | None, *, versions: bool) -> int:
-    """Copy the messages up to index ``end`` (default: all) and the metadata. Returns how many messages were copied.
+def copy_conversation(source: HistoryReader, target: HistoryReader, last: Message | None, *, versions: bool) -> int:
+    """Copy the messages up to ``last`` (default: all) and the metadata. Returns how many messages were copied.
 
     Raises ``Conflict`` when the target exists. On any error the target is left as it was.
     """
@@ -103,31 +102,34 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | N
         if info is None:
             return 0
         try:
-            return _copy(source, target, info, end, versions=versions)
+            return _copy(source, target, info, last, versions=versions)
         except BaseException:
             # Without a transaction that undoes it, what was copied is deleted here.
             target.log.delete(target.thread)
             raise
 
 
-def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: int | None, *, versions: bool) -> int:
+def _copy(
+    source: HistoryReader, target: HistoryReader, info: ThreadInfo, last: Message | None, *, versions: bool
+) -> int:
+    listing = replace(info, thread=target.thread)
+    if not versions:
+        listing = replace(listing, created=now(), edits=0)
+    if last is not None:
+        listing = replace(listing, next=(last.index or 0) + 1, rounds=last.round or 0, ended_round=None)
     copied = 0
-    places: list[int] = []
-    stop = info.next if end is None else min(info.next, end + 1)
-    for start in range(info.first, stop, CHUNK):
-        upto = min(start + CHUNK, stop)
-        live = source.log.read(source.thread, after=start - 1, before=upto)
+    places: Sequence[Place] | None = None
+    # The last call, which has no places, stores the listing of a conversation without messages.
+    while places is None or places:
+        after = places[-1].index if places else None
+        found = source.log.places(source.thread, after=after, limit=CHUNK)
+        places = [place for place in found if place.index < listing.next]
+        live = [place for place in places if place.message is not None]
         copied += len(live)
-        held = dict(_versions(source, live, start, upto)) if versions else {one.index or 0: [one] for one in live}
-        _copy_blobs(source, target, (one for each in held.values() for one in each))
-        _replay(target, held)
-        places += held
-    if end is None:
-        _end_alike(target, info, places)
-    target.log.trim(target.thread, info.first)
-    target.log.annotate(
-        target.thread, metadata=info.metadata, end_round=end is None and info.ended_round == info.rounds
-    )
+        kept = places if versions else [replace(place, versions=[]) for place in live]
+        held = [(place.message, *(version.message for version in place.versions)) for place in kept]
+        _copy_blobs(source, target, (one for each in held for one in each))
+        target.log.restore(listing, kept)
     return copied
 
 
@@ -155,33 +157,6 @@ def media_of(messages: Iterable[Message | None]) -> Iterator[Media]:
             for one in part.content if isinstance(part, ToolResult) else (part,):
                 if isinstance(one, Media):
                     yield one
-
-
-def _end_alike(target: HistoryReader, info: ThreadInfo, places: list[int]) -> None:
-    """Make the next message get the index and round it would get in the source, also when the last were trimmed."""
-    begun = target.info()
-    if info.next > (begun.next if begun else 0):
-        last = Message(Role.SYSTEM, (), index=info.next - 1, round=info.rounds)
-        target.log.append(target.thread, [last], keep_places=True)
-        target.log.trim(target.thread, info.next, keep=places)
-
-
-def _versions(
-    source: HistoryReader, live: list[Message], start: int, upto: int
-) -> Iterator[tuple[int, list[Message | None]]]:
-    """Every version of each index that ever held a message, oldest first."""
-    now = {message.index: message for message in live}
-    for index in range(start, upto):
-        held = [version.message for version in source.log.versions(source.thread, index)]
-        if held or index in now:
-            yield index, [*held, now.get(index)]
-
-
-def _replay(target: HistoryReader, places: Mapping[int, Sequence[Message | None]]) -> None:
-    first = [held[0] for held in places.values() if held[0] is not None]
-    target.log.append(target.thread, first, keep_places=True)
-    for step in range(1, max(map(len, places.values()), default=0)):
-        target.log.edit(target.thread, {index: held[step] for index, held in places.items() if step < len(held)})
 
 
 # The media of a conversation: checked, stored as blobs of the conversation, and deleted with it.
@@ -367,11 +342,11 @@ class History(HistoryReader, Adding):
         Indexes, ids and times are the same. Raises ``Conflict`` when a conversation of that name exists and ``NotFound``
         when there is no message ``upto``.
         """
-        end = None if upto is None else self.get(upto).index
+        last = None if upto is None else self.get(upto)
         other = History(self.backend or self.log, thread, space=self.thread.space, counter=self.counter)
         with transaction_of(other):
-            copy_conversation(self, other, end, versions=False)
-            other.set_metadata(forked_from={"thread": self.thread.id, "index": end})
+            copy_conversation(self, other, last, versions=False)
+            other.set_metadata(forked_from={"thread": self.thread.id, "index": None if last is None else last.index})
         return other
 
     def copy_to(self, other: History) -> int:
@@ -381,22 +356,6 @@ class History(HistoryReader, Adding):
         it was.
         """
         return copy_conversation(self, other, None, versions=True)
-
-    def move_to(self, other: History) -> int:
-        """Copy everything, then delete it here. A crash in between leaves both copies.
-
-        Raises what ``copy_to`` raises, and ``Conflict`` when this conversation changed meanwhile: then both are kept.
-        """
-        moved = self.copy_to(other)
-        with transaction_of(self):
-            # A message written since the copy was made must not be deleted.
-            differ = any(mine != theirs for mine, theirs in zip_longest(self, other))
-            if differ or self.metadata() != other.metadata():
-                raise Conflict(
-                    f"conversation {self.thread.id!r} was changed while it was moved: it and its copy are kept"
-                )
-            self.delete()
-        return moved
 
     aadd = asyncify(add)
     awith_blobs = asyncify(with_blobs)
@@ -411,7 +370,6 @@ class History(HistoryReader, Adding):
     adelete = asyncify(delete)
     afork = asyncify(fork)
     acopy_to = asyncify(copy_to)
-    amove_to = asyncify(move_to)
 
 
 def _counted(value: Message) -> Message:

@@ -61,6 +61,10 @@ class PassageLine(NamedTuple):
     """False for a line after the passage."""
     columns: tuple[str, ...] = ()
     """The names of the columns, for a row of a table."""
+    listed: bool = False
+    """Whether it begins or continues an item of a list."""
+    begins: bool = False
+    """Whether it begins an item."""
 
     @property
     def said(self) -> str:
@@ -76,10 +80,22 @@ class PassageLine(NamedTuple):
         """Whether the line is a question."""
         return _ASKS.search(self.text) is not None
 
+    @property
+    def opens(self) -> bool:
+        """Whether the line ends with a colon."""
+        return _OPENS.search(self.text) is not None
+
 
 def lines_of(parsed: Parsed, start: int, end: int) -> list[PassageLine]:
     """The lines of ``parsed.text[start:end]`` and some that follow in the same section, without headings."""
-    return list(_Reader(parsed, start, end).lines())
+    found: list[PassageLine] = []
+    for line in _Reader(parsed, start, end).lines():
+        gap = parsed.text[found[-1].end : line.start] if found else "\n"
+        begins = "\n" in gap and _ITEM.match(line.text) is not None
+        # An item continues after its first sentence, and on indented lines.
+        continues = bool(found) and found[-1].listed and ("\n" not in gap or gap.endswith(("  ", "\t")))
+        found.append(line._replace(listed=begins or continues, begins=begins))
+    return found
 
 
 class _Reader:
@@ -202,7 +218,7 @@ def announces(lines: Sequence[PassageLine], at: int) -> bool:
     line = lines[at]
     if at + 1 >= len(lines) or lines[at + 1].section != line.section:
         return False
-    if _OPENS.search(line.text):
+    if line.opens:
         return True
     following = lines[at + 1]
     alone = (
@@ -255,41 +271,25 @@ class ListRun(NamedTuple):
     opened: bool
 
 
-def listing(text: str, lines: Sequence[PassageLine], at: int) -> ListRun | None:
+def listing(lines: Sequence[PassageLine], at: int) -> ListRun | None:
     """The list that a line introduces or belongs to; None for a single item, and for a list of questions."""
-    section = lines[at].section
-    first = at if _listed(text, lines, at) else at + 1
-    if first > at and not _OPENS.search(lines[at].text):
+    first = at if lines[at].listed else at + 1
+    if first > at and not lines[at].opens:
         return None
-    while first > 0 and lines[first - 1].section == section and _listed(text, lines, first - 1):
+
+    def is_listed(place: int) -> bool:
+        return 0 <= place < len(lines) and lines[place].listed and lines[place].section == lines[at].section
+
+    while is_listed(first - 1):
         first -= 1
     last = first - 1
-    while last + 1 < len(lines) and lines[last + 1].section == section and _listed(text, lines, last + 1):
+    while is_listed(last + 1):
         last += 1
-    items = [one for one in range(first, last + 1) if _is_item(text, lines, one)]
-    if len(items) < _LEAST_ITEMS or any(line.asks for line in lines[first : last + 1]):
+    found = lines[first : last + 1]
+    if sum(line.begins for line in found) < _LEAST_ITEMS or any(line.asks for line in found):
         return None
-    opened = first > 0 and lines[first - 1].section == section and bool(_OPENS.search(lines[first - 1].text))
+    opened = first > 0 and lines[first - 1].section == lines[at].section and lines[first - 1].opens
     return ListRun(LineRun(first - 1 if opened else first, last), opened)
-
-
-def _is_item(text: str, lines: Sequence[PassageLine], at: int) -> bool:
-    return _ITEM.match(lines[at].text) is not None and (at == 0 or _on_its_own_line(text, lines, at))
-
-
-def _on_its_own_line(text: str, lines: Sequence[PassageLine], at: int) -> bool:
-    return at == 0 or "\n" in text[lines[at - 1].end : lines[at].start]
-
-
-def _listed(text: str, lines: Sequence[PassageLine], at: int) -> bool:
-    """Whether a line begins or continues an item of a list."""
-    while at > 0 and not _is_item(text, lines, at):
-        # An item continues after its first sentence, and on indented lines.
-        set_in = text[lines[at].start - 2 : lines[at].start].isspace() and not text[: lines[at].start].endswith("\n")
-        if _on_its_own_line(text, lines, at) and not set_in:
-            return False
-        at -= 1
-    return _is_item(text, lines, at)
 
 
 LOOKED_AT = 3
@@ -424,7 +424,7 @@ class Chooser:
     @staticmethod
     def _exact_in(reading: _Reading, run: LineRun, exact: Exact) -> frozenset[str]:
         """The exact things that are said of the subject of the question, and not in an unrelated sentence."""
-        whole = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
+        whole = listing(reading.lines, run.last) if run.last > run.first else None
         found = frozenset[str]()
         for at in range(run.first, run.last + 1):
             contexts = reading.contexts(at)
@@ -527,7 +527,7 @@ class Chooser:
     def _grown(self, reading: _Reading, at: int) -> LineRun:
         """A line with the neighbours that complete it, and the list that they introduce."""
         run = self._listed(reading, at) or self._with_neighbours(reading, at)
-        found = listing(reading.text, reading.lines, run.last)
+        found = listing(reading.lines, run.last)
         opens = found is not None and found.opened and found.run.first == run.last
         return _shortened(reading, LineRun(run.first, found.run.last)) if found and opens else run
 
@@ -548,7 +548,7 @@ class Chooser:
 
     def _listed(self, reading: _Reading, at: int) -> LineRun | None:
         """The list that a line introduces; or the one it is in, when the question is about the whole list."""
-        found = listing(reading.text, reading.lines, at)
+        found = listing(reading.lines, at)
         if found is None:
             return None
         opens = found.opened and at == found.run.first
@@ -612,7 +612,7 @@ def _shortened(reading: _Reading, run: LineRun) -> LineRun:
 
 def _pieces(reading: _Reading, run: LineRun) -> tuple[str, ...]:
     """The text of a run; a list is one piece, with an ellipsis where it is cut."""
-    found = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
+    found = listing(reading.lines, run.last) if run.last > run.first else None
     if found is None or not run.first <= found.run.first < run.last:
         return tuple(run.pieces(reading.text, reading.lines))
     return (reading.said(run) + (_MARK if run.last < found.run.last else ""),)

@@ -32,8 +32,7 @@ from memwell.longterm.recall import cosine, likeliest, reranked
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
-from memwell.models.checking import given_texts
-from memwell.models.ports import Reranker
+from memwell.models.ports import Reranker, given_texts
 from memwell.records import Record
 
 _MOST_TERMS = 64  # of a query that a reranker looks at

@@ -140,11 +140,6 @@ class Synonyms:
         return 0
 
 
-def synonyms_of(term: str) -> tuple[str, ...]:
-    """The synonyms of a word or phrase in the bundled table."""
-    return _bundled().synonyms_of(term)
-
-
 @cache
 def _bundled() -> Synonyms:
     return Synonyms.load(Path(__file__).with_name(_BUNDLED))

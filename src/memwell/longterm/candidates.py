@@ -16,7 +16,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.longterm.postings import unpacked
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
-from memwell.storage.bm25 import K1, MAX_TERMS, B
+from memwell.storage.parts import K1, MAX_TERMS, B
 
 # The query, and what can be read from it before any record is looked at.
 

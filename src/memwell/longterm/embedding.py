@@ -17,8 +17,7 @@ from memwell.errors import Conflict, ModelError
 from memwell.filters import id_begins_with
 from memwell.longterm.journal import Journal, inner_key, inner_space, pending_vector
 from memwell.longterm.tokens import TokenStore
-from memwell.models.named import embedder_named
-from memwell.models.ports import Embedder, QueryTokens, TokenEmbedder
+from memwell.models.ports import Embedder, QueryTokens, TokenEmbedder, embedder_named
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import now

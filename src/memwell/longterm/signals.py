@@ -31,7 +31,7 @@ from memwell.longterm.candidates import (
 )
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
 from memwell.longterm.weights import BROAD, SIGNALS, Weights
-from memwell.storage.bm25 import K1, B
+from memwell.storage.parts import K1, B
 
 BestMatches: TypeAlias = Callable[[Sequence[str]], "Floats | None"]
 """How well each piece of the query is matched by each record, given by id: a row a piece, a column a record.

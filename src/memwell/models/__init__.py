@@ -5,13 +5,12 @@ any server with OpenAI's API, ``scripted`` is for tests.
 """
 
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Reranker, Tool, Usage
+from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker, Tool, Usage
 
 __all__ = [
     "ChatModel",
     "ChatOptions",
     "Completion",
-    "Delta",
     "Embedder",
     "Reranker",
     "Tool",

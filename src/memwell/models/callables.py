@@ -13,8 +13,18 @@ from typing import Any, TypeVar, Unpack
 from memwell._asyncify import block_on
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
 from memwell.messages import Message, Role, ai, check_message
-from memwell.models.checking import Floats, checked_scores, checked_vectors, given_texts, zero_rows
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Reranker,
+    checked_scores,
+    checked_vectors,
+    given_texts,
+    zero_rows,
+)
 from memwell.values import shown
 
 T = TypeVar("T")

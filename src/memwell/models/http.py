@@ -11,23 +11,33 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Message
-from memwell.models.checking import Floats, checked_vectors, given_texts, zero_rows
 from memwell.models.ledger import Ledger
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Tool, Usage
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Tool,
+    Usage,
+    checked_vectors,
+    given_texts,
+    zero_rows,
+)
 from memwell.tokens import default_counter
 from memwell.transcript import from_openai, to_openai
 from memwell.values import check_json, drawn_between, shown
@@ -96,18 +106,13 @@ class Transport:
 
     def post(self, path: str, body: dict[str, Any]) -> bytes:
         """The whole answer to a request."""
-        with self._answer(path, body) as response:
-            return b"".join(self._chunks(response))
-
-    def lines(self, path: str, body: dict[str, Any]) -> Iterator[str]:
-        """The answer to a request, line by line as it arrives."""
-        with self._answer(path, body) as response:
-            rest = b""
-            for chunk in self._chunks(response):
-                *whole, rest = (rest + chunk).split(b"\n")
-                yield from (line.decode(errors="replace").rstrip("\r") for line in whole)
-            if rest:
-                yield rest.decode(errors="replace")
+        content = msgspec.json.encode(body)
+        with self._slots:
+            response = self._sent(path, content)
+            try:
+                return b"".join(self._chunks(response))
+            finally:
+                response.close()
 
     def close(self) -> None:
         """Close the connections."""
@@ -120,17 +125,6 @@ class Transport:
         if self._key:
             text = text.replace(self._key, "***")
         return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…")
-
-    @contextmanager
-    def _answer(self, path: str, body: dict[str, Any]) -> Generator[httpx.Response]:
-        """The response to a successful request, before its body is read."""
-        content = msgspec.json.encode(body)
-        with self._slots:
-            response = self._sent(path, content)
-            try:
-                yield response
-            finally:
-                response.close()
 
     def _sent(self, path: str, content: bytes) -> httpx.Response:
         for attempt in range(self._patience.retries + 1):
@@ -246,21 +240,10 @@ def _httpx() -> Any:
 # OpenAI's API: request bodies, and the parsing of answers.
 
 Shape = dict[str, Any]
-_MOST_CALLS = 1024
 _decode = msgspec.json.Decoder().decode
 
 
-class ChatReply(NamedTuple):
-    """A parsed and checked answer."""
-
-    message: Message
-    finish: str
-    usage: Usage | None
-    model: str | None
-    data: Any
-
-
-def chat_body(model: str, messages: Sequence[Message], options: ChatOptions, *, stream: bool) -> Shape:
+def chat_body(model: str, messages: Sequence[Message], options: ChatOptions) -> Shape:
     """The body of a request. Raises ``InvalidInput`` for invalid messages or options."""
     body: Shape = {"model": model, "messages": to_openai(messages)}
     if not body["messages"]:
@@ -276,8 +259,6 @@ def chat_body(model: str, messages: Sequence[Message], options: ChatOptions, *, 
     if schema is not None:
         form = {"name": str(schema.get("title") or "answer"), "schema": dict(schema)}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    if stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
     check_json(body, "a request")
     return body
 
@@ -290,14 +271,19 @@ def _tool(tool: Tool) -> Shape:
     }
 
 
-def read_completion(data: bytes, *, wants_json: bool) -> ChatReply:
-    """The answer in a body. Raises ``BadModelOutput`` for a malformed one."""
+def read_completion(data: bytes, model: str, *, wants_json: bool) -> Completion:
+    """The answer of a model in a body. Raises ``BadModelOutput`` for a malformed one."""
     body = json_object(data)
     choice = _first_choice(body)
-    shape = choice.get("message")
-    if not isinstance(shape, dict):
-        raise BadModelOutput("the answer has no message")
-    return _answer(cast(Shape, shape), choice, body, wants_json=wants_json)
+    message = _message(choice.get("message"))
+    finish, served = choice.get("finish_reason"), body.get("model")
+    return Completion(
+        message=message,
+        model=served if isinstance(served, str) and served else model,
+        finish=finish if isinstance(finish, str) else "stop",
+        usage=read_usage(body.get("usage")),
+        data=_data(message) if wants_json and not message.tool_calls else None,
+    )
 
 
 def json_object(data: bytes | str) -> Shape:
@@ -321,23 +307,18 @@ def _first_choice(body: Shape) -> Shape:
     return cast(Shape, first)
 
 
-def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> ChatReply:
+def _message(shape: object) -> Message:
+    if not isinstance(shape, dict):
+        raise BadModelOutput("the answer has no message")
     try:
-        (message,) = from_openai([{**shape, "role": "assistant"}])
+        (message,) = from_openai([{**cast(Shape, shape), "role": "assistant"}])
     except (InvalidInput, AttributeError, TypeError, ValueError) as error:
         raise BadModelOutput(f"the message is malformed: {error}") from error
     for call in message.tool_calls:
         if isinstance(call.arguments, str):
             said = shown(call.arguments)
             raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {said}")
-    finish, model = choice.get("finish_reason"), body.get("model")
-    return ChatReply(
-        message,
-        finish if isinstance(finish, str) else "stop",
-        read_usage(body.get("usage")),
-        model if isinstance(model, str) else None,
-        _data(message) if wants_json and not message.tool_calls else None,
-    )
+    return message
 
 
 def _data(message: Message) -> Any:
@@ -355,83 +336,6 @@ def read_usage(value: object) -> Usage | None:
     if not all(type(count) is int and 0 <= count < 2**53 for count in counts):
         return None
     return Usage(*counts)
-
-
-class StreamedAnswer:
-    """An answer assembled from the events of a stream."""
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._calls: dict[int, Shape] = {}
-        self._finish: str | None = None
-        self._usage: object = None
-        self._model: object = None
-        self._done = False
-
-    def texts(self, lines: Iterable[str]) -> Iterator[str]:
-        """The parts of text in the lines of the stream, as they arrive."""
-        for line in lines:
-            if not line.startswith("data:"):
-                continue
-            event = line[5:].strip()
-            if event == "[DONE]":
-                self._done = True
-                return
-            yield from self._take(json_object(event))
-
-    def _take(self, event: Shape) -> Iterator[str]:
-        if event.get("error"):
-            raise BadModelOutput(f"the stream ended with an error: {shown(event['error'])}")
-        self._usage = event.get("usage") or self._usage
-        self._model = event.get("model") or self._model
-        if not event.get("choices"):
-            return
-        choice = _first_choice(event)
-        if isinstance(choice.get("finish_reason"), str):
-            self._finish = choice["finish_reason"]
-        delta = choice.get("delta")
-        if not isinstance(delta, dict):
-            return
-        yield from self._take_delta(cast(Shape, delta))
-
-    def _take_delta(self, delta: Shape) -> Iterator[str]:
-        text = delta.get("content")
-        if text is not None and not isinstance(text, str):
-            raise BadModelOutput(f"a piece of the stream is no text: {shown(text)}")
-        if text:
-            self._text.append(text)
-            yield text
-        calls: object = delta.get("tool_calls") or []
-        if not isinstance(calls, list):
-            raise BadModelOutput(f"the calls of a stream are no list: {shown(calls)}")
-        for call in cast("list[object]", calls):
-            self._take_call(call)
-
-    def _take_call(self, call: object) -> None:
-        shape = cast(Shape, call) if isinstance(call, dict) else {}
-        index, function = shape.get("index", 0), shape.get("function")
-        if type(index) is not int or not 0 <= index < _MOST_CALLS or not isinstance(function, dict):
-            raise BadModelOutput(f"a call of the stream is malformed: {shown(cast(object, call))}")
-        known = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        parts = {"id": shape.get("id"), **cast(Shape, function)}
-        for key in ("id", "name", "arguments"):
-            part = parts.get(key)
-            if part is not None and not isinstance(part, str):
-                raise BadModelOutput(f"a call of the stream is malformed: {shown(cast(object, call))}")
-            # An id and a name arrive whole, and some servers repeat them.
-            known[key] = known[key] + (part or "") if key == "arguments" else (known[key] or part or "")
-
-    def answer(self, *, wants_json: bool) -> ChatReply:
-        """The whole answer after the end of the stream. Raises ``BadModelOutput`` when it ended too early."""
-        if not self._done and self._finish is None:
-            raise BadModelOutput("the stream was cut off")
-        calls = [
-            {"id": one["id"], "type": "function", "function": {"name": one["name"], "arguments": one["arguments"]}}
-            for _, one in sorted(self._calls.items())
-        ]
-        shape: Shape = {"content": "".join(self._text), **({"tool_calls": calls} if calls else {})}
-        body = {"usage": self._usage, "model": self._model}
-        return _answer(shape, {"finish_reason": self._finish}, body, wants_json=wants_json)
 
 
 def read_embeddings(data: bytes, count: int) -> tuple[list[list[float]], Usage | None]:
@@ -515,39 +419,15 @@ class _ServedChat(ChatModel):
         return self._model
 
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
-        body = chat_body(self._model, messages, options, stream=False)
+        body = chat_body(self._model, messages, options)
         with _Call(self._ledger, self._model, lambda: _most_usage(messages, options)) as call:
             data = self._transport.post("chat/completions", body)
             call.answered(None)
             try:
-                answer = read_completion(data, wants_json=options.get("schema") is not None)
+                answer = read_completion(data, self._model, wants_json=options.get("schema") is not None)
             except BadModelOutput as error:
                 raise BadModelOutput(f"{self._model}: {error}; it said {self._transport.excerpt(data)}") from error
-            return self._completion(answer, call.answered(answer.usage))
-
-    def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        body = chat_body(self._model, messages, options, stream=True)
-        answer = StreamedAnswer()
-        with _Call(self._ledger, self._model, lambda: _most_usage(messages, options)) as call:
-            try:
-                for text in answer.texts(self._transport.lines("chat/completions", body)):
-                    call.answered(None)
-                    yield Delta(text)
-                whole = answer.answer(wants_json=options.get("schema") is not None)
-            except BadModelOutput as error:
-                raise BadModelOutput(f"{self._model}: {error}") from error
-            cost = call.answered(whole.usage)
-        yield Delta(completion=self._completion(whole, cost))
-
-    def _completion(self, answer: ChatReply, cost: float | None) -> Completion:
-        return Completion(
-            message=answer.message,
-            model=answer.model or self._model,
-            finish=answer.finish,
-            usage=answer.usage,
-            cost=cost,
-            data=answer.data,
-        )
+            return replace(answer, cost=call.answered(answer.usage))
 
 
 class _ServedEmbedder(Embedder):

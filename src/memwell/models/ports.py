@@ -6,19 +6,29 @@ or cannot be reached) or ``BadModelOutput`` (its answer has the wrong form).
 
 from __future__ import annotations
 
+import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack, cast, get_args
 
 import msgspec
 
-from memwell._asyncify import asyncify, run_blocking
+from memwell._asyncify import asyncify
+from memwell.errors import BadModelOutput, InvalidInput
 from memwell.messages import Message
+from memwell.records import MAX_DIMENSIONS
+from memwell.values import shown
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from memwell.models.local.embedder import Mode
+
+
+Floats: TypeAlias = "NDArray[np.float32]"
+"""Vectors. numpy is imported by the functions that need it: programs that only converse do without it."""
 
 
 class Embedder(ABC):
@@ -139,13 +149,6 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
         return self.message.text
 
 
-class Delta(msgspec.Struct, frozen=True):
-    """A part of a streamed answer. The last one has no text but the whole completion."""
-
-    text: str = ""
-    completion: Completion | None = None
-
-
 class ChatOptions(TypedDict, total=False):
     """The options of a call. The model decides what is left out."""
 
@@ -173,26 +176,7 @@ class ChatModel(ABC):
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
         """The answer to these messages. Raises ``InvalidInput`` for an invalid message."""
 
-    def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        """The answer in parts, then the whole completion. A model that cannot stream returns one part."""
-        completion = self.complete(messages, **options)
-        if completion.text:
-            yield Delta(completion.text)
-        yield Delta(completion=completion)
-
     acomplete = asyncify(complete)
-
-    async def astream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> AsyncIterator[Delta]:
-        """The async twin of ``stream``."""
-        pieces = self.stream(messages, **options)
-        try:
-            while (piece := await run_blocking(partial(next, pieces, None))) is not None:
-                yield piece
-        finally:
-            # A reader that stops early must not leave the connection open.
-            close = getattr(pieces, "close", None)
-            if close is not None:
-                await run_blocking(close)
 
 
 class Reranker(ABC):
@@ -208,3 +192,116 @@ class Reranker(ABC):
         """A finite score for every text, in order; higher is better. The scale is the model's own."""
 
     ascores = asyncify(scores)
+
+
+# Checks of what models answer: how many vectors or scores, which shape, finite numbers.
+
+
+def given_texts(texts: object) -> list[str]:
+    """The texts as a list. Raises ``InvalidInput`` for anything but a list of strings."""
+    # A list is the usual case, and the general check is slow.
+    if type(texts) is not list and (isinstance(texts, str | bytes) or not isinstance(texts, Iterable)):
+        raise InvalidInput(f"texts must be a list of strings, not {shown(texts)}")
+    given = list(cast("Iterable[object]", texts))
+    for one in given:
+        if not isinstance(one, str):
+            raise InvalidInput(f"a text must be a string, not {shown(one)}")
+    return cast("list[str]", given)
+
+
+def checked_vectors(value: object, count: int, model: str, dimensions: int | None = None) -> Floats:
+    """``count`` rows of unit length, or of zeros where the model returned zeros.
+
+    Raises ``BadModelOutput`` for another number or length of rows, and for values that are no numbers.
+    """
+    import numpy as np  # noqa: PLC0415 - see above
+
+    rows = _numbers(value, model)
+    if rows.ndim != 2 or len(rows) != count:
+        raise BadModelOutput(f"{model} gave vectors of shape {rows.shape} for {count} texts")
+    size = rows.shape[1]
+    if count and (not 0 < size <= MAX_DIMENSIONS or size != (dimensions or size)):
+        expected = dimensions or f"1 to {MAX_DIMENSIONS}"
+        raise BadModelOutput(f"{model} gave vectors of {size} numbers, not {expected}")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise BadModelOutput(f"{model} gave a vector that holds NaN or numbers without end")
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _numbers(value: object, model: str) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415 - see above
+
+    if isinstance(value, Iterable) and not isinstance(value, np.ndarray | str | bytes):
+        value = list(cast("Iterable[object]", value))
+        if not value:
+            return np.zeros((0, 0))
+    try:
+        rows = np.asarray(value)
+        if rows.dtype.kind in "fiu":
+            return rows.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadModelOutput(f"{model} gave no vectors: {error}") from error
+    raise BadModelOutput(f"{model} gave no vectors but {shown(cast(object, value))}")
+
+
+def checked_scores(value: object, count: int, model: str) -> list[float]:
+    """``count`` finite numbers. Raises ``BadModelOutput`` otherwise."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise BadModelOutput(f"{model} gave no scores but {shown(value)}")
+    scores = _floats(cast("Iterable[object]", value), model)
+    if len(scores) != count:
+        raise BadModelOutput(f"{model} gave {len(scores)} scores for {count} texts")
+    if not all(map(math.isfinite, scores)):
+        raise BadModelOutput(f"{model} gave a score that is not finite: {shown(scores)}")
+    return scores
+
+
+def _floats(values: Iterable[object], model: str) -> list[float]:
+    try:
+        return [float(cast(float, value)) for value in values]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadModelOutput(f"{model} gave a score that is no number: {error}") from error
+
+
+def zero_rows(texts: Sequence[str], dimensions: int) -> Floats:
+    """A row of zeros for every text."""
+    import numpy as np  # noqa: PLC0415 - see above
+
+    return np.zeros((len(texts), dimensions), np.float32)
+
+
+# Embedders by name, so that a space with the vectors of another embedder can still be searched. Those of the package are
+# known; a program registers others by ``offer_embedder(mine)``.
+
+_offered: dict[str, Embedder] = {}
+_HASHED = re.compile(r"hash-(\d{1,5})-")
+
+
+def offer_embedder(embedder: Embedder) -> None:
+    """Register an embedder by its name in this process; it replaces one of the same name."""
+    _offered[embedder.name] = embedder
+
+
+def embedder_named(name: str) -> Embedder | None:
+    """The embedder of this name, or None when it is unknown. Its model is loaded on first use."""
+    return _offered.get(name) or _hashed(name) or _local(name)
+
+
+def _local(name: str) -> Embedder | None:
+    # Imported here because most spaces never need it.
+    from memwell.models.local.embedder import LocalEmbedder, Mode  # noqa: PLC0415
+
+    modes: tuple[Mode, ...] = get_args(Mode)
+    made = {mode: LocalEmbedder(mode) for mode in modes}
+    return next((one for mode, one in made.items() if name in (mode, one.name)), None)
+
+
+def _hashed(name: str) -> Embedder | None:
+    found = _HASHED.match(name)
+    if found is None:
+        return None
+    from memwell.models.scripted import HashEmbedder  # noqa: PLC0415 - as above
+
+    made = HashEmbedder(max(int(found[1]), 8))
+    return made if made.name == name else None

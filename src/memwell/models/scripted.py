@@ -13,8 +13,17 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.language.segment import SEGMENTATION, query_terms
 from memwell.messages import Message, check_message
 from memwell.models.callables import completion_of
-from memwell.models.checking import Floats, checked_scores, given_texts, zero_rows
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Reranker,
+    checked_scores,
+    given_texts,
+    zero_rows,
+)
 
 Answer: TypeAlias = str | Message | Completion | Exception
 """The reply of a scripted model; an exception is raised."""

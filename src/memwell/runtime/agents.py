@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import contextvars
 import copy
 import functools
 import inspect
@@ -46,9 +44,8 @@ class Hooked:
     their names were first registered. A subclass adds types by listing them in ``supported_hook_types``.
 
     ``pre(agent, arguments)`` gets the arguments by name and returns others, or None to leave them. ``post(agent,
-    arguments, output)`` returns another output of the same type, or None; anything else raises ``InvalidInput``. Both get
-    copies, except of what cannot be copied. An error of a hook reaches the caller. A method that calls ``super()`` or
-    itself runs its hooks once; a concurrent call in another task runs its own.
+    arguments, output)`` returns another output, or None to leave it. Both get copies, except of what cannot be copied. An
+    error of a hook reaches the caller. A method that calls ``super()`` runs its hooks once.
     """
 
     supported_hook_types: ClassVar[list[str]] = []
@@ -60,7 +57,7 @@ class Hooked:
                 method = inspect.getattr_static(cls, name, None)
                 # A method of a mixin, or of a class that did not list the type yet, is not wrapped so far.
                 if inspect.isfunction(method) and not hasattr(method, "runs_hooks_of"):
-                    setattr(cls, name, _with_hooks(method, name, action))
+                    setattr(cls, name, _with_hooks(method, name, action, cls))
 
     def register_instance_hook(self, hook_type: str, hook_name: str, hook: Hook) -> None:
         """Run ``hook`` for this agent, in place of a hook of the same name.
@@ -162,63 +159,25 @@ def _has_hooks(agent: Hooked, pre: str, post: str) -> bool:
     return False
 
 
-class _Call:
-    """A call whose hooks are being run, as seen by the calls inside it."""
-
-    __slots__ = ("action", "agent", "task")
-
-    def __init__(self, agent: Hooked, action: str) -> None:
-        # The id only: a task started inside keeps its context, and must not keep the agent alive.
-        self.agent = id(agent)
-        self.action = action
-        self.task = asyncio.current_task()
-
-    def end(self) -> None:
-        self.agent = 0
-        self.task = None
-
-
-_calls: contextvars.ContextVar[tuple[_Call, ...]] = contextvars.ContextVar("memwell_hooked_calls", default=())
-
-
-def _is_part_of_a_call(agent: Hooked, action: str, *, by_super: bool) -> bool:
-    """Whether an enclosing call has already run the hooks.
-
-    ``super().reply()`` is a part of the enclosing call in any task, also in one of ``asyncio.wait_for``. Any other call is
-    only in the same task: in another task it is a concurrent call, or a later one of a task that was left running.
-    """
-    for call in _calls.get():
-        if call.agent == id(agent) and call.action == action:
-            return by_super or call.task is asyncio.current_task()
-    return False
-
-
-def _with_hooks(method: Callable[..., Any], name: str, action: str) -> Callable[..., Any]:
+def _with_hooks(method: Callable[..., Any], name: str, action: str, owner: type) -> Callable[..., Any]:
     signature = inspect.signature(method)
     pre, post = f"pre_{action}", f"post_{action}"
 
     @functools.wraps(method)
     async def hooked(self: Hooked, *args: Any, **kwargs: Any) -> Any:
-        if not _has_hooks(self, pre, post):
+        # Called by super(), the method is a part of a call whose hooks are being run.
+        if not _has_hooks(self, pre, post) or _defining(type(self), name) is not owner:
             return await method(self, *args, **kwargs)
-        by_super = getattr(type(self), name, None) is not hooked
-        if _is_part_of_a_call(self, action, by_super=by_super):
-            return await method(self, *args, **kwargs)
-        call = _Call(self, action)
-        token = _calls.set((call, *_calls.get()))
-        try:
-            arguments = await _before(self, pre, _named(signature, self, args, kwargs), signature)
-            positional, named = _as_passed(signature, self, arguments)
-            output = await method(*positional, **named)
-            return await _after(self, post, arguments, output)
-        finally:
-            call.end()
-            # A coroutine that is closed before its end may end in another context.
-            with contextlib.suppress(ValueError):
-                _calls.reset(token)
+        arguments = await _before(self, pre, _named(signature, self, args, kwargs), signature)
+        positional, named = _as_passed(signature, self, arguments)
+        return await _after(self, post, arguments, await method(*positional, **named))
 
     hooked.runs_hooks_of = action  # type: ignore[attr-defined]
     return hooked
+
+
+def _defining(cls: type, name: str) -> type:
+    return next(base for base in cls.__mro__ if name in vars(base))
 
 
 async def _before(
@@ -234,17 +193,8 @@ async def _before(
 async def _after(agent: Hooked, hook_type: str, arguments: dict[str, Any], output: Any) -> Any:
     for hook in _hooks(agent, hook_type):
         changed = await _run(hook, agent, _copies(arguments), _copy(output))
-        output = output if changed is None else _of_a_kind(changed, output, hook_type, hook)
+        output = output if changed is None else changed
     return output
-
-
-def _of_a_kind(changed: Any, output: Any, hook_type: str, hook: Hook) -> Any:
-    """What a hook returned, if its type is that of the output, or a base or subclass of it."""
-    kind = cast("type[Any]", type(changed))
-    if output is None or isinstance(changed, type(output)) or (kind is not object and isinstance(output, kind)):
-        return changed
-    wanted = type(output).__name__
-    raise InvalidInput(f"{_what(hook_type, hook)} must return a {wanted} or None, not {shown(changed)}")
 
 
 async def _run(hook: Hook, *args: Any) -> Any:
@@ -287,7 +237,7 @@ def _as_passed(
 
 def _checked(changed: object, signature: inspect.Signature, hook_type: str, hook: Hook) -> dict[str, Any]:
     """The arguments a hook returned, in the form of the signature; what it left out gets its default."""
-    what = _what(hook_type, hook)
+    what = f"the {hook_type} hook {getattr(hook, '__name__', shown(hook))}"
     if not isinstance(changed, dict):
         raise InvalidInput(f"{what} must return a dict of arguments or None, not {shown(changed)}")
     given = dict(cast("dict[str, Any]", changed))
@@ -305,10 +255,6 @@ def _checked(changed: object, signature: inspect.Signature, hook_type: str, hook
     elif given:
         raise InvalidInput(f"{what} returned {', '.join(map(repr, given))}, which is no argument of the method")
     return kept
-
-
-def _what(hook_type: str, hook: Hook) -> str:
-    return f"the {hook_type} hook {getattr(hook, '__name__', shown(hook))}"
 
 
 # Delivery of a message to many agents: concurrently, each with a timeout, and a failure of one does not stop the others.
@@ -424,6 +370,7 @@ OBSERVE_TIMEOUT_S = 30.0
 """How long an agent may take to observe a message."""
 
 _STREAMS_REMEMBERED = 64
+_PRINTED_KEPT = 10_000
 
 
 class Output(Protocol):
@@ -554,7 +501,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self._audiences.pop(msghub_name, None)
 
     async def print(self, message: M, /, last: bool = True) -> None:
-        """Put a copy with ``last`` into the queue, waiting for room, and show the message on the console; each if enabled.
+        """Put a copy with ``last`` into the queue, and show the message on the console; each if enabled.
 
         A message may be printed repeatedly while it grows; ``last`` marks the complete one.
         """
@@ -567,7 +514,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         self._console_output = bool(enabled)
 
     def set_msg_queue_enabled(self, enabled: bool, queue: Output | None = None) -> None:
-        """Put what is printed into a queue, ``msg_queue``: the one given, or a ``Channel`` of 100; or into none.
+        """Put what is printed into a queue, ``msg_queue``: the one given, or a ``Channel`` of 10,000; or into none.
 
         Raises ``InvalidInput`` for a queue without ``put``.
         """
@@ -578,7 +525,7 @@ class Agent(Hooked, StateModule, Generic[M]):
         elif queue is not None:
             self.msg_queue = queue
         elif self.msg_queue is None:
-            self.msg_queue = Channel(100)
+            self.msg_queue = Channel(_PRINTED_KEPT)
 
     async def _put_out(self, item: tuple[Any, ...]) -> None:
         if self.msg_queue is not None:

@@ -8,7 +8,7 @@ nothing is added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from hashlib import blake2b
 from typing import Any, Unpack, cast
@@ -18,8 +18,16 @@ import numpy as np
 
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.messages import Message, decode_message, encode_message
-from memwell.models.checking import Floats, given_texts, zero_rows
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Usage,
+    given_texts,
+    zero_rows,
+)
 from memwell.records import SpaceLike, as_space
 from memwell.runtime.ring import Ring, Transaction
 from memwell.storage.protocols import KeyValue
@@ -154,17 +162,6 @@ class CompletionCache(ChatModel):
         completion = self._chat.complete(messages, **options)
         self._keep(digest, completion)
         return completion
-
-    def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        digest = self._digest(messages, options)
-        found = self._found(digest)
-        if found is not None:
-            yield from (Delta(found.text), Delta(completion=found))
-            return
-        for piece in self._chat.stream(messages, **options):
-            if piece.completion is not None:
-                self._keep(digest, piece.completion)
-            yield piece
 
     def forget(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> bool:
         """Drop the answer to these messages. Returns whether there was one."""

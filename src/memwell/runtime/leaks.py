@@ -1,26 +1,22 @@
 """Finds memory leaks: objects that stay alive, files whose allocations grow, and reference cycles.
 
+    serve_a_request()
     with watching() as watch:
         serve_a_thousand_requests()
     print(watch.growth().report())
 
-Modules of memwell that are loaded inside, and what its functions cache, do not count. When your own packages load or
-cache something at first use, do the work once before watching. ``gc_tuned`` and ``collected_after`` are for programs
-that make and drop many objects at once.
+Do the work once before watching: what is loaded and cached at first use stays, and would count. ``gc_tuned`` and
+``collected_after`` are for programs that make and drop many objects at once.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 import tracemalloc
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from itertools import islice, pairwise
-from types import BuiltinMethodType, MethodType
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -32,20 +28,14 @@ Thresholds: TypeAlias = int | tuple[int] | tuple[int, int] | tuple[int, int, int
 """The arguments of ``gc.set_threshold``: one number, or those of up to three generations."""
 
 _OWN = "memwell"
-_CACHE = type(lru_cache(int))
-_CONTAINERS = (dict, list, tuple, set, frozenset)
-_BOUND = (MethodType, BuiltinMethodType)
-_BEGIN, _END = "begin", "end"
-_MOST_SEARCHED = 2000
-_MOST_VISITED = 5000
 _MOST_FILES = 5
 _LEAST_BYTES = 1024
 _PHRASES = {
     "en": {
         "no_objects": "Objects: none more than before.",
         "objects": "Objects: more than before:",
-        "no_rings": "Rings: none that only the collector could free.",
-        "rings": "Rings that only the collector could free:",
+        "no_cycles": "Reference cycles: nothing that only the collector could free.",
+        "cycles": "Reference cycles: only the collector could free:",
         "memory": "Memory: {bytes:+,} bytes in all.",
         "files": "Memory: {bytes:+,} bytes in all. Most of what was added, by file:",
         "unwatched": "Memory: not watched.",
@@ -53,8 +43,8 @@ _PHRASES = {
     "zh": {
         "no_objects": "对象：没有比之前更多。",
         "objects": "对象：比之前更多：",
-        "no_rings": "引用环：没有只能靠回收器释放的环。",
-        "rings": "只能靠回收器释放的引用环：",
+        "no_cycles": "循环引用：没有只能靠回收器释放的对象。",
+        "cycles": "循环引用：只能靠回收器释放的对象：",
         "memory": "内存：共 {bytes:+,} 字节。",
         "files": "内存：共 {bytes:+,} 字节。增加最多的文件：",
         "unwatched": "内存：未监测。",
@@ -70,31 +60,21 @@ class FileGrowth(msgspec.Struct, frozen=True):
     blocks: int
 
 
-class ReferenceRing(msgspec.Struct, frozen=True):
-    """Objects that only each other referenced: a path through their types and attributes, and how often it was found."""
-
-    path: tuple[str, ...]
-    count: int
-
-    def __str__(self) -> str:
-        return f"{self.count} × {' → '.join((*self.path, self.path[0].split('.', 1)[0]))}"
-
-
 class Growth(msgspec.Struct, frozen=True):
-    """The growth between two marks.
+    """The growth between two moments.
 
-    ``objects`` has the change of the number of live objects by type; ``rings`` are reference cycles through them;
-    ``memory`` is by file of code, the largest first, or None when it was not watched.
+    ``objects`` has the change of the number of live objects by type; ``cycles`` has how many objects of a type were freed
+    by the collector alone; ``memory`` is by file of code, the largest first, or None when it was not watched.
     """
 
     objects: dict[str, int]
-    rings: list[ReferenceRing]
+    cycles: dict[str, int]
     memory: list[FileGrowth] | None
 
     @property
     def leaks(self) -> bool:
         """Whether objects stay alive or needed the collector. Memory does not count: caches fill, and Python keeps some."""
-        return any(count > 0 for count in self.objects.values()) or bool(self.rings)
+        return any(count > 0 for count in self.objects.values()) or bool(self.cycles)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -105,12 +85,11 @@ class Growth(msgspec.Struct, frozen=True):
         words = _PHRASES.get(language[:2])
         if words is None:
             raise InvalidInput(f"a report is written in en or zh, not {shown(language)}")
-        more = [(name, count) for name, count in self.objects.items() if count > 0]
-        more.sort(key=lambda one: (-one[1], one[0]))
-        lines = [words["objects" if more else "no_objects"]]
-        lines += [f"  {count:+,}  {name}" for name, count in more]
-        lines.append(words["rings" if self.rings else "no_rings"])
-        lines += [f"  {ring}" for ring in self.rings]
+        lines: list[str] = []
+        for title, counts in (("objects", self.objects), ("cycles", self.cycles)):
+            more = sorted((-count, name) for name, count in counts.items() if count > 0)
+            lines.append(words[title if more else f"no_{title}"])
+            lines += [f"  {-count:+,}  {name}" for count, name in more]
         return "\n".join(lines + self._memory_lines(words))
 
     def _memory_lines(self, words: dict[str, str]) -> list[str]:
@@ -121,109 +100,79 @@ class Growth(msgspec.Struct, frozen=True):
         return [title, *(f"  {one.bytes:+,}  {_short(one.file)}" for one in largest)]
 
 
-class _Mark(msgspec.Struct):
-    """The counts at a moment. ``rings`` are those found since the mark before."""
+class _Counts(NamedTuple):
+    """What there was at a moment."""
 
     objects: Counter[str]
     memory: dict[str, tuple[int, int]] | None
-    rings: Counter[tuple[str, ...]]
 
 
 class Watch:
-    """What ``watching`` returns: marks, and the growth between any two."""
+    """What ``watching`` returns: the growth since the block began."""
 
     def __init__(self, packages: Sequence[str], *, memory: bool) -> None:
         self._packages = tuple(packages)
         self._memory = memory
-        self._modules = set(sys.modules)
-        self._marks: dict[str, _Mark] = {}
+        self._cycles: Counter[str] = Counter()
+        self._begin = self._counted()
+        self._end: _Counts | None = None
+        self._cycles.clear()
 
-    def mark(self, name: str) -> None:
-        """Count the live objects now, under a name. Raises ``InvalidInput`` for a name that is taken."""
-        check_id(name, "a mark")
-        if name in self._marks:
-            raise InvalidInput(f"there is a mark {name!r} already")
-        # A bounded cache of the process: its content is no leak, but would look like one.
-        forget_decoded()
-        rings = _collected_rings(self._packages)
-        memory = _memory_by_file() if self._memory else None
-        self._marks[name] = _Mark(self._live(), memory, rings)
-
-    def _live(self) -> Counter[str]:
-        census = _Census(self._packages)
-        counts = Counter(census.by_name())
-        counts.subtract(_name(type(one)) for one in _lasting(self._modules) if census.has_counted(one))
-        return counts
-
-    def growth(self, since: str = _BEGIN, until: str | None = None) -> Growth:
-        """The growth between two marks; from the beginning to the last mark by default.
-
-        Raises ``InvalidInput`` for a mark that was not made.
-        """
-        names = list(self._marks)
-        first, last = self._place(since), len(names) - 1 if until is None else self._place(until)
-        before, after = self._marks[names[first]], self._marks[names[last]]
+    def growth(self) -> Growth:
+        """The growth since the beginning of the block: until now, or until its end."""
+        before, after = self._begin, self._end or self._counted()
         objects = {
             name: after.objects[name] - before.objects[name]
             for name in sorted(before.objects.keys() | after.objects.keys())
             if after.objects[name] != before.objects[name]
         }
-        rings: Counter[tuple[str, ...]] = Counter()
-        for name in names[first + 1 : last + 1]:
-            rings.update(self._marks[name].rings)
-        found = [ReferenceRing(path, count) for path, count in rings.most_common()]
-        return Growth(objects, found, _grown(before.memory, after.memory))
+        return Growth(objects, dict(self._cycles), _grown(before.memory, after.memory))
 
-    def _place(self, name: str) -> int:
-        try:
-            return list(self._marks).index(name)
-        except ValueError:
-            raise InvalidInput(f"there is no mark {shown(name)}; known: {', '.join(self._marks)}") from None
+    def end(self) -> None:
+        """Count for the last time."""
+        self._end = self._counted()
+
+    def _counted(self) -> _Counts:
+        # A bounded cache of the process: its content is no leak, but would look like one.
+        forget_decoded()
+        self._cycles.update(_collected(self._packages))
+        memory = _memory_by_file() if self._memory else None
+        return _Counts(_live(self._packages), memory)
 
 
-class _Census:
-    """The live objects of the types of some packages at a moment."""
-
-    def __init__(self, packages: Sequence[str]) -> None:
-        tracked = cast("list[object]", gc.get_objects())
-        counts = Counter(map(type, tracked))
-        held = cast("list[object]", gc.get_referents(*tracked))
-        # There may be millions of these, so each is only looked up in a set.
-        self._kinds = ours = _kinds_of(packages, {*counts, *map(type, held)})
-        self._untracked = {id(one): type(one) for one in held if type(one) in ours and not gc.is_tracked(one)}
-        counts.update(self._untracked.values())
-        self._counts = {kind: counts[kind] for kind in ours if counts[kind]}
-
-    def by_name(self) -> dict[str, int]:
-        counts: Counter[str] = Counter()
-        for kind, count in self._counts.items():
-            counts[_name(kind)] += count
-        return dict(sorted(counts.items()))
-
-    def has_counted(self, one: object) -> bool:
-        return type(one) in self._kinds and (gc.is_tracked(one) or id(one) in self._untracked)
+def _live(packages: Sequence[str]) -> Counter[str]:
+    """The live objects of the types of some packages, by the names of the types."""
+    tracked = cast("list[object]", gc.get_objects())
+    held = cast("list[object]", gc.get_referents(*tracked))
+    counts = Counter(map(type, tracked))
+    # There may be millions of these, so each is only looked up in a set.
+    kinds = _kinds_of(packages, {*counts, *map(type, held)})
+    untracked = {id(one): type(one) for one in held if type(one) in kinds and not gc.is_tracked(one)}
+    counts.update(untracked.values())
+    return _by_name((kind, counts[kind]) for kind in kinds if counts[kind])
 
 
 @contextmanager
 def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
     """Watch the objects of these packages (memwell's own by default) and, with ``memory``, which files allocate memory.
 
-    Objects of classes derived from those of the packages count too. Inside, the garbage collector only runs at marks, so
-    that rings that only it could free are seen. Watching memory makes everything several times slower. Raises
+    Objects of classes derived from those of the packages count too. Inside, the garbage collector does not run, so
+    that cycles that only it could free are seen. Watching memory makes everything several times slower. Raises
     ``InvalidInput`` for a package that is no name.
     """
     for package in packages:
         check_id(package, "a package")
-    watch = Watch(packages or (_OWN,), memory=memory)
     starts_tracing = memory and not tracemalloc.is_tracing()
     rested = gc.isenabled()
     if starts_tracing:
         tracemalloc.start()
     gc.disable()
     try:
-        watch.mark(_BEGIN)
-        yield watch
-        watch.mark(_END)
+        watch = Watch(packages or (_OWN,), memory=memory)
+        try:
+            yield watch
+        finally:
+            watch.end()
     finally:
         if rested:
             gc.enable()
@@ -235,7 +184,7 @@ def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
 def gc_tuned(threshold: Thresholds) -> Generator[None]:
     """Set the thresholds of the garbage collector inside the block, for the whole process; 0 turns it off.
 
-    Higher is for work that makes many objects which stay, lower for work that drops many rings. Raises what
+    Higher is for work that makes many objects which stay, lower for work that drops many cycles. Raises what
     ``gc.set_threshold`` raises.
     """
     before = gc.get_threshold()
@@ -274,32 +223,6 @@ def _is_of(kind: type[object], prefixes: tuple[str, ...]) -> bool:
     return isinstance(module, str) and f"{module}.".startswith(prefixes) and module != __name__
 
 
-def _lasting(known: set[str]) -> Iterator[object]:
-    """Objects that stay as long as the process: the caches of memwell's functions, and the constants of new modules."""
-    ours = {name: module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_OWN}.")}
-    new = ours.keys() - known
-    found: dict[int, object] = {}
-    # The objects of a new module, but not what those hold, which may have been added since.
-    _reach([vars(ours[name]) for name in new], lambda one: _is_constant(one, new), found)
-    caches = [one for module in ours.values() for one in vars(module).values() if type(one) is _CACHE]
-    _reach(caches, lambda one: isinstance(one, _CONTAINERS) or _is_of(type(one), (f"{_OWN}.",)), found)
-    return iter(found.values())
-
-
-def _reach(roots: list[Any], leads_on: Callable[[object], bool], found: dict[int, object]) -> None:
-    waiting = cast("list[object]", gc.get_referents(*roots))
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in found:
-            found[id(one)] = one
-            if leads_on(one):
-                waiting += cast("list[object]", gc.get_referents(one))
-
-
-def _is_constant(one: object, modules: set[str]) -> bool:
-    return type(one) in (*_CONTAINERS, *_BOUND) or (isinstance(one, type) and one.__module__ in modules)
-
-
 def _memory_by_file() -> dict[str, tuple[int, int]]:
     ours = [tracemalloc.Filter(False, file) for file in (tracemalloc.__file__, __file__)]
     statistics = tracemalloc.take_snapshot().filter_traces(ours).statistics("filename")
@@ -319,85 +242,25 @@ def _grown(
     return sorted(grown, key=lambda one: (-one.bytes, one.file))
 
 
-def _collected_rings(packages: Sequence[str]) -> Counter[tuple[str, ...]]:
-    """Run the collector; which rings through objects of the packages it found, and how often."""
+def _collected(packages: Sequence[str]) -> Counter[str]:
+    """Run the collector; how many objects of the packages it freed, by the names of their types."""
     flags = gc.get_debug()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         gc.collect()
     finally:
         gc.set_debug(flags)
-    garbage = {id(one): one for one in cast("list[object]", gc.garbage)}
+    counts = Counter(map(type, cast("list[object]", gc.garbage)))
     gc.garbage.clear()
-    rings = _rings(packages, garbage)
-    garbage.clear()
     gc.collect()
-    return rings
+    return _by_name((kind, counts[kind]) for kind in _kinds_of(packages, counts))
 
 
-def _rings(packages: Sequence[str], garbage: dict[int, object]) -> Counter[tuple[str, ...]]:
-    kinds = _kinds_of(packages, set(map(type, garbage.values())))
-    ours = (one for one in garbage.values() if type(one) in kinds)
-    rings: dict[frozenset[int], tuple[str, ...]] = {}
-    for one in islice(ours, _MOST_SEARCHED):
-        ring = _ring_through(one, garbage)
-        if ring:
-            rings.setdefault(frozenset(map(id, ring)), _described(ring))
-    return Counter(rings.values())
-
-
-def _ring_through(start: object, garbage: dict[int, object]) -> list[object]:
-    """The shortest path from an object to itself through garbage; empty when there is none."""
-    came_from: dict[int, int] = {}
-    waiting = deque([id(start)])
-    while waiting and len(came_from) < _MOST_VISITED:
-        here = waiting.popleft()
-        for held in gc.get_referents(garbage[here]):
-            there = id(held)
-            if there == id(start):
-                return [garbage[one] for one in _way(here, came_from)]
-            if there in garbage and there not in came_from:
-                came_from[there] = here
-                waiting.append(there)
-    return []
-
-
-def _way(end: int, came_from: dict[int, int]) -> list[int]:
-    way = [end]
-    while way[-1] in came_from:
-        way.append(came_from[way[-1]])
-    return way[::-1]
-
-
-def _described(ring: Sequence[object]) -> tuple[str, ...]:
-    """A ring as its types, each with the attribute that holds the next; the same from every starting point."""
-    # The ``__dict__`` of an object is not listed by itself.
-    previous = [ring[-1], *ring[:-1]]
-    nodes = [one for one, owner in zip(ring, previous, strict=True) if one is not _attributes(owner)]
-    steps = [type(one).__qualname__ + _attribute(one, held) for one, held in pairwise([*nodes, nodes[0]])]
-    turns = [tuple(steps[turn:] + steps[:turn]) for turn in range(len(steps))]
-    return min(turns)
-
-
-def _attributes(owner: object) -> dict[str, object] | None:
-    try:
-        # Without the object's own ``__getattr__``, which may do anything.
-        found = object.__getattribute__(owner, "__dict__")
-    except AttributeError:
-        return None
-    return cast("dict[str, object]", found) if type(found) is dict else None
-
-
-def _attribute(owner: object, held: object) -> str:
-    if isinstance(owner, msgspec.Struct):
-        named = ((field, getattr(owner, field)) for field in owner.__struct_fields__)
-    else:
-        named = iter((_attributes(owner) or {}).items())
-    return next((f".{name}" for name, value in named if value is held), "")
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+def _by_name(counts: Iterable[tuple[type, int]]) -> Counter[str]:
+    named: Counter[str] = Counter()
+    for kind, count in counts:
+        named[f"{kind.__module__}.{kind.__qualname__}"] += count
+    return named
 
 
 def _short(file: str) -> str:

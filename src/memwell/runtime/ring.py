@@ -22,70 +22,39 @@ class Ring:
 
     A value ``v…`` is only written after the slot ``s…`` that names it, and only dropped with its slot, so the bound
     holds even when a process is killed at any moment. Slots are assigned by a counter with compare-and-set; two
-    processes that add the same value take two slots. A ring that ``renews`` also stores the slot ``p…`` of each value,
-    so that a value written again keeps its slot and ``renew`` can move it; it needs transactions.
+    processes that add the same value take two slots.
     """
 
-    def __init__(
-        self,
-        kv: KeyValue,
-        space: Space,
-        kind: str,
-        slots: int,
-        transaction: Transaction,
-        *,
-        renews: bool = False,
-    ) -> None:
+    def __init__(self, kv: KeyValue, space: Space, kind: str, slots: int, transaction: Transaction) -> None:
         self._kv = kv
         self._space = space
         self._kind = kind
         self._slots = check_count(slots, "most_entries", least=1)
         self._transaction = transaction
-        self._renews = renews
 
     def read(self, digest: str) -> Any:
         """The value of a digest, or None."""
         entry = self._kv.get(self._space, self._value(digest))
         return None if entry is None else entry.value
 
-    def write(self, values: Mapping[str, Any], *, ttl: float | None = None) -> None:
-        """Store values, for ``ttl`` seconds when given, in one transaction if there are transactions."""
+    def write(self, values: Mapping[str, Any], *, ttl: float | None = None, may_exist: bool = False) -> None:
+        """Store values, for ``ttl`` seconds when given, in one transaction if there are transactions.
+
+        With ``may_exist`` a value whose digest is stored already keeps its slot.
+        """
         with self._transaction():
             self._shrink()
             # More values than the ring has slots would only replace each other.
             kept = list(values.items())[-self._slots :]
-            new = [digest for digest, _ in kept if self._place(digest) is None]
+            new = [digest for digest, _ in kept if not may_exist or self.read(digest) is None]
             for slot, digest in zip(self._take(len(new)) if new else (), new, strict=True):
                 self._vacate(slot)
-                self._assign(slot, digest)
+                self._kv.put(self._space, self._slot(slot), digest)
             for digest, value in kept:
                 self._kv.put(self._space, self._value(digest), value, ttl=ttl)
 
-    def renew(self, digest: str) -> bool:
-        """Move a value to the newest slot if it is in the older half of the ring. Returns whether it was moved.
-
-        The value of that slot takes the old slot in exchange, so nothing is dropped.
-        """
-        if not self._is_old(digest):
-            return False
-        with self._transaction():
-            self._shrink()
-            place = self._place(digest)
-            if place is None:
-                return False
-            slot = next(self._take(1))
-            other = self._named(slot)
-            if other is not None and other != digest and self._place(other) == slot:
-                self._assign(place, other)
-            else:
-                self._kv.delete(self._space, self._slot(place))
-            self._assign(slot, digest)
-        return True
-
     def drop(self, digest: str) -> bool:
         """Drop a value. Returns whether there was one. Its slot is used again in its turn."""
-        if self._renews:
-            self._kv.delete(self._space, f"{self._kind}.p{digest}")
         return self._kv.delete(self._space, self._value(digest))
 
     def clear(self) -> None:
@@ -141,35 +110,10 @@ class Ring:
             # Another program wrote here. Starting over is safe: each slot names its value.
             return _RingState(0, self._slots, entry.version)
 
-    def _assign(self, slot: int, digest: str) -> None:
-        """Let a slot name a value."""
-        self._kv.put(self._space, self._slot(slot), digest)
-        if self._renews:
-            self._kv.put(self._space, f"{self._kind}.p{digest}", slot)
-
-    def _place(self, digest: str) -> int | None:
-        """The slot that holds a digest; None when there is none, and always in a ring that does not renew."""
-        entry = self._kv.get(self._space, f"{self._kind}.p{digest}") if self._renews else None
-        if entry is None or type(entry.value) is not int:
-            return None
-        return entry.value if self._named(entry.value) == digest else None
-
-    def _is_old(self, digest: str) -> bool:
-        entry = self._kv.get(self._space, f"{self._kind}.p{digest}")
-        if entry is None or type(entry.value) is not int:
-            return False
-        state = self._state()
-        # While slots are free nothing is replaced, and a move would leave a gap that would count as the oldest.
-        return state.used >= self._slots and (entry.value - state.next) % self._slots < self._slots // 2
-
-    def _named(self, slot: int) -> str | None:
-        entry = self._kv.get(self._space, self._slot(slot))
-        return entry.value if entry is not None and isinstance(entry.value, str) else None
-
     def _vacate(self, slot: int) -> None:
-        digest = self._named(slot)
-        if digest is not None and self._place(digest) in (None, slot):
-            self.drop(digest)
+        entry = self._kv.get(self._space, self._slot(slot))
+        if entry is not None and isinstance(entry.value, str):
+            self.drop(entry.value)
 
     def _value(self, digest: str) -> str:
         return f"{self._kind}.v{digest}"

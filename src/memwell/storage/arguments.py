@@ -13,6 +13,9 @@ from memwell.messages import Message, check_message
 from memwell.records import Record, Space, Thread
 from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
 
+REMEMBERED = Space("memwell", "parts")
+"""The space of a store's layout in its home, and of the home's id in each part."""
+
 MAX_INDEX = 2**32 - 1
 MAX_LIMIT = 100_000
 MAX_TTL = 1e10

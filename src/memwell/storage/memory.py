@@ -28,7 +28,6 @@ from memwell.language.segment import query_terms, segment
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage import bm25
 from memwell.storage.parts import (
     BaseBlobs,
     BaseKeyValue,
@@ -42,8 +41,10 @@ from memwell.storage.parts import (
     StoredVersion,
     Tail,
     ThreadRow,
+    bm25_scores,
     check_follows,
     check_new_ids,
+    distinct_terms,
     packed_vectors,
     page_of,
     place,
@@ -566,9 +567,9 @@ class MemoryIndex(RecordIndex):
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         given.check_limit(limit)
-        wanted, terms = as_filter(where), bm25.distinct_terms(query_terms(check_text(text, "text")))
+        wanted, terms = as_filter(where), distinct_terms(query_terms(check_text(text, "text")))
         held = dict(self._all(space, None))
-        scores = bm25.scores({number: segment(record.text) for number, record in held.items()}, terms)
+        scores = bm25_scores({number: segment(record.text) for number, record in held.items()}, terms)
         kept = ((score, number) for number, score in scores.items() if wanted is None or holds(wanted, held[number]))
         return [Hit(replace(held[number], vector=None), score) for score, number in heapq.nlargest(limit, kept)]
 

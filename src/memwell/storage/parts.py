@@ -1,4 +1,4 @@
-"""What backends share: the places and stored forms of messages and values, and base classes of the parts.
+"""What backends share: stored forms of messages and values, BM25, filters as SQL, and base classes of the parts.
 
 The base classes check arguments, encode and decode. A backend implements the methods that begin with an underscore. They
 get checked arguments and work on stored forms: the JSON of a message, an encoded value, a digest and its bytes.
@@ -7,6 +7,8 @@ get checked arguments and work on stored forms: the JSON of a message, an encode
 from __future__ import annotations
 
 import hashlib
+import heapq
+import math
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,11 +19,11 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.filters import Filter, FilterLike, as_filter
+from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter
+from memwell.language.segment import query_terms, segment
 from memwell.messages import Message, Role, Text, check_message, decode_message, decode_messages, encode_message
 from memwell.records import Page, Space, Thread, Vector, as_vector, pack_half
 from memwell.storage import arguments as given
-from memwell.storage.bm25 import best_messages
 from memwell.storage.protocols import Blobs, Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, new_version, shown
 
@@ -285,6 +287,118 @@ def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:
     if len(sizes) > 1:
         raise InvalidInput(f"the vectors of a space have one size, not {' and '.join(map(str, sizes))}")
     return packed
+
+
+# Okapi BM25 with the statistics of one space or one thread. No other space's words enter a score, so a score says nothing
+# of other spaces' records, and every backend gives the same.
+
+K1 = 1.2
+B = 0.75
+MAX_TERMS = 256
+"""A query uses at most this many different terms."""
+
+
+def inverse_frequency(documents: int, containing: int) -> float:
+    """The weight of a term: always above 0, the rarer the larger."""
+    return math.log(1.0 + (documents - containing + 0.5) / (containing + 0.5))
+
+
+def distinct_terms(terms: Iterable[str]) -> list[str]:
+    """The terms of a query, each once, in their order, at most ``MAX_TERMS``."""
+    return list(dict.fromkeys(terms))[:MAX_TERMS]
+
+
+def bm25_scores(documents: Mapping[int, Sequence[str]], terms: Sequence[str]) -> dict[int, float]:
+    """The score of every document that holds one of the terms: the plain definition, for small collections."""
+    counts = {key: {term: words.count(term) for term in terms if term in words} for key, words in documents.items()}
+    containing = {term: sum(term in found for found in counts.values()) for term in terms}
+    average = sum(map(len, documents.values())) / max(len(documents), 1) or 1.0
+    return {
+        key: sum(
+            inverse_frequency(len(documents), containing[term])
+            * (count * (K1 + 1.0))
+            / (count + K1 * (1.0 - B + B * len(documents[key]) / average))
+            for term, count in found.items()
+        )
+        for key, found in counts.items()
+        if found
+    }
+
+
+def best_messages(messages: Iterable[Message], text: str, limit: int) -> list[tuple[Message, float]]:
+    """The messages of one thread that share a word with ``text``, best first, for a store without an index of words."""
+    placed = {message.index or 0: message for message in messages}
+    found = bm25_scores(
+        {index: segment(one.searchable) for index, one in placed.items()}, distinct_terms(query_terms(text))
+    )
+    best = heapq.nlargest(limit, ((score, index) for index, score in found.items()))
+    return [(placed[index], score) for score, index in best]
+
+
+# Filters as SQL: walks the filter; a dialect says how a field is written.
+
+
+class Condition(NamedTuple):
+    """A piece of SQL that is true or false (never NULL) and the values it binds."""
+
+    sql: str
+    bindings: tuple[Any, ...]
+
+
+class FilterTarget(NamedTuple):
+    """The rows that a filter is for: the SQL of their attributes by name, and of their JSON object."""
+
+    attributes: dict[str, str]
+    document: str
+
+
+ORDER = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+OfAttribute: TypeAlias = Callable[[Where, str], Condition]
+OfDocument: TypeAlias = Callable[[Where, tuple[str, ...], str], Condition]
+
+
+class Dialect(NamedTuple):
+    """The conditions *always* and *never* of a SQL dialect, and how it compares a column or a path in a JSON document."""
+
+    always: Condition
+    never: Condition
+    of_attribute: OfAttribute
+    of_document: OfDocument
+
+    def compiled(self, node: Filter | None, target: FilterTarget) -> Condition:
+        """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
+        if node is None:
+            return self.always
+        if isinstance(node, AllOf | AnyOf):
+            members = [self.compiled(member, target) for member in node.filters]
+            if not members:
+                return self.always if isinstance(node, AllOf) else self.never
+            return joined(" AND " if isinstance(node, AllOf) else " OR ", members)
+        if isinstance(node, Not):
+            return _negated(self.compiled(node.filter, target))
+        return self._where(node, target)
+
+    def _where(self, node: Where, target: FilterTarget) -> Condition:
+        if node.operator == "ne":
+            return _negated(self._where(Where(node.field, "eq", node.value), target))
+        if node.operator == "exists" and not node.value:
+            return _negated(self._where(Where(node.field, "exists", True), target))
+        if isinstance(node.field, str) and node.field.startswith("@"):
+            column = target.attributes.get(node.field)
+            return self.never if column is None else self.of_attribute(node, column)
+        path = (node.field,) if isinstance(node.field, str) else node.field
+        return self.of_document(node, path, target.document)
+
+
+def joined(word: str, members: Sequence[Condition]) -> Condition:
+    """Conditions with ``AND`` or ``OR`` between them."""
+    sql = word.join(member.sql for member in members)
+    return Condition(f"({sql})", tuple(value for member in members for value in member.bindings))
+
+
+def _negated(condition: Condition) -> Condition:
+    return Condition(f"(NOT {condition.sql})", condition.bindings)
 
 
 # The parts

@@ -1,22 +1,32 @@
-"""Opens the backend that a URL names."""
+"""Opens the backend that a URL names, with its parts in other stores."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
+from memwell.errors import (
+    BackendError,
+    BackendUnavailable,
+    ConfigurationError,
+    Conflict,
+    MissingDependency,
+    NotFound,
+    ReadOnlyStore,
+)
+from memwell.records import Space, paged
 from memwell.settings import Settings, load_settings
-from memwell.storage.layout import PlacedPart, check_parts, forget, in_bytes, in_values
+from memwell.storage.arguments import REMEMBERED, is_memwells
 from memwell.storage.protocols import Backend, Blobs
 from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
-from memwell.values import shown
+from memwell.values import new_id, shown
 
 
 class _Kind(NamedTuple):
@@ -146,7 +156,6 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         )
     # Loads numpy, which a store of one part does not need.
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
-    from memwell.storage.composed.follower import is_own  # noqa: PLC0415
 
     # A part is one store, whatever the settings say of parts.
     plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
@@ -157,18 +166,11 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         made = ComposedBackend(store, **parts, place=place, ask_above=ASK_ENGINE_ABOVE)
         opened.callback(made.close)
         if kind in _HOMES_THAT_STAY:
-            check_parts(store, place, _placed(parts), is_own)
+            # An engine is a copy: the home may be opened without it.
+            check_parts(store, place, {name: part for name, part in parts.items() if name != "index"})
             made.take_home()
         opened.pop_all()
     return made
-
-
-def _placed(parts: dict[str, Any]) -> dict[str, PlacedPart]:
-    """The parts without which the home must not be opened."""
-    found = {name: in_values(parts[name].store.kv, parts[name].place) for name in ("log", "kv") if name in parts}
-    if "blobs" in parts:
-        found["blobs"] = in_bytes(parts["blobs"].open, parts["blobs"].place)
-    return found
 
 
 def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> dict[str, Any]:
@@ -260,3 +262,128 @@ def _load(kind: _Kind) -> Any:
 
 def _forms() -> str:
     return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
+
+
+# The layout of a store: which of its parts are placed in other stores. The home store keeps it. The home has an id, which
+# each placed part stores too. So a store that is opened without its parts, or with those of another store, is refused:
+# writes to it would be lost to later readers. A follower (``index``) is a copy, and may come and go.
+
+_LAYOUT = "parts"
+_PAGE = 500
+_HELD = {"log": "conversations", "kv": "values", "blobs": "blobs"}
+_FORGET = "to use it without what was there, let it forget: memwell.storage.registry.forget_parts(URL)"
+
+
+class _Layout(NamedTuple):
+    id: str
+    places: dict[str, str]
+    version: int
+
+
+def check_parts(home: Backend, home_place: str, parts: Mapping[str, Any]) -> None:
+    """Check that the store is opened with its parts (``Part`` or ``Bytes``); new ones are added to the layout.
+
+    Raises ``ConfigurationError`` when a part is missing or belongs to another store, or when the home already holds data
+    of a new part.
+    """
+    layout = _layout_of(home)
+    known: dict[str, str] = {} if layout is None else layout.places
+    if known.keys() - parts.keys():
+        raise ConfigurationError(_missing(home_place, known, known.keys() - parts.keys()))
+    if layout is not None:
+        for name in known:
+            _check_part(name, parts[name], layout)
+    changed = {name: part for name, part in parts.items() if known.get(name) != part.place}
+    if changed:
+        _refuse_moved(home, home_place, {name: changed[name] for name in changed if name not in known})
+        # A home that is read-only needs no new layout.
+        with suppress(ReadOnlyStore):
+            try:
+                _store(home, layout, changed)
+            except Conflict:
+                # Another process has just stored a layout: compare with that.
+                check_parts(home, home_place, parts)
+
+
+def forget(home: Backend) -> bool:
+    """Forget the layout; whether there was one. What the parts hold is then no longer found here."""
+    return home.kv.delete(REMEMBERED, _LAYOUT)
+
+
+def _layout_of(home: Backend) -> _Layout | None:
+    found = home.kv.get(REMEMBERED, _LAYOUT)
+    if found is None:
+        return None
+    value = cast("dict[str, Any]", found.value)
+    return _Layout(value["id"], value["places"], found.version)
+
+
+def _missing(home_place: str, known: Mapping[str, str], missing: set[str]) -> str:
+    names = " and ".join(name for name in known if name in missing)
+    url = home_place + "".join(f",{name}={place}" for name, place in known.items())
+    return f"this store keeps its {names} elsewhere; open it as {url} ({_FORGET})"
+
+
+def _check_part(name: str, part: Any, layout: _Layout) -> None:
+    try:
+        known = _knows(name, part, layout.id)
+    except BackendError:
+        # Unavailable. A call that needs it will fail.
+        return
+    if not known:
+        was = layout.places[name]
+        why = "it is empty or was replaced" if was == part.place else f"that was at {was}"
+        raise ConfigurationError(f"the {name} at {part.place} is not the {name} of this store: {why} ({_FORGET})")
+
+
+def _knows(name: str, part: Any, id_: str) -> bool:
+    """Whether a part has the id of a home: among its values, or among its blobs where it holds nothing else."""
+    if name != "blobs":
+        return part.store.kv.get(REMEMBERED, id_) is not None
+    try:
+        return bool(part.open().get(REMEMBERED, hashlib.sha256(id_.encode()).hexdigest()))
+    except NotFound:
+        return False
+
+
+def _refuse_moved(home: Backend, home_place: str, added: Mapping[str, Any]) -> None:
+    for name, part in added.items():
+        if _holds(home, name):
+            raise ConfigurationError(
+                f"this store already holds {_HELD[name]} in {home_place}, which would not be found in {part.place}: "
+                f"memwell move {home_place} NEW,{name}={part.place} puts them there"
+            )
+
+
+def _holds(home: Backend, name: str) -> bool:
+    from memwell.storage.composed.placed import is_own  # noqa: PLC0415 - see above
+
+    # Internal data stays in the home, except for blobs.
+    stays = is_own if name == "blobs" else is_memwells
+
+    def found(space: Space) -> bool:
+        if name == "log":
+            return bool(home.log.threads(space, limit=1).items)
+        return bool((home.kv if name == "kv" else home.blobs).scan(space, limit=1).items)
+
+    spaces = paged(lambda cursor: home.spaces(limit=_PAGE, cursor=cursor))
+    return any(found(space) for space in spaces if space != REMEMBERED and not stays(space))
+
+
+def _store(home: Backend, layout: _Layout | None, changed: Mapping[str, Any]) -> None:
+    facts = home.facts()
+    if facts.get("read_only") or facts.get("sealed") is not None:
+        return
+    id_, places, version = layout or _Layout(new_id(), {}, 0)
+    learned: dict[str, str] = {}
+    for name, part in changed.items():
+        # An unavailable part is added when it is back.
+        with suppress(BackendError):
+            # The part first, then the home: what the home says must be true.
+            if name == "blobs":
+                part.open().put(REMEMBERED, id_.encode())
+            else:
+                part.store.kv.put(REMEMBERED, id_, "part")
+            learned[name] = part.place
+    if learned:
+        home.kv.put(REMEMBERED, _LAYOUT, {"id": id_, "places": {**places, **learned}}, expect=version)

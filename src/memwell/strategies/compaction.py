@@ -47,21 +47,17 @@ _LEFT_OUT: Final = {
 
 
 class Offloaded(msgspec.Struct, frozen=True):
-    """A tool result that is shown as a preview: its handle, its message and call, and its length."""
-
-    handle: str
-    message: str
-    call: str
-    characters: int
-
-
-class _StoredResult(msgspec.Struct, frozen=True):
-    """The stored entry of such a result."""
+    """A tool result that is shown as a preview: the blob that keeps it whole, its message and call, and its length."""
 
     blob: str
     message: str
     call: str
     characters: int
+
+    @property
+    def handle(self) -> str:
+        """What a preview names it by: the beginning of the blob's digest."""
+        return self.blob[:_HANDLE]
 
 
 class Compaction(Strategy):
@@ -153,15 +149,13 @@ class Compaction(Strategy):
         """Store a whole result. Returns its handle."""
         text = result.text
         blob = self._state.keep_blob(text.encode())
-        kept = _StoredResult(blob, message.id, result.call_id, len(text))
-        # A handle is the beginning of the blob's digest.
-        self._state.put(blob[:_HANDLE], msgspec.to_builtins(kept))
-        return blob[:_HANDLE]
+        kept = Offloaded(blob, message.id, result.call_id, len(text))
+        self._state.put(kept.handle, msgspec.to_builtins(kept))
+        return kept.handle
 
     def offloaded(self) -> list[Offloaded]:
         """The tool results that are stored as blobs."""
-        kept = [msgspec.convert(entry.value, _StoredResult) for entry in self._state.entries()]
-        return [Offloaded(one.blob[:_HANDLE], one.message, one.call, one.characters) for one in kept]
+        return [msgspec.convert(entry.value, Offloaded) for entry in self._state.entries()]
 
     def fetch(self, handle: str, *, start: int = 0, tokens: int | None = None) -> str:
         """A tool result by its handle: whole, or from the character ``start`` on, at most ``tokens``.
@@ -174,7 +168,7 @@ class Compaction(Strategy):
 
     def _whole(self, handle: str) -> str:
         entry = self._state.get(handle) if handle else None
-        kept = None if entry is None else msgspec.convert(entry.value, _StoredResult)
+        kept = None if entry is None else msgspec.convert(entry.value, Offloaded)
         if kept is not None:
             # A copy of the conversation has the entry but not the blob; its log has the text.
             with suppress(NotFound):

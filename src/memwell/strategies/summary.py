@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy, note
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done, with_note
-from memwell.strategies.windows import Leaving, checked_history, checked_leaving, hand_over
+from memwell.strategies.windows import checked_history
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_text
 from memwell.values import check_count, check_text, shown
@@ -179,24 +179,14 @@ class _SummaryStrategy(Strategy):
         return self._given or Extractive(max(self.share - self._heading, 1), size=self._body)
 
     @property
+    def state(self) -> StrategyState:
+        """What is stored: the summary, and how far it goes."""
+        return self._state
+
+    @property
     def summary(self) -> str:
         """The current summary; empty before there is one."""
         return _summary_in(self._state.read())
-
-    def rewrite(self, summary: str) -> None:
-        """Replace the summary; it covers the same messages as before.
-
-        Raises ``InvalidInput`` for a summary that exceeds its limit.
-        """
-        text = check_text(summary, "a summary").strip()
-        if self._size(text) > self.share:
-            raise InvalidInput(f"the summary takes {self._size(text)} tokens, more than its share of {self.share}")
-        until_done(lambda: self._rewritten(text))
-
-    def _rewritten(self, text: str) -> bool:
-        held = self._state.read()
-        self._state.move(held, upto=held.upto, round=held.round, fields={**held.fields, "summary": text})
-        return False
 
     def clear(self) -> None:
         self._state.clear()
@@ -322,10 +312,8 @@ class SummaryBuffer(_SummaryStrategy):
     ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are then folded into the summary. With
     a reserve hardly above the heading no summary is made, and the rounds get all tokens. With ``system`` the
     instructions before the first round come first and count as the rounds do; when these alone do not fit, ``recall``
-    raises ``InvalidInput``. The summariser, its failures and ``name`` are as in ``Summary``. Each of ``leaving`` is
-    called with the messages that leave, before the summary is stored: when one raises, nothing is stored, and the next
-    ``observe`` passes the messages again. So each message is passed at least once. Raises ``InvalidInput`` for a limit
-    below 0 and for ``summary_tokens`` above ``tokens``.
+    raises ``InvalidInput``. The summariser, its failures and ``name`` are as in ``Summary``. Raises ``InvalidInput`` for
+    a limit below 0 and for ``summary_tokens`` above ``tokens``.
     """
 
     def __init__(
@@ -334,7 +322,6 @@ class SummaryBuffer(_SummaryStrategy):
         tokens: int = 2000,
         summariser: Summariser | ChatModel | None = None,
         summary_tokens: int | None = None,
-        leaving: Iterable[Leaving] = (),
         *,
         system: bool = True,
         name: str = "summary-buffer",
@@ -342,13 +329,12 @@ class SummaryBuffer(_SummaryStrategy):
         self.tokens = check_count(tokens, "tokens")
         super().__init__(history, summariser, _share(tokens, summary_tokens), name, system=system)
         self.summary_tokens = self.share
-        self._leaving = checked_leaving(leaving)
 
     def observe(self) -> None:
         until_done(self._step)
 
     def _step(self) -> bool:
-        if not self._has_room and not self._leaving:
+        if not self._has_room:
             # Without a summary nothing counts as folded: with a larger limit it is shown again.
             return False
         held = self._state.read()
@@ -363,7 +349,6 @@ class SummaryBuffer(_SummaryStrategy):
         if not newest or not newest[0].round:
             return False
         fields = self._fold(held, messages)
-        hand_over(self._leaving, messages)
         is_last = messages[-1].index == newest[0].index
         number = kept[0].round - 1 if is_last and kept and kept[0].round else messages[-1].round or 0
         self._state.move(held, upto=next_index(messages), round=number, fields=fields)

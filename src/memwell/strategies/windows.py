@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy, note
-from memwell.strategies.state import AT_ONCE, StrategyState, is_preamble, next_index, until_done
+from memwell.strategies.state import AT_ONCE
 from memwell.values import check_count, shown
-
-Leaving: TypeAlias = Callable[[Sequence[Message]], None]
-"""A function that is called with the messages that left a window, in order."""
 
 
 class _Window(Strategy):
@@ -63,46 +60,15 @@ class TokenWindow(_Window):
 
     Of a last round that alone is too large, its first message and as many of its last messages as fit are kept. With
     ``system`` the instructions before the first round come first and count; when these alone exceed the limit, ``recall``
-    raises ``InvalidInput``. ``observe`` calls each of ``leaving`` with the messages that left the window. When one raises,
-    the next ``observe`` passes the messages to all again. So each message is passed at least once, and exactly once
-    unless something fails or two processes observe at the same time.
+    raises ``InvalidInput``.
     """
 
-    def __init__(
-        self,
-        history: HistoryReader,
-        tokens: int = 2000,
-        *,
-        leaving: Iterable[Leaving] = (),
-        system: bool = True,
-        name: str = "window",
-    ) -> None:
+    def __init__(self, history: HistoryReader, tokens: int = 2000, *, system: bool = True) -> None:
         super().__init__(history, system=system)
         self.tokens = check_count(tokens, "tokens")
-        self._leaving = checked_leaving(leaving)
-        self._state = StrategyState(history, name)
 
     def recall(self, query: str | None = None) -> list[Message]:
         return self.history.window(tokens=self.tokens, system=self.system) if self.tokens else []
-
-    def observe(self) -> None:
-        """Pass the messages that left the window to ``leaving``. Without these it does nothing."""
-        if self._leaving:
-            until_done(self._step)
-
-    def _step(self) -> bool:
-        held = self._state.read()
-        shown_ = [one for one in self.recall() if not is_preamble(one)]
-        messages = self._state.unread(held, shown_[0].index if shown_ else None)
-        if not messages:
-            return False
-        hand_over(self._leaving, messages)
-        self._state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
-        return len(messages) == AT_ONCE
-
-    def clear(self) -> None:
-        """Count all messages of the conversation as passed to ``leaving``."""
-        self._state.clear()
 
 
 def checked_history(value: object) -> HistoryReader:
@@ -110,23 +76,6 @@ def checked_history(value: object) -> HistoryReader:
     if not isinstance(value, HistoryReader):
         raise InvalidInput(f"a strategy needs a History, not {shown(value)}")
     return value
-
-
-def checked_leaving(hooks: Iterable[Leaving]) -> tuple[Leaving, ...]:
-    """The functions as a tuple. Raises ``InvalidInput`` for one that is not callable."""
-    found = tuple(hooks)
-    for hook in found:
-        if not callable(hook):
-            raise InvalidInput(f"'leaving' holds functions of messages, not {shown(hook)}")
-    return found
-
-
-def hand_over(hooks: Iterable[Leaving], messages: Sequence[Message]) -> None:
-    """Pass messages that a window can show to all functions."""
-    left = [one for one in messages if one.for_model and not is_preamble(one)]
-    if left:
-        for hook in hooks:
-            hook(list(left))
 
 
 # Long-term memory as a strategy.

@@ -13,7 +13,6 @@ import pytest
 
 import memwell
 from memwell.compat.agentscope.long_term import (
-    LongTermMemoryBase,
     ReMeLongTermMemoryBase,
     ReMePersonalLongTermMemory,
     ReMeTaskLongTermMemory,
@@ -44,97 +43,78 @@ def made(cls: type[ReMeLongTermMemoryBase], store: Any, user: str = "ann") -> An
     return cls("bot", user, "run-1", embedding_model=flat, store=store)
 
 
-def test_the_base_says_what_is_not_implemented() -> None:
-    base = LongTermMemoryBase()
-    for call in (base.record([]), base.retrieve(None), base.record_to_memory("", []), base.retrieve_from_memory([])):
-        with pytest.raises(NotImplementedError, match="is not implemented"):
-            asyncio.run(call)
+async def test_what_is_known_of_a_person() -> None:
+    with open_backend("memory:") as backend:
+        async with made(ReMePersonalLongTermMemory, backend) as memory:
+            told = ["Ann prefers homestays in Hangzhou.", "安妮每天早上喝绿茶。"]
+            answer = await memory.record_to_memory("for the next trip", told)
+            assert words(answer) == "Successfully recorded 2 memory/memories to personal memory."
+            assert answer.metadata is not None
+            assert [one["content"] for one in answer.metadata["result"]["metadata"]["memory_list"]] == told
+            found = words(await memory.retrieve_from_memory(["homestays", "绿茶"], limit=1))
+            assert found == f"Keyword 'homestays':\n{told[0]}\n\nKeyword '绿茶':\n{told[1]}"
+            assert words(await memory.record_to_memory("", [])) == "Memory recording completed."
+            kept = memory.memory.memories()[0]
+            assert (kept.kind, kept.session) == ("personal", "run-1")
+            assert kept.metadata == {"agent": "bot", "thinking": "for the next trip"}
 
 
-def test_what_is_known_of_a_person() -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            async with made(ReMePersonalLongTermMemory, backend) as memory:
-                told = ["Ann prefers homestays in Hangzhou.", "安妮每天早上喝绿茶。"]
-                answer = await memory.record_to_memory("for the next trip", told)
-                assert words(answer) == "Successfully recorded 2 memory/memories to personal memory."
-                assert answer.metadata is not None
-                assert [one["content"] for one in answer.metadata["result"]["metadata"]["memory_list"]] == told
-                found = words(await memory.retrieve_from_memory(["homestays", "绿茶"], limit=1))
-                assert found == f"Keyword 'homestays':\n{told[0]}\n\nKeyword '绿茶':\n{told[1]}"
-                assert words(await memory.record_to_memory("", [])) == "Memory recording completed."
-                kept = memory.memory.memories()[0]
-                assert (kept.kind, kept.session) == ("personal", "run-1")
-                assert kept.metadata == {"agent": "bot", "thinking": "for the next trip"}
-
-    asyncio.run(body())
-
-
-def test_messages_are_recorded_once_and_the_last_one_asks() -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            async with made(ReMePersonalLongTermMemory, backend) as memory:
-                thought: Any = [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "Noted."}]
-                talk = [
-                    Msg("system", "Never lie.", "system"),
-                    None,
-                    Msg("ann", "I start work at nine.", "user"),
-                    Msg("bot", thought, "assistant"),
-                ]
-                await memory.record(talk)
-                await memory.record(talk)
-                await memory.record([None])
-                await memory.record([])
-                assert sorted(one.text for one in memory.memory.memories()) == ["I start work at nine.", "Noted."]
-                asked = [Msg("x", "nothing", "user"), Msg("ann", "when does my work start?", "user")]
-                assert await memory.retrieve(asked, limit=1) == "I start work at nine."
-                assert await memory.retrieve(None) == await memory.retrieve([]) == ""
-                assert await memory.retrieve(Msg("a", [], "user")) == ""
-
-    asyncio.run(body())
+async def test_messages_are_recorded_once_and_the_last_one_asks() -> None:
+    with open_backend("memory:") as backend:
+        async with made(ReMePersonalLongTermMemory, backend) as memory:
+            thought: Any = [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "Noted."}]
+            talk = [
+                Msg("system", "Never lie.", "system"),
+                None,
+                Msg("ann", "I start work at nine.", "user"),
+                Msg("bot", thought, "assistant"),
+            ]
+            await memory.record(talk)
+            await memory.record(talk)
+            await memory.record([None])
+            await memory.record([])
+            assert sorted(one.text for one in memory.memory.memories()) == ["I start work at nine.", "Noted."]
+            asked = [Msg("x", "nothing", "user"), Msg("ann", "when does my work start?", "user")]
+            assert await memory.retrieve(asked, limit=1) == "I start work at nine."
+            assert await memory.retrieve(None) == await memory.retrieve([]) == ""
+            assert await memory.retrieve(Msg("a", [], "user")) == ""
 
 
-def test_what_was_learned_from_tasks() -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            async with made(ReMeTaskLongTermMemory, backend) as memory:
-                nothing = await memory.retrieve_from_memory(["slow query"])
-                assert words(nothing) == "No task experiences found for the given keywords."
-                answer = await memory.record_to_memory("it helped", ["Add an index for a slow query."], score=0.5)
-                assert words(answer) == "Successfully recorded 1 task memory/memories."
-                await memory.record([Msg("bot", "Vacuum at night.", "assistant")])
-                assert sorted(one.metadata["score"] for one in memory.memory.memories()) == [0.5, 1.0]
-                assert "Add an index" in words(await memory.retrieve_from_memory(["slow query"]))
-
-    asyncio.run(body())
+async def test_what_was_learned_from_tasks() -> None:
+    with open_backend("memory:") as backend:
+        async with made(ReMeTaskLongTermMemory, backend) as memory:
+            nothing = await memory.retrieve_from_memory(["slow query"])
+            assert words(nothing) == "No task experiences found for the given keywords."
+            answer = await memory.record_to_memory("it helped", ["Add an index for a slow query."], score=0.5)
+            assert words(answer) == "Successfully recorded 1 task memory/memories."
+            await memory.record([Msg("bot", "Vacuum at night.", "assistant")])
+            assert sorted(one.metadata["score"] for one in memory.memory.memories()) == [0.5, 1.0]
+            assert "Add an index" in words(await memory.retrieve_from_memory(["slow query"]))
 
 
-def test_what_came_of_using_tools() -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            async with made(ReMeToolLongTermMemory, backend) as memory:
-                assert words(await memory.retrieve_from_memory(["a", "b"])) == "No tool guidelines found for: a,b"
-                with pytest.warns(UserWarning, match="Failed to parse tool call result JSON"):
-                    answer = await memory.record_to_memory("x", [json.dumps(SEARCH), "{", json.dumps(FAILED)])
-                expected = "Successfully recorded 2 tool execution results and generated usage guidelines."
-                assert words(answer) == expected
-                with pytest.warns(UserWarning, match="a JSON object with a tool_name"):
-                    none = await memory.record_to_memory("x", ["[1]"])
-                assert words(none) == "No valid tool call results to record."
-                await memory.record([Msg("s", json.dumps({"tool_name": "shell", "input": {"run": "ls"}}), "system")])
-                guideline = words(await memory.retrieve_from_memory(["search"]))
-                assert guideline.splitlines() == [
-                    "search: 2 recorded, 1 worked, 2 s on average",
-                    '- search({"q": "tea"}) worked: Found 10',
-                    '- search({"q": ""}) failed: timeout',
-                ]
-                assert await memory.retrieve(Msg("u", "search, shell", "user"), limit=0) == (
-                    "search: 2 recorded, 1 worked, 2 s on average\n\nshell: 1 recorded, 1 worked"
-                )
-                # Whoever does not know the tool's name finds it by what it was used for.
-                assert "shell: 1 recorded" in await memory.retrieve(Msg("u", "run ls for me", "user"))
-
-    asyncio.run(body())
+async def test_what_came_of_using_tools() -> None:
+    with open_backend("memory:") as backend:
+        async with made(ReMeToolLongTermMemory, backend) as memory:
+            assert words(await memory.retrieve_from_memory(["a", "b"])) == "No tool guidelines found for: a,b"
+            with pytest.warns(UserWarning, match="Failed to parse tool call result JSON"):
+                answer = await memory.record_to_memory("x", [json.dumps(SEARCH), "{", json.dumps(FAILED)])
+            expected = "Successfully recorded 2 tool execution results and generated usage guidelines."
+            assert words(answer) == expected
+            with pytest.warns(UserWarning, match="a JSON object with a tool_name"):
+                none = await memory.record_to_memory("x", ["[1]"])
+            assert words(none) == "No valid tool call results to record."
+            await memory.record([Msg("s", json.dumps({"tool_name": "shell", "input": {"run": "ls"}}), "system")])
+            guideline = words(await memory.retrieve_from_memory(["search"]))
+            assert guideline.splitlines() == [
+                "search: 2 recorded, 1 worked, 2 s on average",
+                '- search({"q": "tea"}) worked: Found 10',
+                '- search({"q": ""}) failed: timeout',
+            ]
+            assert await memory.retrieve(Msg("u", "search, shell", "user"), limit=0) == (
+                "search: 2 recorded, 1 worked, 2 s on average\n\nshell: 1 recorded, 1 worked"
+            )
+            # Whoever does not know the tool's name finds it by what it was used for.
+            assert "shell: 1 recorded" in await memory.retrieve(Msg("u", "run ls for me", "user"))
 
 
 def test_kinds_and_users_are_apart_and_the_file_lasts(tmp_path: Path) -> None:
@@ -160,58 +140,49 @@ def test_kinds_and_users_are_apart_and_the_file_lasts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_outside_of_async_with_nothing_works(cls: type[ReMeLongTermMemoryBase]) -> None:
-    async def body() -> None:
-        memory, said = made(cls, "memory:"), Msg("a", "x", "user")
-        for use in (
-            memory.record([said]),
-            memory.retrieve(said),
-            memory.record_to_memory("", ["x"]),
-            memory.retrieve_from_memory(["x"]),
-        ):
-            with pytest.raises(RuntimeError, match="ReMeApp context not started"):
-                await use
-        with open_backend("memory:") as backend:
-            memory.store = backend
-            async with memory:
-                assert await memory.retrieve(said) == ""
-        with pytest.raises(RuntimeError):
-            await memory.retrieve(said)
-
-    asyncio.run(body())
+async def test_outside_of_async_with_nothing_works(cls: type[ReMeLongTermMemoryBase]) -> None:
+    memory, said = made(cls, "memory:"), Msg("a", "x", "user")
+    for use in (
+        memory.record([said]),
+        memory.retrieve(said),
+        memory.record_to_memory("", ["x"]),
+        memory.retrieve_from_memory(["x"]),
+    ):
+        with pytest.raises(RuntimeError, match="ReMeApp context not started"):
+            await use
+    with open_backend("memory:") as backend:
+        memory.store = backend
+        async with memory:
+            assert await memory.retrieve(said) == ""
+    with pytest.raises(RuntimeError):
+        await memory.retrieve(said)
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_what_is_no_message_is_refused_and_what_is_no_text_is_said(cls: type[ReMeLongTermMemoryBase]) -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            async with made(cls, backend) as memory:
-                for wrong in ("text", [Msg("a", "x", "user"), "text"], 7):
-                    with pytest.raises(TypeError):
-                        await memory.record(wrong)
-                    with pytest.raises(TypeError):
-                        await memory.retrieve(wrong)
-                for content in ("text", [1], [None], ["a\0"]):
-                    assert words(await memory.record_to_memory("x", content)).startswith("Error recording")
-                    assert words(await memory.retrieve_from_memory(content)).startswith("Error retrieving")
-                assert memory.memory.count() == 0
-
-    asyncio.run(body())
+async def test_what_is_no_message_is_refused_and_what_is_no_text_is_said(cls: type[ReMeLongTermMemoryBase]) -> None:
+    with open_backend("memory:") as backend:
+        async with made(cls, backend) as memory:
+            for wrong in ("text", [Msg("a", "x", "user"), "text"], 7):
+                with pytest.raises(TypeError):
+                    await memory.record(wrong)
+                with pytest.raises(TypeError):
+                    await memory.retrieve(wrong)
+            for content in ("text", [1], [None], ["a\0"]):
+                assert words(await memory.record_to_memory("x", content)).startswith("Error recording")
+                assert words(await memory.retrieve_from_memory(content)).startswith("Error retrieving")
+            assert memory.memory.count() == 0
 
 
-def test_a_store_that_fails_is_a_warning_to_the_program_and_a_sentence_to_the_agent() -> None:
-    async def body() -> None:
-        backend = open_backend("memory:")
-        async with made(ReMePersonalLongTermMemory, backend) as memory:
-            backend.close()
-            with pytest.warns(UserWarning, match="Error recording messages to memory"):
-                await memory.record([Msg("a", "I like tea.", "user")])
-            with pytest.warns(UserWarning, match="Error retrieving memory"):
-                assert await memory.retrieve(Msg("a", "tea", "user")) == ""
-            assert words(await memory.record_to_memory("", ["x y z"])).startswith("Error recording memory: ")
-            assert words(await memory.retrieve_from_memory(["x"])).startswith("Error retrieving memory: ")
-
-    asyncio.run(body())
+async def test_a_store_that_fails_is_a_warning_to_the_program_and_a_sentence_to_the_agent() -> None:
+    backend = open_backend("memory:")
+    async with made(ReMePersonalLongTermMemory, backend) as memory:
+        backend.close()
+        with pytest.warns(UserWarning, match="Error recording messages to memory"):
+            await memory.record([Msg("a", "I like tea.", "user")])
+        with pytest.warns(UserWarning, match="Error retrieving memory"):
+            assert await memory.retrieve(Msg("a", "tea", "user")) == ""
+        assert words(await memory.record_to_memory("", ["x y z"])).startswith("Error recording memory: ")
+        assert words(await memory.retrieve_from_memory(["x"])).startswith("Error retrieving memory: ")
 
 
 class TheirEmbedding:
@@ -223,15 +194,12 @@ class TheirEmbedding:
         return SimpleNamespace(embeddings=[[1.0, float("tea" in one), 0.5] for one in text])
 
 
-def test_an_embedding_model_of_agentscopes_kind_is_taken() -> None:
-    async def body() -> None:
-        with open_backend("memory:") as backend:
-            memory = ReMePersonalLongTermMemory(user_name="ann", embedding_model=TheirEmbedding(), store=backend)
-            async with memory:
-                await memory.record_to_memory("", ["Ann likes tea.", "Bob runs."])
-                assert memory.memory.embedder is not None
-                assert memory.memory.embedder.name == "theirs-1"
-                assert memory.memory.embedder.dimensions == 3
-                assert await memory.retrieve(Msg("u", "tea?", "user"), limit=1) == "Ann likes tea."
-
-    asyncio.run(body())
+async def test_an_embedding_model_of_agentscopes_kind_is_taken() -> None:
+    with open_backend("memory:") as backend:
+        memory = ReMePersonalLongTermMemory(user_name="ann", embedding_model=TheirEmbedding(), store=backend)
+        async with memory:
+            await memory.record_to_memory("", ["Ann likes tea.", "Bob runs."])
+            assert memory.memory.embedder is not None
+            assert memory.memory.embedder.name == "theirs-1"
+            assert memory.memory.embedder.dimensions == 3
+            assert await memory.retrieve(Msg("u", "tea?", "user"), limit=1) == "Ann likes tea."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -26,7 +25,6 @@ from memwell.compat.agentscope.memories import (
     MemoryBase,
     MemwellMemory,
     RedisMemory,
-    ThreadMemory,
     WrongType,
     _store_of,
 )
@@ -61,9 +59,9 @@ class World:
         self._folder, self._port, self._prefix = folder, port, new_id()
 
     def run(self, body: Body) -> None:
-        asyncio.run(cast(Any, body(self._made)))
+        asyncio.run(cast(Any, body(self.made)))
 
-    def _made(self, session_id: str = "s", user_id: str = "u") -> MemoryBase:
+    def made(self, session_id: str = "s", user_id: str = "u") -> MemoryBase:
         if self.kind == "process":
             return InMemoryMemory()
         if self.kind == "file":
@@ -94,103 +92,82 @@ async def places(memory: MemoryBase, **wanted: Any) -> list[int]:
     return [one.metadata["place"] for one in await memory.get_memory(prepend_summary=False, **wanted)]
 
 
-def test_messages_come_back_as_they_were_added(world: World) -> None:
+async def test_messages_come_back_as_they_were_added(world: World) -> None:
     content: Any = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "好"}]
     result: Any = {"type": "tool_result", "id": "1", "name": "f", "output": "x"}
     messages = [Msg("bot", content, "assistant", {"a": [1]}, invocation_id="i"), Msg("system", [result], "system")]
 
-    async def body(make: Make) -> None:
-        memory = make()
-        assert (await memory.get_memory(), await memory.size()) == ([], 0)
-        await memory.add(None)
-        await memory.add([])
-        await memory.add(messages[0])
-        await memory.add(messages[1:], marks=[])
-        assert await memory.size() == 2
-        assert [vars(one) for one in await memory.get_memory()] == [vars(one) for one in messages]
-
-    world.run(body)
+    make = world.made
+    memory = make()
+    assert (await memory.get_memory(), await memory.size()) == ([], 0)
+    await memory.add(None)
+    await memory.add([])
+    await memory.add(messages[0])
+    await memory.add(messages[1:], marks=[])
+    assert await memory.size() == 2
+    assert [vars(one) for one in await memory.get_memory()] == [vars(one) for one in messages]
 
 
-def test_what_is_stored_and_what_is_read_are_copies(world_of_process: World) -> None:
-    async def body(make: Make) -> None:
-        memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
-        await memory.add(message)
-        message.content[0]["text"] = message.name = "changed"  # type: ignore[index]
-        message.metadata["a"].append(2)
-        [read] = await memory.get_memory()
-        assert (read.name, read.get_text_content(), read.metadata) == ("ann", "x", {"a": [1]})
-        read.metadata["a"].append(3)
-        read.content.clear()  # type: ignore[union-attr]
-        [again] = await memory.get_memory()
-        assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
-
-    world_of_process.run(body)
+async def test_what_is_stored_and_what_is_read_are_copies(world_of_process: World) -> None:
+    make = world_of_process.made
+    memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
+    await memory.add(message)
+    message.content[0]["text"] = message.name = "changed"  # type: ignore[index]
+    message.metadata["a"].append(2)
+    [read] = await memory.get_memory()
+    assert (read.name, read.get_text_content(), read.metadata) == ("ann", "x", {"a": [1]})
+    read.metadata["a"].append(3)
+    read.content.clear()  # type: ignore[union-attr]
+    [again] = await memory.get_memory()
+    assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
 
 
-def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, (one, two, three) = make(), said(3)
-        await memory.add([one, one, two], marks="m")
-        await memory.add([two, three, one], marks="n")
-        assert await places(memory) == [0, 1, 2]
-        assert await places(memory, mark="m") == [0, 1]
-        # What is passed over is passed over with its marks.
-        assert await places(memory, mark="n") == [2]
-
-    world.run(body)
+async def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
+    make = world.made
+    memory, (one, two, three) = make(), said(3)
+    await memory.add([one, one, two], marks="m")
+    await memory.add([two, three, one], marks="n")
+    assert await places(memory) == [0, 1, 2]
+    assert await places(memory, mark="m") == [0, 1]
+    # What is passed over is passed over with its marks.
+    assert await places(memory, mark="n") == [2]
 
 
-def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory = make()
-        await memory.add(said(2), marks="m")
-        await memory.update_compressed_summary("他们聊过茶。")
-        first, *rest = await memory.get_memory(mark="m")
-        assert (first.name, first.role, first.content, len(rest)) == ("user", "user", "他们聊过茶。", 2)
-        assert len(await memory.get_memory(prepend_summary=False)) == 2
-        await memory.clear()
-        assert [one.content for one in await memory.get_memory()] == ["他们聊过茶。"]
-        assert (await memory.size(), await places(memory, mark="m")) == (0, [])
-        await memory.update_compressed_summary("")
-        assert await memory.get_memory() == []
-        await memory.add(said(1), marks="other")
-        assert await places(memory, mark="m") == []
-
-    world.run(body)
+async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
+    make = world.made
+    memory = make()
+    await memory.add(said(2), marks="m")
+    await memory.update_compressed_summary("他们聊过茶。")
+    first, *rest = await memory.get_memory(mark="m")
+    assert (first.name, first.role, first.content, len(rest)) == ("user", "user", "他们聊过茶。", 2)
+    assert len(await memory.get_memory(prepend_summary=False)) == 2
+    await memory.clear()
+    assert [one.content for one in await memory.get_memory()] == ["他们聊过茶。"]
+    assert (await memory.size(), await places(memory, mark="m")) == (0, [])
+    await memory.update_compressed_summary("")
+    assert await memory.get_memory() == []
+    await memory.add(said(1), marks="other")
+    assert await places(memory, mark="m") == []
 
 
 @pytest.mark.parametrize("mark", [1, None, ["a", 1], ("a",)])
-def test_marks_that_are_no_text_are_refused(world_of_process: World, mark: Any) -> None:
-    async def body(make: Make) -> None:
-        memory = make()
-        await memory.add(said(1), marks="m")
-        if mark is not None:
-            with pytest.raises(WrongType):
-                await memory.add(said(1), marks=mark)
-            with pytest.raises(WrongType):
-                await memory.delete_by_mark(mark)
-            for wrong in ({"mark": mark}, {"exclude_mark": mark}):
-                with pytest.raises(TypeError):
-                    await memory.get_memory(**wrong)
-            with pytest.raises(ValueError, match="mark"):
-                await memory.update_messages_mark(mark)
-        with pytest.raises(TypeError):
-            await memory.update_messages_mark("x", msg_ids=cast("Any", [mark]))
-        assert (await memory.size(), await places(memory, mark="m")) == (1, [0])
-
-    world_of_process.run(body)
-
-
-@pytest.mark.parametrize("wrong", [[None], "text", [Msg("a", "x", "user"), {"content": "x"}], ("x",), 7])
-def test_what_is_no_message_is_refused_whole(world_of_process: World, wrong: Any) -> None:
-    async def body(make: Make) -> None:
-        memory = make()
-        with pytest.raises(TypeError):
-            await memory.add(wrong)
-        assert await memory.size() == 0
-
-    world_of_process.run(body)
+async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark: Any) -> None:
+    make = world_of_process.made
+    memory = make()
+    await memory.add(said(1), marks="m")
+    if mark is not None:
+        with pytest.raises(WrongType):
+            await memory.add(said(1), marks=mark)
+        with pytest.raises(WrongType):
+            await memory.delete_by_mark(mark)
+        for wrong in ({"mark": mark}, {"exclude_mark": mark}):
+            with pytest.raises(TypeError):
+                await memory.get_memory(**wrong)
+        with pytest.raises(ValueError, match="mark"):
+            await memory.update_messages_mark(mark)
+    with pytest.raises(TypeError):
+        await memory.update_messages_mark("x", msg_ids=cast("Any", [mark]))
+    assert (await memory.size(), await places(memory, mark="m")) == (1, [0])
 
 
 @pytest.mark.parametrize(
@@ -205,42 +182,38 @@ def test_what_is_no_message_is_refused_whole(world_of_process: World, wrong: Any
         ("id", "x" * 2000),
     ],
 )
-def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
+async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
     world_of_process: World, field: str, value: Any
 ) -> None:
-    async def body(make: Make) -> None:
-        memory, broken = make(), Msg("a", "x", "user")
-        vars(broken)[field] = value
-        with pytest.raises(InvalidInput):
-            await memory.add([*said(1), broken], marks="m")
-        assert (await memory.size(), await memory.get_memory(mark="m")) == (0, [])
-
-    world_of_process.run(body)
+    make = world_of_process.made
+    memory, broken = make(), Msg("a", "x", "user")
+    vars(broken)[field] = value
+    with pytest.raises(InvalidInput):
+        await memory.add([*said(1), broken], marks="m")
+    assert (await memory.size(), await memory.get_memory(mark="m")) == (0, [])
 
 
-def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
+async def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
     owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
     owners += [(name, "s") for name in HOSTILE]
 
-    async def body(make: Make) -> None:
-        memories = [make(session, user) for user, session in owners]
-        shared = Msg("hub", "to all", "assistant")
-        for place, memory in enumerate(memories):
-            await memory.add([Msg("ann", "x", "user", {"place": place})], marks="m")
-            # The same message is in every memory of a hub.
-            await memory.add(shared, marks="shared")
-        for place, memory in enumerate(memories):
-            assert await places(memory, mark="m") == [place]
-            assert await memory.size() == 2
-        for memory in memories[1:]:
-            assert await memory.delete([shared.id]) == 1
-            assert await memory.delete_by_mark("m") == 1
-            await memory.update_compressed_summary("gone")
-            await memory.clear()
-        assert await places(memories[0], mark="m") == [0]
-        assert [one.id for one in await memories[0].get_memory(mark="shared")] == [shared.id]
-
-    lasting.run(body)
+    make = lasting.made
+    memories = [make(session, user) for user, session in owners]
+    shared = Msg("hub", "to all", "assistant")
+    for place, memory in enumerate(memories):
+        await memory.add([Msg("ann", "x", "user", {"place": place})], marks="m")
+        # The same message is in every memory of a hub.
+        await memory.add(shared, marks="shared")
+    for place, memory in enumerate(memories):
+        assert await places(memory, mark="m") == [place]
+        assert await memory.size() == 2
+    for memory in memories[1:]:
+        assert await memory.delete([shared.id]) == 1
+        assert await memory.delete_by_mark("m") == 1
+        await memory.update_compressed_summary("gone")
+        await memory.clear()
+    assert await places(memories[0], mark="m") == [0]
+    assert [one.id for one in await memories[0].get_memory(mark="shared")] == [shared.id]
 
 
 def test_everything_is_there_after_a_restart(lasting: World) -> None:
@@ -260,20 +233,17 @@ def test_everything_is_there_after_a_restart(lasting: World) -> None:
     lasting.run(after)
 
 
-def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Redis has none.
     monkeypatch.setattr(memories, "transaction_of", lambda history: nullcontext())
 
-    async def body() -> None:
-        several = [MemwellMemory(tmp_path / "a.db", "s") for _ in range(3)]
-        messages = said(15)
-        for some in (messages[:5], messages[5:10], messages[10:]):
-            await asyncio.gather(*(one.add(some, marks="m") for one in several))
-            await asyncio.gather(*(one.add(message, marks="n") for message in some for one in several))
-        assert sorted(await places(several[0], mark="m")) == list(range(15))
-        assert await several[0].size() == 15
-
-    asyncio.run(body())
+    several = [MemwellMemory(tmp_path / "a.db", "s") for _ in range(3)]
+    messages = said(15)
+    for some in (messages[:5], messages[5:10], messages[10:]):
+        await asyncio.gather(*(one.add(some, marks="m") for one in several))
+        await asyncio.gather(*(one.add(message, marks="n") for message in some for one in several))
+    assert sorted(await places(several[0], mark="m")) == list(range(15))
+    assert await several[0].size() == 15
 
 
 _IDS = st.lists(st.integers(0, 7), max_size=4)
@@ -359,42 +329,37 @@ def held(memory: InMemoryMemory) -> list[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("kind", ["process", "redis"])
 @pytest.mark.parametrize("wanted", [{"allow_duplicates": True}, {"skip_duplicated": False}])
-def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp_path: Path, port: int) -> None:
-    async def body(make: Make) -> None:
-        memory = make()
-        one, two = said(2)
-        await memory.add([one, two, one], **wanted)
-        one.content = "later"
-        await memory.add(one, marks="m", **wanted)
-        found = await memory.get_memory()
-        assert [read.id for read in found] == [one.id, two.id, one.id, one.id]
-        assert [read.content for read in found] == ["第0", "第1", "第0", "later"]
-        assert [read.content for read in await memory.get_memory(mark="m")] == ["later"]
-        await memory.add(one)
-        assert await memory.update_messages_mark("n", msg_ids=[one.id]) == 3
-        assert await memory.delete_by_mark("m") == 1
-        assert await memory.delete([one.id]) == 2
-        assert await places(memory) == [1]
-        assert await memory.get_memory(mark="n") == []
-
-    World(kind, tmp_path, port).run(body)
+async def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp_path: Path, port: int) -> None:
+    make = World(kind, tmp_path, port).made
+    memory = make()
+    one, two = said(2)
+    await memory.add([one, two, one], **wanted)
+    one.content = "later"
+    await memory.add(one, marks="m", **wanted)
+    found = await memory.get_memory()
+    assert [read.id for read in found] == [one.id, two.id, one.id, one.id]
+    assert [read.content for read in found] == ["第0", "第1", "第0", "later"]
+    assert [read.content for read in await memory.get_memory(mark="m")] == ["later"]
+    await memory.add(one)
+    assert await memory.update_messages_mark("n", msg_ids=[one.id]) == 3
+    assert await memory.delete_by_mark("m") == 1
+    assert await memory.delete([one.id]) == 2
+    assert await places(memory) == [1]
+    assert await memory.get_memory(mark="n") == []
 
 
-def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
-    async def body() -> None:
-        full, empty = InMemoryMemory(), InMemoryMemory()
-        await full.add(said(2), marks=["b", "a"])
-        await full.add(said(1))
-        await full.update_compressed_summary("sum")
-        state, blank = full.state_dict(), empty.state_dict()
-        assert list(state) == ["_compressed_summary", "content"]
-        assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
-        empty.load_state_dict(state)
-        assert (held(empty), empty.state_dict()) == (held(full), state)
-        empty.load_state_dict(blank)
-        assert (empty.content, empty.state_dict()) == ([], blank)
-
-    asyncio.run(body())
+async def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
+    full, empty = InMemoryMemory(), InMemoryMemory()
+    await full.add(said(2), marks=["b", "a"])
+    await full.add(said(1))
+    await full.update_compressed_summary("sum")
+    state, blank = full.state_dict(), empty.state_dict()
+    assert list(state) == ["_compressed_summary", "content"]
+    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
+    empty.load_state_dict(state)
+    assert (held(empty), empty.state_dict()) == (held(full), state)
+    empty.load_state_dict(blank)
+    assert (empty.content, empty.state_dict()) == ([], blank)
 
 
 def test_a_state_of_the_years_before_marks_is_loaded() -> None:
@@ -447,105 +412,69 @@ def test_a_memory_is_saved_in_a_session_with_the_agent_that_has_it() -> None:
         assert held(other.memory) == held(agent.memory)
 
 
-def test_a_deep_copy_is_another_memory() -> None:
-    async def body() -> None:
-        memory = InMemoryMemory()
-        await memory.add(said(2), marks="m")
-        await memory.update_compressed_summary("sum")
-        twin = copy.deepcopy(memory)
-        await memory.delete_by_mark("m")
-        await memory.update_compressed_summary("")
-        assert (len(await twin.get_memory(mark="m")), await twin.size()) == (3, 2)
-        await twin.clear()
-        assert await memory.size() == 0
-
-    asyncio.run(body())
-
-
 # The memory in a file: what its state does
 
 
-def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Path) -> None:
-    async def body() -> None:
-        old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
-        await old.add(said(2), marks="m")
-        await old.update_compressed_summary("sum")
-        memory.load_state_dict(old.state_dict())
-        assert await places(memory, mark="m") == [0, 1]
-        assert memory.state_dict() == {"_compressed_summary": "sum"}
-        await memory.add(Msg("a", "later", "user", {"place": 7}))
-        memory.load_state_dict({**old.state_dict(), "_compressed_summary": "older"})
-        assert await places(memory) == [0, 1, 7]
-        assert (await memory.get_memory())[0].content == "older"
-        with pytest.raises(MissingState):
-            memory.load_state_dict({})
-        memory.load_state_dict({}, strict=False)
-        assert memory.state_dict() == {"_compressed_summary": "older"}
-        # An older layout, without marks and without a summary.
-        more = [Msg("a", "more", "user", {"place": place}) for place in (8, 9)]
-        memory.load_state_dict({"content": [one.to_dict() for one in (await memory.get_memory())[1:2] + more]})
-        assert await places(memory) == [0, 1, 7, 8, 9]
-        assert memory.state_dict() == {"_compressed_summary": "older"}
-        with pytest.raises(InvalidInput, match="for MemwellMemory"):
-            memory.load_state_dict({"content": [more[0].to_dict(), 3]})
-        await memory.clear()
-        memory.load_state_dict({"content": [one.to_dict() for one in more]})
-        assert await places(memory) == [8, 9]
-
-    asyncio.run(body())
-
-
-def test_the_older_retrieve_says_what_to_use_instead() -> None:
-    with pytest.raises(Unsupported, match=r"get_memory\(\)"):
-        asyncio.run(InMemoryMemory().retrieve("tea"))
-
-
-def test_a_memory_needs_a_whole_store() -> None:
-    with open_backend("memory:") as backend:
-        assert asyncio.run(ThreadMemory(History(backend, "x")).size()) == 0
-        with pytest.raises(InvalidInput, match="whole store"):
-            ThreadMemory(History(backend.log, "x"))
+async def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Path) -> None:
+    old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
+    await old.add(said(2), marks="m")
+    await old.update_compressed_summary("sum")
+    memory.load_state_dict(old.state_dict())
+    assert await places(memory, mark="m") == [0, 1]
+    assert memory.state_dict() == {"_compressed_summary": "sum"}
+    await memory.add(Msg("a", "later", "user", {"place": 7}))
+    memory.load_state_dict({**old.state_dict(), "_compressed_summary": "older"})
+    assert await places(memory) == [0, 1, 7]
+    assert (await memory.get_memory())[0].content == "older"
+    with pytest.raises(MissingState):
+        memory.load_state_dict({})
+    memory.load_state_dict({}, strict=False)
+    assert memory.state_dict() == {"_compressed_summary": "older"}
+    # An older layout, without marks and without a summary.
+    more = [Msg("a", "more", "user", {"place": place}) for place in (8, 9)]
+    memory.load_state_dict({"content": [one.to_dict() for one in (await memory.get_memory())[1:2] + more]})
+    assert await places(memory) == [0, 1, 7, 8, 9]
+    assert memory.state_dict() == {"_compressed_summary": "older"}
+    with pytest.raises(InvalidInput, match="for MemwellMemory"):
+        memory.load_state_dict({"content": [more[0].to_dict(), 3]})
+    await memory.clear()
+    memory.load_state_dict({"content": [one.to_dict() for one in more]})
+    assert await places(memory) == [8, 9]
 
 
 # Classes for databases
 
 
-def test_a_memory_of_redis_is_a_conversation_of_the_engine(port: int) -> None:
-    async def body() -> None:
-        async with RedisMemory("trip", "ann:x", port=port, key_prefix="app:") as memory:
-            await memory.add(Msg("ann", "hello", "user"), "m", False)
-            await memory.add(Msg("ann", "hello", "user"), marks="m")
-            assert (memory.session_id, memory.user_id, memory.key_prefix) == ("trip", "ann:x", "app:")
-        with open_backend(f"redis://localhost:{port}/0") as backend:
-            thread = History(backend, "trip", space=Space("app", "ann:x"))
-            assert [one.text for one in thread] == ["hello", "hello"]
-        pool = type("Pool", (), {"connection_kwargs": {"host": "localhost", "port": port, "db": 0}})()
-        assert await RedisMemory("trip", "ann:x", connection_pool=pool, key_prefix="app:").size() == 2
-        await memory.clear()
-
-    asyncio.run(body())
+async def test_a_memory_of_redis_is_a_conversation_of_the_engine(port: int) -> None:
+    async with RedisMemory("trip", "ann:x", port=port, key_prefix="app:") as memory:
+        await memory.add(Msg("ann", "hello", "user"), "m", False)
+        await memory.add(Msg("ann", "hello", "user"), marks="m")
+        assert (memory.session_id, memory.user_id, memory.key_prefix) == ("trip", "ann:x", "app:")
+    with open_backend(f"redis://localhost:{port}/0") as backend:
+        thread = History(backend, "trip", space=Space("app", "ann:x"))
+        assert [one.text for one in thread] == ["hello", "hello"]
+    pool = type("Pool", (), {"connection_kwargs": {"host": "localhost", "port": port, "db": 0}})()
+    assert await RedisMemory("trip", "ann:x", connection_pool=pool, key_prefix="app:").size() == 2
+    await memory.clear()
     with pytest.raises(Unsupported, match="do not expire"):
         RedisMemory(port=port, key_ttl=60)
     with pytest.raises(InvalidInput):
         RedisMemory("s", "", port=port)
 
 
-def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) -> None:
-    async def body() -> None:
-        engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'app.db'}")
-        async with AsyncSQLAlchemyMemory(engine, "s", "ann") as memory, AsyncSession(engine) as session:
-            await memory.add(said(2), marks="m")
-            # Two users with sessions of one name do not see each other.
-            assert await AsyncSQLAlchemyMemory(session, "s", "bob").size() == 0
-            assert await places(AsyncSQLAlchemyMemory(session, "s", "ann"), mark="m") == [0, 1]
-        assert len(History.open(str(tmp_path / "app.db.memwell"), "s", space="ann")) == 2
-        await engine.dispose()
-        inside = create_async_engine("sqlite+aiosqlite:///:memory:")
-        await AsyncSQLAlchemyMemory(inside).add(said(1))
-        assert await AsyncSQLAlchemyMemory(inside).size() == 1
-        await inside.dispose()
-
-    asyncio.run(body())
+async def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) -> None:
+    engine = create_async_engine(f"sqlite+aiosqlite:///{tmp_path / 'app.db'}")
+    async with AsyncSQLAlchemyMemory(engine, "s", "ann") as memory, AsyncSession(engine) as session:
+        await memory.add(said(2), marks="m")
+        # Two users with sessions of one name do not see each other.
+        assert await AsyncSQLAlchemyMemory(session, "s", "bob").size() == 0
+        assert await places(AsyncSQLAlchemyMemory(session, "s", "ann"), mark="m") == [0, 1]
+    assert len(History.open(str(tmp_path / "app.db.memwell"), "s", space="ann")) == 2
+    await engine.dispose()
+    inside = create_async_engine("sqlite+aiosqlite:///:memory:")
+    await AsyncSQLAlchemyMemory(inside).add(said(1))
+    assert await AsyncSQLAlchemyMemory(inside).size() == 1
+    await inside.dispose()
     server = SimpleNamespace(url=make_url("postgresql+asyncpg://ann:s%40cret@db/app"), sync_engine=object())
     assert _store_of(server) == "postgresql://ann:s%40cret@db/app"
     server.url = make_url("mysql+aiomysql://db/app")
@@ -595,27 +524,6 @@ def test_a_conversation_reads_right_through_the_engine_and_another_room(tmp_path
     assert (answered.tool_call_id, answered.content) == ("7", "绿茶")
 
 
-def test_what_other_rooms_write_is_read(tmp_path: Path) -> None:
-    store = str(tmp_path / "a.db")
-    chat = MemwellChatMessageHistory("trip", store, space="ann")
-    chat.add_messages([HumanMessage("hi"), AIMessage("hello", id="1")])
-    with memwell.open(store, space="ann", embedder=None) as engine:
-        engine.thread("trip").add(memwell.human("shown only", hidden=True), memwell.human("bye", name="Ann"))
-
-    async def body() -> None:
-        memory = MemwellMemory(store, "trip", "ann")
-        read = await memory.get_memory()
-        assert [(one.name, one.role, one.content) for one in read] == [
-            ("user", "user", "hi"),
-            ("assistant", "assistant", "hello"),
-            ("Ann", "user", "bye"),
-        ]
-        assert await memory.update_messages_mark("seen", msg_ids=[read[2].id]) == 1
-        assert [one.content for one in await memory.get_memory(mark="seen")] == ["bye"]
-
-    asyncio.run(body())
-
-
 _WRITER = """
 import asyncio, sys
 from memwell.compat.agentscope.memories import MemwellMemory
@@ -633,6 +541,24 @@ async def main(store, who):
 
 asyncio.run(main(*sys.argv[1:]))
 """
+
+
+async def test_what_other_rooms_write_is_read(tmp_path: Path) -> None:
+    store = str(tmp_path / "a.db")
+    chat = MemwellChatMessageHistory("trip", store, space="ann")
+    chat.add_messages([HumanMessage("hi"), AIMessage("hello", id="1")])
+    with memwell.open(store, space="ann", embedder=None) as engine:
+        engine.thread("trip").add(memwell.human("shown only", hidden=True), memwell.human("bye", name="Ann"))
+
+    memory = MemwellMemory(store, "trip", "ann")
+    read = await memory.get_memory()
+    assert [(one.name, one.role, one.content) for one in read] == [
+        ("user", "user", "hi"),
+        ("assistant", "assistant", "hello"),
+        ("Ann", "user", "bye"),
+    ]
+    assert await memory.update_messages_mark("seen", msg_ids=[read[2].id]) == 1
+    assert [one.content for one in await memory.get_memory(mark="seen")] == ["bye"]
 
 
 def test_two_processes_on_one_file_lose_no_message_and_no_mark(tmp_path: Path) -> None:
@@ -667,20 +593,17 @@ class Counted:
         return found
 
 
-def test_reading_by_mark_and_adding_read_no_more_than_they_need() -> None:
-    async def body() -> None:
-        memory = InMemoryMemory()
-        old = [Msg("ann", str(place), "user") for place in range(3_000)]
-        await memory.add(old, marks="compressed")
-        await memory.add([Msg("ann", "new", "user") for _ in range(5)])
-        await memory.update_messages_mark("hint", msg_ids=[old[7].id, old[2_000].id])
-        counted = Counted(memory.history)
-        assert len(await memory.get_memory(mark="hint")) == 2
-        assert len(await memory.get_memory(exclude_mark="compressed")) == 5
-        await memory.add(Msg("ann", "newer", "user"), marks="compressed")
-        await memory.add(old[0])
-        assert counted.read <= 8
-        assert await memory.delete_by_mark("hint") == 2
-        assert counted.read <= 12
-
-    asyncio.run(body())
+async def test_reading_by_mark_and_adding_read_no_more_than_they_need() -> None:
+    memory = InMemoryMemory()
+    old = [Msg("ann", str(place), "user") for place in range(3_000)]
+    await memory.add(old, marks="compressed")
+    await memory.add([Msg("ann", "new", "user") for _ in range(5)])
+    await memory.update_messages_mark("hint", msg_ids=[old[7].id, old[2_000].id])
+    counted = Counted(memory.history)
+    assert len(await memory.get_memory(mark="hint")) == 2
+    assert len(await memory.get_memory(exclude_mark="compressed")) == 5
+    await memory.add(Msg("ann", "newer", "user"), marks="compressed")
+    await memory.add(old[0])
+    assert counted.read <= 8
+    assert await memory.delete_by_mark("hint") == 2
+    assert counted.read <= 12

@@ -48,15 +48,6 @@ def test_everything_survives_to_dict_and_from_dict() -> None:
     assert list(plain) == ["id", "name", "role", "content", "metadata", "timestamp"]
 
 
-def test_what_to_dict_gives_shares_nothing_with_the_message() -> None:
-    said = Msg("bot", copy.deepcopy(BLOCKS), "assistant", metadata={"a": [1]})
-    written = said.to_dict()
-    written["content"][1]["text"] = "changed"
-    written["metadata"]["a"].append(2)
-    assert said.content == BLOCKS
-    assert said.metadata == {"a": [1]}
-
-
 def test_text_and_blocks_of_a_content() -> None:
     text, blocks = Msg("a", "", "user"), Msg("a", BLOCKS, "user")
     assert text.get_text_content() == ""
@@ -69,18 +60,6 @@ def test_text_and_blocks_of_a_content() -> None:
     assert blocks.has_content_blocks("thinking")
     assert not text.has_content_blocks("image")
     assert not Msg("a", [], "user").has_content_blocks()
-
-
-@pytest.mark.parametrize("role", ["human", "tool", "", None, 1, ["user"]])
-def test_an_unknown_role_is_refused(role: Any) -> None:
-    with pytest.raises(InvalidInput, match="unknown role"):
-        Msg("a", "x", role)
-
-
-@pytest.mark.parametrize("content", [None, 1, b"x", ("x",), {"type": "text", "text": "x"}])
-def test_a_content_that_is_neither_text_nor_a_list_is_refused(content: Any) -> None:
-    with pytest.raises(InvalidInput, match="The content must be a string or a list of content blocks"):
-        Msg("a", content, "user")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +104,9 @@ def test_what_was_assigned_is_checked_again(name: str, value: Any) -> None:
     setattr(said, name, value)
     with pytest.raises(InvalidInput):
         check_message(said)
+    if name in ("role", "content", "metadata", "name"):
+        with pytest.raises(InvalidInput):
+            Msg(**{"name": "a", "content": "x", "role": "user", name: value})
     with pytest.raises(InvalidInput, match="expected a Msg"):
         check_message({"name": "a"})
 

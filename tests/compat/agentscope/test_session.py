@@ -40,43 +40,27 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionB
             yield made
 
 
-def test_no_two_ids_share_a_session(session: SessionBase):
+async def test_no_two_ids_share_a_session(session: SessionBase):
     pairs = [(session_id, user) for session_id in HOSTILE for user in ("", *HOSTILE)]
 
-    async def main() -> list[int]:
-        for number, (session_id, user) in enumerate(pairs):
-            await session.save_session_state(session_id, user, counter=Counter(number))
-        found = [Counter(-1) for _ in pairs]
-        for (session_id, user), counter in zip(pairs, found, strict=True):
-            await session.load_session_state(session_id, user, allow_not_exist=False, counter=counter)
-        return [counter.count for counter in found]
-
-    assert asyncio.run(main()) == list(range(len(pairs)))
+    for number, (session_id, user) in enumerate(pairs):
+        await session.save_session_state(session_id, user, counter=Counter(number))
+    found = [Counter(-1) for _ in pairs]
+    for (session_id, user), counter in zip(pairs, found, strict=True):
+        await session.load_session_state(session_id, user, allow_not_exist=False, counter=counter)
+    assert [counter.count for counter in found] == list(range(len(pairs)))
 
 
-def test_files_stay_in_their_folder(tmp_path: Path):
+async def test_files_stay_in_their_folder(tmp_path: Path):
     inside = JSONSession(str(tmp_path / "deep" / "sessions"))
 
-    async def main() -> None:
-        for session_id in HOSTILE:
-            for user in ("", *HOSTILE):
-                await inside.save_session_state(session_id, user, counter=Counter())
-
-    asyncio.run(main())
-    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+    for session_id in HOSTILE:
+        for user in ("", *HOSTILE):
+            await inside.save_session_state(session_id, user, counter=Counter())
+    assert os.listdir(tmp_path) == ["deep"]
     files = os.listdir(tmp_path / "deep" / "sessions")
     assert len(files) == len({name.casefold() for name in files}) == len(HOSTILE) * (len(HOSTILE) + 1)
     assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
-
-
-def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):
-    kept = JSONSession(str(tmp_path))
-    (tmp_path / "ann_s-1_x.json").write_text(json.dumps({"counter": {"count": 7}, "other": {}}))
-    (tmp_path / "s-2.json").write_text(json.dumps({"counter": {"count": 8}}))
-    first, second = Counter(), Counter()
-    asyncio.run(kept.load_session_state("s-1_x", "ann", counter=first))
-    asyncio.run(kept.load_session_state("s-2", counter=second, unknown=Counter()))
-    assert (first.count, second.count) == (7, 8)
 
 
 def load(folder: Path, session_id: str, user: str = "") -> int:
@@ -93,6 +77,8 @@ THEIRS = [
     ("a@x.org", "Ann"),
     ("s1", "Ann"),
     ("100% X", ""),
+    ("s-2", ""),
+    ("s-1", "ann"),
 ]
 
 
@@ -125,7 +111,7 @@ def test_nobody_reads_what_another_session_saved(one: tuple[str, str], other: tu
         assert load(Path(folder), *other) == (3 if one == other else -1)
 
 
-def test_what_is_restored_is_whole(session: SessionBase):
+async def test_what_is_restored_is_whole(session: SessionBase):
     class Pair(StateModule):
         def __init__(self):
             super().__init__()
@@ -136,26 +122,17 @@ def test_what_is_restored_is_whole(session: SessionBase):
             super().__init__()
             self.three = Counter(3)
 
-    async def main() -> tuple[int, int]:
-        await session.save_session_state("s", first=Counter(5), second=Pair())
-        first, second, absent = Counter(), More(), Counter(9)
-        with pytest.raises(KeyError, match="three"):
-            await session.load_session_state("s", first=first, second=second)
-        assert first.count == 0
-        await session.load_session_state("s", first=first, absent=absent)
-        return first.count, absent.count
-
-    assert asyncio.run(main()) == (5, 9)
-
-
-def test_a_session_that_is_not_there(session: SessionBase):
-    counter = Counter(4)
-    asyncio.run(session.load_session_state("none", counter=counter))
-    with pytest.raises(SessionNotFound):
-        asyncio.run(session.load_session_state("none", "ann", allow_not_exist=False, counter=counter))
-    with pytest.raises(ValueError, match="there is no session 'none'"):
-        asyncio.run(session.load_session_state("none", allow_not_exist=False, counter=counter))
-    assert counter.count == 4
+    await session.save_session_state("s", first=Counter(5), second=Pair())
+    first, second, absent = Counter(), More(), Counter(9)
+    with pytest.raises(KeyError, match="three"):
+        await session.load_session_state("s", first=first, second=second)
+    assert first.count == 0
+    await session.load_session_state("s", first=first, absent=absent)
+    await session.load_session_state("none", first=absent)
+    for user in ("", "ann"):
+        with pytest.raises(SessionNotFound, match="there is no session 'none'"):
+            await session.load_session_state("none", user, allow_not_exist=False, first=first)
+    assert (first.count, absent.count) == (5, 9)
 
 
 @pytest.mark.parametrize("bad", ["", "a\x00b", "\ud800", "x" * 1025, None, 3])

@@ -18,19 +18,16 @@ from hypothesis import strategies as st
 from memwell.compat.basememory import (
     BaseChatMessageMemory,
     BaseMemory,
-    CannotOptimize,
     Deduplicate,
     DurableStorage,
     Evict,
     ListStorage,
     NoSuchStorage,
-    RecallMessage,
     StoredMessages,
 )
-from memwell.compat.basememory.messages import Handlers
-from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted, Unsupported
+from memwell.compat.basememory.messages import MessageKinds
+from memwell.errors import BackendError, Conflict, InvalidInput, Unsupported
 from memwell.history import History
-from memwell.messages import Role
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.testing.clock import Clock
@@ -158,7 +155,6 @@ USERS = ["Anna", "本", "Clara"]
 class Said:
     text: str
     sender: str | None
-    recalled: bool = False
     read_by: set[str] = field(default_factory=set)
 
 
@@ -167,36 +163,24 @@ class Oracle:
 
     def __init__(self) -> None:
         self.said: list[Said] = []
-        self.members: dict[str, bool] = {}
-        self.read_all: dict[str, bool] = {}
 
     def unread(self, user: str) -> list[str]:
-        if self.members.get(user) is False:
-            return []
-        return [one.text for one in self.said if user not in one.read_by and one.sender != user and not one.recalled]
+        return [one.text for one in self.said if user not in one.read_by and one.sender != user]
 
     def read(self, user: str, upto: int) -> None:
         for one in self.said[: upto + 1]:
             one.read_by.add(user)
 
     def drop_repeated(self) -> None:
-        seen = set[tuple[str | None, str]]()
-        kept: list[Said] = []
+        firsts: dict[tuple[str | None, str], Said] = {}
         for one in self.said:
-            # What was taken back is an item of its own wherever it stands.
-            key = (one.sender, one.text)
-            if one.recalled or key not in seen:
-                kept.append(one)
-            if not one.recalled:
-                seen.add(key)
-        self.said = kept
+            firsts.setdefault((one.sender, one.text), one)
+        self.said = list(firsts.values())
 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["add", "add", "add", "add", "read", "get", "recall", "join", "leave", "drop", "evict", "tidy"]
-        ),
+        st.sampled_from(["add", "add", "add", "add", "read", "get", "drop", "evict", "tidy"]),
         st.sampled_from(USERS),
         st.integers(0, 30),
     ),
@@ -236,24 +220,11 @@ def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, n
         oracle.said.append(Said(text, user if number % 4 else None))
     elif verb == "get":
         assert memory.get_unread(user) == oracle.unread(user)
-        if oracle.unread(user):
-            oracle.read(user, oracle.said.index(_last_unread(oracle, user)))
+        unread = [at for at, one in enumerate(oracle.said) if user not in one.read_by and one.sender != user]
+        oracle.read(user, unread[-1] if unread else -1)
     elif verb == "read" and at is not None:
         memory.read(user, upto=at)
         oracle.read(user, at)
-    elif verb == "recall" and at is not None:
-        memory.recall(at)
-        oracle.said[at].recalled = True
-        assert isinstance(memory.get_message(at), RecallMessage)
-    elif verb == "join":
-        if not oracle.members.get(user):
-            oracle.read(user, len(oracle.said))
-        oracle.members[user] = True
-        memory.join(user)
-    elif verb == "leave":
-        if oracle.members.get(user):
-            oracle.members[user] = False
-        memory.leave(user)
     elif verb == "drop":
         memory.optimize(Deduplicate(drop=True))
         oracle.drop_repeated()
@@ -262,12 +233,6 @@ def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, n
         oracle.said = oracle.said[max(0, len(oracle.said) - number) :]
     elif verb == "tidy":
         memory.optimize()
-
-
-def _last_unread(oracle: Oracle, user: str) -> Said:
-    left = [one for one in oracle.said if user not in one.read_by and one.sender != user and not one.recalled]
-    # By identity: another message may say the same.
-    return next(one for one in reversed(oracle.said) if one is left[-1])
 
 
 # Concurrency
@@ -325,7 +290,6 @@ import sys
 from memwell.compat.basememory import BaseChatMessageMemory
 path, who = sys.argv[1:]
 memory = BaseChatMessageMemory(store=path)
-memory.join(f"user{who}")
 for at in range(10):
     memory.add_message(f"{who}:{at}", sender=f"user{who}")
     memory.heartbeat(f"user{who}")
@@ -337,22 +301,12 @@ print(memory.unread("nobody") >= 10)
 def test_unread_is_right_under_eight_processes(tmp_path: Path) -> None:
     path = str(tmp_path / "chat.db")
     memory = BaseChatMessageMemory(store=path)
-    memory.join("late", "left")
-    memory.leave("left")
     command = [sys.executable, "-W", "error", "-c", WRITER, path]
     writers = [subprocess.Popen([*command, str(who)], stdout=subprocess.PIPE, text=True) for who in range(8)]
     assert [writer.communicate()[0] for writer in writers] == ["True\n"] * 8
-    assert len(memory) == 80
-    assert (memory.unread("late"), memory.unread("nobody"), memory.unread("left")) == (80, 80, 0)
-    # Who joined when is chance, but whoever joined sees what others said since, and no more.
-    rows = list(memory.messages.history)
-    for who in range(8):
-        user = f"user{who}"
-        assert user in memory.members()
-        assert memory.is_online(user)
-        since = memory.state_of(user).last_read
-        others = [one for one in rows[0 if since is None else since + 1 :] if one.name != user]
-        assert memory.unread(user) == len(others)
+    assert (len(memory), memory.unread("nobody")) == (80, 80)
+    assert {memory.unread(f"user{who}") for who in range(8)} == {70}
+    assert memory.online_users() == [f"user{who}" for who in range(8)]
     memory.get_unread("reader")
     assert memory.unread("reader") == 0
     memory.messages.history.backend.close()
@@ -373,43 +327,13 @@ def test_get_message_counts_from_both_ends_and_may_mark_as_read() -> None:
             ask(5)
 
 
-def test_only_the_sender_takes_a_message_back() -> None:
-    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
-        memory.add_message("oops", sender="Anna")
-        memory.add_message({"content": "fine", "sender": "Ben"})
-        with pytest.raises(NotGranted, match="'Ben' cannot take back message 0, which 'Anna' sent"):
-            memory.add_message(RecallMessage(target=0, sender="Ben"))
-        assert memory.unread("Clara") == 2
-        assert memory.add_message(RecallMessage(target=0, sender="Anna")) == 0
-        assert memory.add_message({"type": "recall", "target": 1, "sender": "Ben"}) == 1
-        assert (len(memory), memory.unread("Clara")) == (2, 0)
-        assert memory.get_message(0).in_words("zh") == "[消息已撤回]"
-
-
-def test_a_recall_of_nobody_takes_nobodys_message_back() -> None:
-    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
-        memory.add_message("mine", sender="Anna")
-        memory.add_message("anybody's")
-        for recall in (RecallMessage(target=0), {"type": "recall", "target": 0}):
-            with pytest.raises(NotGranted, match="does not say who takes back message 0, which 'Anna' sent"):
-                memory.add_message(recall)
-        assert memory.get_message(0) == "mine"
-        memory.add_message(RecallMessage(target=1))
-        assert isinstance(memory.get_message(1), RecallMessage)
-        # Whoever runs the chat may do it all the same.
-        memory.recall(0)
-        assert memory.get_message(0).target is None
-
-
 @pytest.mark.parametrize("index", ["a", None, 1.0, True])
 def test_what_is_no_position_is_named(index: Any) -> None:
     for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
         memory.add_message("hi", sender="Anna")
-        for ask in (memory.get_message, memory.recall, lambda at: memory.get_message(at, reader="Ben")):  # noqa: B023
+        for ask in (memory.get_message, lambda at: memory.get_message(at, reader="Ben")):  # noqa: B023
             with pytest.raises(InvalidInput, match=rf"a position is a whole number, not {index!r}"):
                 ask(index)
-        with pytest.raises(InvalidInput, match="a position is a whole number"):
-            memory.add_message({"type": "recall", "target": "a", "sender": "Anna"})
         assert memory.unread("Ben") == 1
     with pytest.raises(InvalidInput, match="a position is a whole number, not 'a'"):
         memory.read("Ben", upto="a")  # pyright: ignore[reportArgumentType]
@@ -453,7 +377,7 @@ def test_typing_ends_in_time_or_with_a_message() -> None:
 def test_state_survives_reopening_but_typing_does_not(tmp_path: Path) -> None:
     clock = Clock()
     with open_backend(tmp_path / "app.db") as backend, BaseChatMessageMemory(store=backend, clock=clock) as memory:
-        memory.join("Anna", "本")
+        memory.heartbeat("本")
         for text in ("hi", "你好"):
             memory.add_message(text, sender="本")
         memory.get_message(0, reader="Anna")
@@ -464,26 +388,10 @@ def test_state_survives_reopening_but_typing_does_not(tmp_path: Path) -> None:
         again = BaseChatMessageMemory(store=backend, clock=clock)
         after = again.state["Anna"]
         assert (before.typing, after.typing) == (True, False)
-        assert (after.unread, after.last_read, after.online, after.member) == (1, 0, True, True)
-        assert again.members() == ["Anna", "本"]
+        assert (after.unread, after.last_read, after.online) == (1, 0, True)
+        assert again.users() == ["Anna", "本"]
         assert again.get_unread("Anna") == ["你好"]
         assert again.unread_counts() == {"Anna": 0, "本": 0}
-
-
-def test_who_joins_has_read_what_was_said_before_and_who_left_has_nothing_to_read() -> None:
-    memory = BaseChatMessageMemory()
-    memory.add_message("old", sender="Anna")
-    memory.join("Ben")
-    memory.add_message("new", sender="Anna")
-    memory.join("Ben")
-    assert memory.unread("Ben") == 1
-    memory.leave("Ben")
-    assert (memory.unread("Ben"), memory.get_unread("Ben"), memory.members()) == (0, [], [])
-    assert "Ben" not in memory.unread_counts()
-    memory.leave("stranger")
-    assert (memory.users(), memory.unread("stranger")) == (["Ben"], 2)
-    memory.join("Ben")
-    assert memory.unread("Ben") == 0
 
 
 def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
@@ -500,7 +408,7 @@ def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
 def test_people_are_not_evicted() -> None:
     kept: dict[str, Any] = {}
     memory = BaseChatMessageMemory(state=kept)
-    memory.join("Anna")
+    memory.heartbeat("Anna")
     memory.optimize(Evict(keep=0))
     assert list(kept) == ["Anna"]
 
@@ -508,7 +416,7 @@ def test_people_are_not_evicted() -> None:
 @pytest.mark.parametrize("user", ["", 5, None, "\0"])
 def test_a_name_must_be_one(user: Any) -> None:
     memory = BaseChatMessageMemory()
-    for call in (memory.unread, memory.heartbeat, memory.set_typing, memory.join):
+    for call in (memory.unread, memory.heartbeat, memory.set_typing):
         with pytest.raises(InvalidInput):
             call(user)
     assert memory.users() == []
@@ -517,18 +425,17 @@ def test_a_name_must_be_one(user: Any) -> None:
 def test_what_was_closed_is_read_and_not_written() -> None:
     with MemoryBackend() as backend:
         memory = BaseChatMessageMemory(store=backend, messages=None)
-        memory.join("Anna")
         memory.add_message("hi", sender="Ben")
         memory.close()
         memory.close()
-        methods: list[Any] = [memory.add_message, memory.get_unread, memory.read, memory.leave]
-        methods += [memory.heartbeat, memory.offline, memory.set_typing, lambda _: memory.join("Clara")]
+        methods: list[Any] = [memory.add_message, memory.get_unread, memory.read]
+        methods += [memory.heartbeat, memory.offline, memory.set_typing]
         methods += [lambda user: memory.get_message(0, reader=user), lambda _: memory.expand(more=[])]
-        for write in (*methods, lambda _: memory.optimize(), lambda _: memory.recall(0)):
+        for write in (*methods, lambda _: memory.optimize()):
             with pytest.raises(BackendError, match="the memory is closed"):
                 write("Anna")
         assert (memory.get_message(0), memory.get_unread("Anna", mark=False)) == ("hi", ["hi"])
-        assert (memory.members(), memory.is_online("Anna"), memory.typing_users()) == (["Anna"], False, [])
+        assert (memory.is_online("Anna"), memory.typing_users()) == (False, [])
 
 
 # The messages of a chat
@@ -536,7 +443,7 @@ def test_what_was_closed_is_read_and_not_written() -> None:
 
 def test_positions_have_no_gaps_when_places_do() -> None:
     with MemoryBackend() as backend:
-        messages = StoredMessages(History(backend, "chat"), Handlers())
+        messages = StoredMessages(History(backend, "chat"), MessageKinds())
         for at in range(8):
             messages.append(str(at))
         messages.drop({0, 3, 4})
@@ -548,20 +455,6 @@ def test_positions_have_no_gaps_when_places_do() -> None:
         assert [messages.place(at) for at in range(5)] == [1, 2, 5, 6, 7]
         assert [messages.position(place) for place in (0, 1, 3, 5, 8, 99)] == [0, 0, 2, 2, 5, 5]
         assert messages.add("8", None) == 5
-
-
-def test_what_was_taken_back_stays_in_its_place_for_people_alone() -> None:
-    with MemoryBackend() as backend:
-        history = History(backend, "chat")
-        messages = StoredMessages(history, Handlers())
-        messages.add("a secret", "Anna")
-        messages.add("fine", "Anna")
-        messages.recall(0, RecallMessage())
-        assert isinstance(messages[0], RecallMessage)
-        assert messages[0].sender == "Anna"
-        assert history.get(0).role is Role.VIEW
-        assert [message.text for message in history.window()] == ["fine"]
-        assert [item for _, item in messages.unread("Ben", 0)] == ["fine"]
 
 
 def test_a_plain_storage_may_be_changed_without_us() -> None:
@@ -584,27 +477,6 @@ def test_unread_sees_what_other_rooms_write_change_and_remove() -> None:
         assert memory.unread("Ben") == 1
         history.restore(1)
         assert memory.unread("Ben") == 2
-
-
-def test_a_conversation_is_not_shared() -> None:
-    memory = BaseChatMessageMemory(store=MemoryBackend())
-    memory.add_message("ok", sender="Anna")
-    memory.add_message("ok", sender="Anna")
-    with pytest.raises(CannotOptimize, match="as it was said"):
-        memory.messages.share({})
-    assert memory.optimize(Deduplicate()).steps[0].changed == 0
-
-
-def test_a_storage_that_takes_nothing_back_says_so() -> None:
-    class Stream(Readable):
-        def append(self, item: Any) -> None:
-            self.rows.append(item)
-
-    memory = BaseChatMessageMemory(messages=Stream())
-    memory.add_message("hi")
-    with pytest.raises(Unsupported, match="Stream cannot take a message back"):
-        memory.recall(0)
-    assert memory.unread("Anna") == 1
 
 
 def test_state_goes_with_its_conversation_and_others_rows_are_not_ours() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
@@ -14,14 +13,12 @@ from memwell.compat.basememory import (
     AudioMessage,
     BaseChatMessageMemory,
     ChatMessage,
-    Handler,
     ImageMessage,
-    RecallMessage,
     SystemMessage,
     TextMessage,
     VideoMessage,
 )
-from memwell.compat.basememory.messages import Handlers, sender_of
+from memwell.compat.basememory.messages import MessageKinds, sender_of
 from memwell.errors import Conflict, InvalidInput
 from memwell.history import History
 from memwell.messages import Image, Message, Part, Role, Text, decode_message, encode_message, human
@@ -34,7 +31,6 @@ MESSAGES = [
     ImageMessage(url="https://example.org/cat.png", text="一只猫", sender="Ben"),
     AudioMessage(data=b"RIFF....", media_type="audio/wav", text="see you at six", sender="Ben"),
     VideoMessage(url="https://example.org/film.mp4"),
-    RecallMessage(sender="Anna"),
 ]
 
 
@@ -44,7 +40,6 @@ MESSAGES = [
         (lambda: TextMessage(text=5), "the text of a message must be a string, not 5"),  # pyright: ignore[reportArgumentType]
         (lambda: ImageMessage(url=7), "an address must be a string, not 7"),  # pyright: ignore[reportArgumentType]
         (lambda: AudioMessage(data="words"), "the bytes of a medium must be bytes, not 'words'"),  # pyright: ignore[reportArgumentType]
-        (lambda: RecallMessage(target="a"), "a position is a whole number, not 'a'"),  # pyright: ignore[reportArgumentType]
         (lambda: TextMessage("hi", sender=3), "a sender must be a string, not 3"),  # pyright: ignore[reportArgumentType]
     ],
 )
@@ -61,32 +56,10 @@ def test_every_kind_comes_back_from_a_store() -> None:
         assert list(BaseChatMessageMemory(store=backend)) == MESSAGES
 
 
-def test_every_kind_says_itself_in_words() -> None:
-    assert [one.in_words() for one in MESSAGES] == [
-        "你好",
-        "",
-        "[notice] Ben joined",
-        "[image] 一只猫",
-        "[voice] see you at six",
-        "[video]",
-        "[recalled]",
-    ]
-    assert [one.in_words("zh") for one in MESSAGES[2:]] == [
-        "[系统消息] Ben joined",
-        "[图片] 一只猫",
-        "[语音] see you at six",
-        "[视频]",
-        "[消息已撤回]",
-    ]
-    with pytest.raises(InvalidInput, match="'en' or 'zh'"):
-        MESSAGES[0].in_words("fr")
-
-
 class Place(ChatMessage, frozen=True, kw_only=True):
     """A kind of somebody's own."""
 
     kind: ClassVar[str] = "place"
-    labels: ClassVar[tuple[str, str]] = ("[place]", "[位置]")
     north: float
     east: float
 
@@ -108,7 +81,6 @@ def test_a_kind_of_ones_own_needs_nothing_but_its_class() -> None:
         here = Place(north=59.9, east=10.7, sender="Anna")
         memory.add_message(here)
         assert memory.get_message(0) == here
-        assert memory.get_message(0).in_words("zh") == "[位置] 59.9, 10.7"
         # Whoever does not know the kind reads a message all the same.
         other = BaseChatMessageMemory(store=backend)
         assert other.get_message(0).text == "59.9, 10.7"
@@ -116,55 +88,60 @@ def test_a_kind_of_ones_own_needs_nothing_but_its_class() -> None:
         assert other.get_message(0) == here
 
 
-def test_a_class_without_a_kind_of_its_own_is_refused() -> None:
+def test_what_is_no_message_is_refused() -> None:
     class Shout(TextMessage, frozen=True, kw_only=True):
         pass
 
     memory = BaseChatMessageMemory(store=MemoryBackend())
     with pytest.raises(Conflict, match="a class has its own kind"):
         memory.add_message(Shout(text="HI"))
+    for item, said in ((5, "int is none of them"), ({"thing": object()}, "plain JSON data")):
+        with pytest.raises(InvalidInput, match=said):
+            memory.add_message(item)
+    with pytest.raises(InvalidInput, match="derived from ChatMessage"):
+        memory.register(int)  # pyright: ignore[reportArgumentType]
     assert len(memory) == 0
 
 
-# Handlers
+# Kinds
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 VALUES = TEXT | st.integers(-9, 9) | st.none() | st.booleans() | st.lists(TEXT, max_size=2)
 KEYS = st.sampled_from(["content", "text", "sender", "user_id", "type", "role", "url", "timestamp", "target", "x"])
 
 
-@given(TEXT | st.dictionaries(KEYS, VALUES | st.sampled_from(["image", "audio", "system", "recall"]), max_size=5))
+@given(TEXT | st.dictionaries(KEYS, VALUES | st.sampled_from(["image", "audio", "system"]), max_size=5))
 def test_text_and_dicts_come_back_as_they_were(item: Any) -> None:
-    handlers = Handlers()
-    stored = decode_message(encode_message(handlers.to_core(item)))
-    assert handlers.from_core(stored) == item
+    kinds = MessageKinds()
+    stored = decode_message(encode_message(kinds.to_core(item)))
+    assert kinds.from_core(stored) == item
 
 
 def test_a_dict_is_where_other_rooms_look_for_it() -> None:
-    handlers = Handlers()
-    said = handlers.to_core({"user_id": "Anna", "content": "你好", "timestamp": 5})
+    kinds = MessageKinds()
+    said = kinds.to_core({"user_id": "Anna", "content": "你好", "timestamp": 5})
     assert (said.name, said.text, said.role) == ("Anna", "你好", Role.HUMAN)
-    shown = handlers.to_core({"type": "image", "url": "https://example.org/c.png", "data": b"PNG", "caption": "猫"})
+    shown = kinds.to_core({"type": "image", "url": "https://example.org/c.png", "data": b"PNG", "caption": "猫"})
     assert shown.parts == (Image(url="https://example.org/c.png", data=b"PNG", text="猫"),)
-    assert handlers.from_core(shown)["data"] == b"PNG"
-    assert handlers.to_core({"role": "assistant", "content": "yes"}).role is Role.AI
+    assert kinds.from_core(shown)["data"] == b"PNG"
+    assert kinds.to_core({"role": "assistant", "content": "yes"}).role is Role.AI
 
 
 def test_what_another_room_changed_is_read_as_it_is_now() -> None:
-    handlers = Handlers()
+    kinds = MessageKinds()
     with MemoryBackend() as backend:
         history = History(backend, "chat")
-        history.add(handlers.to_core({"content": "old", "x": 1}), handlers.to_core("old"))
+        history.add(kinds.to_core({"content": "old", "x": 1}), kinds.to_core("old"))
         history.edit(0, "new")
         history.edit(1, "new")
-        assert list(map(handlers.from_core, history)) == [{"content": "new", "x": 1}, "new"]
+        assert list(map(kinds.from_core, history)) == [{"content": "new", "x": 1}, "new"]
 
 
 def test_a_sender_is_who_the_message_names_or_who_is_named_beside_it() -> None:
-    handlers = Handlers()
-    assert handlers.to_core("hi", "Anna").name == "Anna"
-    assert handlers.to_core({"sender": "Ben"}, "Anna").name == "Ben"
-    assert handlers.to_core(human("hi", name="Ben"), "Anna").name == "Ben"
+    kinds = MessageKinds()
+    assert kinds.to_core("hi", "Anna").name == "Anna"
+    assert kinds.to_core({"sender": "Ben"}, "Anna").name == "Ben"
+    assert kinds.to_core(human("hi", name="Ben"), "Anna").name == "Ben"
     assert [sender_of(one) for one in ("hi", {"user": "Ben"}, human("x", name="Cy"), 5, {"user": 5})] == [
         None,
         "Ben",
@@ -172,35 +149,3 @@ def test_a_sender_is_who_the_message_names_or_who_is_named_beside_it() -> None:
         None,
         None,
     ]
-
-
-@dataclass
-class Order:
-    number: int
-    user: str
-
-
-ORDERS = Handler(
-    "order",
-    lambda order: human(f"order {order.number}", name=order.user),
-    lambda stored: Order(int(stored.text.split()[1]), str(stored.name)),
-)
-
-
-def test_a_class_of_ones_own_is_registered_once() -> None:
-    handlers = Handlers()
-    with pytest.raises(InvalidInput, match="no handler for a message of class Order"):
-        handlers.to_core(Order(7, "Anna"))
-    handlers.register(Order, ORDERS)
-    stored = handlers.to_core(Order(7, "Anna"))
-    assert handlers.from_core(stored) == Order(7, "Anna")
-    for class_, handler in ((Order, ORDERS), (int, ORDERS), (str, Handler("new", human, str))):
-        with pytest.raises(Conflict, match="has a handler already"):
-            handlers.register(class_, handler)
-    with pytest.raises(InvalidInput, match="takes a class and a Handler"):
-        handlers.register(float, "no handler")  # type: ignore[arg-type]
-
-
-def test_a_dict_that_is_no_plain_data_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="plain JSON data"):
-        Handlers().to_core({"content": "x", "thing": object()})

@@ -109,17 +109,6 @@ def test_evicting_keeps_the_newest_and_says_what_is_lost() -> None:
     assert memory.optimize(Evict(keep=5)).steps[0].changed == 0
 
 
-def test_evicting_what_is_used_least() -> None:
-    memory = BaseMemory(ListStorage("abcd"))
-    assert [memory[0], memory[3], memory[0]] == ["a", "d", "a"]
-    memory.optimize(Evict(keep=2, by="least used"))
-    assert list(memory) == ["a", "d"]
-    assert (
-        BaseMemory(list("abcd")).optimize(Evict(keep=2, by="least used")).steps[0].skipped
-        == "the storage does not count reads"
-    )
-
-
 def test_what_cannot_be_compared_counts_as_lost() -> None:
     memory = BaseMemory([object(), object(), object()])
     assert memory.optimize(Evict(keep=1)).lost == 2
@@ -168,7 +157,6 @@ def test_a_strategy_must_say_what_it_did() -> None:
 def test_senseless_options_are_refused() -> None:
     for make in (
         lambda: Evict(keep=-1),
-        lambda: Evict(keep=1, by="newest"),  # type: ignore[arg-type]
         lambda: Compress(level=0),
         lambda: SparsifyVectors(error=0),
         lambda: SparsifyVectors(error=float("nan")),
@@ -182,13 +170,8 @@ def test_senseless_options_are_refused() -> None:
 # Shelves
 
 
-class Replaceable(Readable):
-    def replace(self, items: list[Any]) -> None:
-        self.rows = items
-
-
 def test_items_are_dropped_in_the_way_the_storage_has() -> None:
-    for storage in (Replaceable(*"abcde"), Writable(*"abcde"), ListStorage("abcde"), list("abcde")):
+    for storage in (Writable(*"abcde"), ListStorage("abcde"), list("abcde")):
         shelf = Shelf("x", storage)
         shelf.drop([1, 3])
         assert list(shelf) == ["a", "c", "e"]
@@ -203,10 +186,9 @@ def test_items_are_dropped_in_the_way_the_storage_has() -> None:
 def test_what_a_storage_lacks_is_said() -> None:
     shelf = Shelf("x", Readable("a", "b"))
     asked = [
-        (lambda: shelf.drop([0]), "neither __delitem__ nor replace"),
+        (lambda: shelf.drop([0]), "no __delitem__"),
         (lambda: shelf.replace(0, "c"), "no __setitem__"),
         (lambda: shelf.compress(6), "hand out compressed"),
-        (shelf.uses, "does not count reads"),
     ]
     for ask, reason in asked:
         with pytest.raises(CannotOptimize, match=reason):

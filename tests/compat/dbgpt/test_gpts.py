@@ -16,11 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.fragments import AgentMemoryFragment, WriteOperation
 from memwell.compat.dbgpt.gpts import (
     _KEY,
     ActionOutput,
-    AgentMemory,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,
@@ -34,10 +32,6 @@ from memwell.compat.dbgpt.gpts import (
     _reported,
     dialogue_markdown,
 )
-from memwell.compat.dbgpt.hybrid import HybridMemory
-from memwell.compat.dbgpt.long_term import LongTermMemory
-from memwell.compat.dbgpt.memory import ContentImportanceScorer, LLMInsightExtractor
-from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.messages import decode_message, encode_message, human, tool_result
@@ -204,18 +198,6 @@ def test_a_bad_batch_stores_nothing(backend: Backend) -> None:
         with pytest.raises(InvalidInput):
             memory.batch_save(bad)
     assert memory.get_by_conv_id("c") == []
-
-
-def test_a_bad_change_changes_nothing(backend: Backend) -> None:
-    memory = DefaultGptsPlansMemory(backend)
-    memory.batch_save([plan(1)])
-    with pytest.raises(InvalidInput, match="NUL"):
-        memory.update_task("c", 1, "running", 1, result="\0")
-    with pytest.raises(InvalidInput, match="number"):
-        memory.complete_task("c", "one", "x")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(NotFound, match="no step 2"):
-        memory.complete_task("c", 2, "x")
-    assert memory.get_by_conv_id("c") == [plan(1)]
 
 
 def test_a_number_may_be_text_and_a_state_a_status(backend: Backend) -> None:
@@ -391,23 +373,20 @@ def test_what_was_said_before_comes_first_and_once() -> None:
     assert contents(memory.get_messages_sync("c")) == ["stored"]
 
 
-def test_plain_views_for_who_wants_no_blocks() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c", enable_vis_message=False)
-        assert not memory.enable_vis_message("c")
-        await memory.append_message("c", said("1"))
-        await memory.push_message("c", {"sender": "Coder", "receiver": "Planner", "model": "m", "markdown": "wri"})
-        await memory.push_message("c", "ting")
-        await memory.complete("c")
-        views = [view async for view in memory.chat_messages("c")]
-        assert [[one["markdown"] for one in view] for view in views] == [["1"], ["1", "wri"], ["1", "ting"]]
-        assert views[0] == await memory.simple_message("c")
-        assert await memory.agent_stream_message("x", False) == [
-            dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "x"}
-        ]
-
-    asyncio.run(run())
+async def test_plain_views_for_who_wants_no_blocks() -> None:
+    memory = GptsMemory()
+    memory.init("c", enable_vis_message=False)
+    assert not memory.enable_vis_message("c")
+    await memory.append_message("c", said("1"))
+    await memory.push_message("c", {"sender": "Coder", "receiver": "Planner", "model": "m", "markdown": "wri"})
+    await memory.push_message("c", "ting")
+    await memory.complete("c")
+    views = [view async for view in memory.chat_messages("c")]
+    assert [[one["markdown"] for one in view] for view in views] == [["1"], ["1", "wri"], ["1", "ting"]]
+    assert views[0] == await memory.simple_message("c")
+    assert await memory.agent_stream_message("x", False) == [
+        dict.fromkeys(("sender", "receiver", "model"), "?") | {"markdown": "x"}
+    ]
 
 
 def test_without_a_reader_nothing_waits() -> None:
@@ -416,55 +395,30 @@ def test_without_a_reader_nothing_waits() -> None:
     for number in range(10):
         memory.append_message_sync("c", said(str(number)))
     memory.complete_sync("c")
-    views = list(memory.chat_messages_sync("c"))
+    queue = memory.queue("c")
+    assert queue is not None
+    views = list(queue)
     assert len(views) == 2
     assert views[-1].count('"sender"') == 10
 
 
-def test_agents_wait_for_a_slow_reader_and_nothing_is_lost() -> None:
-    async def run() -> None:
-        memory = GptsMemory(channel_size=1)
-        memory.init("c", enable_vis_message=False)
-
-        async def work() -> None:
-            for number in range(6):
-                await memory.append_message("c", said(str(number)))
-            await memory.complete("c")
-
-        views = memory.chat_messages("c")
-        worker = asyncio.create_task(work())
-        sizes = [len(await anext(views))]
-        await asyncio.sleep(0.05)
-        assert not worker.done()
-        assert len(await memory.get_messages("c")) < 6
-        sizes += [len(view) async for view in views]
-        await worker
-        assert sizes == [1, 2, 3, 4, 5, 6]
-
-    asyncio.run(run())
-
-
-def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.clear("c")
-        await memory.push_message("c")
-        await memory.complete("c")
-        assert [view async for view in memory.chat_messages("c")] == []
-        assert memory.queue("c") is None
-        assert memory.enable_vis_message("c")
-        memory.init("c")
-        channel = memory.queue("c")
-        assert channel is not None
-        memory.init("c")
-        assert channel.completed
-        memory.clear("c")
-        memory.clear("c")
-        await memory.append_message("c", said("still stored"))
-        assert contents(await memory.get_messages("c")) == ["still stored"]
-
-    asyncio.run(run())
-    assert list(GptsMemory().chat_messages_sync("c")) == []
+async def test_clearing_twice_and_what_was_never_opened_are_fine() -> None:
+    memory = GptsMemory()
+    memory.clear("c")
+    await memory.push_message("c")
+    await memory.complete("c")
+    assert [view async for view in memory.chat_messages("c")] == []
+    assert memory.queue("c") is None
+    assert memory.enable_vis_message("c")
+    memory.init("c")
+    channel = memory.queue("c")
+    assert channel is not None
+    memory.init("c")
+    assert channel.completed
+    memory.clear("c")
+    memory.clear("c")
+    await memory.append_message("c", said("still stored"))
+    assert contents(await memory.get_messages("c")) == ["still stored"]
 
 
 def test_a_bad_message_is_refused_and_nothing_is_stored() -> None:
@@ -496,127 +450,45 @@ class SlowMemory(GptsMessageMemory):
         return found
 
 
-def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
-    async def run() -> None:
-        slow = SlowMemory()
-        memory = GptsMemory(message_memory=slow)
-        memory.init("c", enable_vis_message=False)
-        first = asyncio.create_task(memory.append_message("c", said("1")))
-        assert await asyncio.to_thread(slow.reading.wait, 10)
-        await memory.append_message("c", said("2"))
-        slow.go.set()
-        await first
-        await memory.complete("c")
-        assert [len(view) async for view in memory.chat_messages("c")] == [2]
-
-    asyncio.run(run())
+async def test_a_view_that_is_ready_too_late_is_not_shown() -> None:
+    slow = SlowMemory()
+    memory = GptsMemory(message_memory=slow)
+    memory.init("c", enable_vis_message=False)
+    first = asyncio.create_task(memory.append_message("c", said("1")))
+    assert await asyncio.to_thread(slow.reading.wait, 10)
+    await memory.append_message("c", said("2"))
+    slow.go.set()
+    await first
+    await memory.complete("c")
+    assert [len(view) async for view in memory.chat_messages("c")] == [2]
 
 
 @pytest.mark.parametrize("readers", [1, 2, 3])
-def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
+async def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
     async def watch(memory: GptsMemory) -> list[Any]:
         return [view async for view in memory.chat_messages("c")]
 
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c")
-        watching = [asyncio.ensure_future(watch(memory)) for _ in range(readers)]
-        await asyncio.sleep(0)
-        for number in range(4):
-            await memory.append_message("c", said(str(number)))
-        await memory.complete("c")
-        last = await memory.app_link_chat_message("c")
-        seen = await asyncio.gather(*watching)
-        assert [views[-1] for views in seen] == [last] * readers
-        assert all(views.count(last) == 1 for views in seen)
-        assert len({view for views in seen for view in views}) == 4
-        late = [await asyncio.to_thread(lambda: list(memory.chat_messages_sync("c"))), await watch(memory)]
-        assert late == [[last], [last]]
-
-    asyncio.run(run())
+    memory = GptsMemory()
+    memory.init("c")
+    watching = [asyncio.ensure_future(watch(memory)) for _ in range(readers)]
+    await asyncio.sleep(0)
+    for number in range(4):
+        await memory.append_message("c", said(str(number)))
+    await memory.complete("c")
+    last = await memory.app_link_chat_message("c")
+    seen = await asyncio.gather(*watching)
+    assert [views[-1] for views in seen] == [last] * readers
+    assert all(views.count(last) == 1 for views in seen)
+    assert len({view for views in seen for view in views}) == 4
+    assert await watch(memory) == [last]
 
 
-def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
-    async def run() -> None:
-        memory = GptsMemory()
-        memory.init("c")
-        await memory.push_message("c", "wri")
-        queue = memory.queue("c")
-        assert queue is not None
-        assert await queue.get() == await memory.agent_stream_message("wri")
-        await memory.complete("c")
-        assert await queue.get() == DONE
-
-    asyncio.run(run())
-
-
-# The memory of one agent
-
-NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
-
-
-def texts(fragments: list[AgentMemoryFragment]) -> list[str]:
-    return [one.raw_observation for one in fragments]
-
-
-def test_by_itself_it_has_the_last_five_in_mind():
-    memory = AgentMemory()
-    for number in range(5):
-        assert memory.write_sync(AgentMemoryFragment(f"number {number}")) is None
-    discarded = memory.write_sync(AgentMemoryFragment("number 5"))
-    assert discarded is not None
-    assert texts(discarded.discarded_memory_fragments) == ["number 0"]
-    assert texts(memory.read_sync("x")) == [f"number {n}" for n in range(1, 6)]
-    assert len(memory.clear_sync()) == 5
-    assert memory.read_sync("x") == []
-
-
-def test_why_something_is_written_is_passed_on():
-    memory = AgentMemory()
-    memory.write_sync(AgentMemoryFragment("recalled"), op=WriteOperation.RETRIEVAL)
-    memory.write_batch_sync([AgentMemoryFragment("new")])
-    assert texts(memory.read_sync("x")) == ["new"]
-
-
-def test_weights_are_passed_on():
-    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
-        memory = AgentMemory(long)
-        memory.write_batch_sync([AgentMemoryFragment("low", importance=1), AgentMemoryFragment("high", importance=9)])
-        assert texts(memory.read_sync("x", gamma=1.0))[0] == "high"
-        assert texts(memory.read_sync("x", gamma=-1.0))[0] == "low"
-
-
-def test_it_names_the_scorer_of_its_memory():
-    scorer, extractor = ContentImportanceScorer[AgentMemoryFragment](), LLMInsightExtractor[AgentMemoryFragment]()
-    memory = AgentMemory(None, scorer, extractor)
-    memory.initialize("me", session_id="s")
-    assert (memory.memory.name, memory.memory.session_id) == ("me", "s")
-    assert (memory.memory.importance_scorer, memory.memory.insight_extractor) == (scorer, extractor)
-    assert memory.memory.real_memory_fragment_class is AgentMemoryFragment
-
-
-def test_a_clone_shares_plans_and_messages_and_what_is_kept():
-    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
-        short = ShortTermMemory[AgentMemoryFragment](1)
-        memory = AgentMemory(HybridMemory(NOW, short_term_memory=short, long_term_memory=long))
-        memory.initialize("me")
-        memory.write_batch_sync([AgentMemoryFragment("apple"), AgentMemoryFragment("pear")])
-        clone = memory.structure_clone()
-        assert clone.gpts_memory is memory.gpts_memory
-        assert clone.plans_memory is memory.plans_memory
-        assert clone.message_memory is memory.message_memory
-        assert clone.name == clone.memory.name == "me"
-        assert texts(clone.read_sync("apple")) == ["apple"]
-        assert set(texts(memory.read_sync("apple"))) == {"apple", "pear"}
-
-
-def test_the_session_that_is_set_is_that_of_its_memory():
-    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None, _default_importance=1.0) as long:
-        memory = AgentMemory(HybridMemory(NOW, long_term_memory=long))
-        for session in ("s1", "s2"):
-            memory.session_id = session
-            long.write_sync(AgentMemoryFragment(f"apple of {session}"))
-        assert (memory.session_id, memory.memory.session_id, long.session_id) == ("s2", "s2", "s2")
-        assert texts(memory.read_sync("apple")) == ["apple of s2"]
-        assert texts(memory.clear_sync()) == ["apple of s2"]
-        assert [one.text for one in long.memory.memories()] == ["apple of s1"]
+async def test_a_message_being_written_is_at_the_end_of_the_view() -> None:
+    memory = GptsMemory()
+    memory.init("c")
+    await memory.push_message("c", "wri")
+    queue = memory.queue("c")
+    assert queue is not None
+    assert await queue.get() == await memory.agent_stream_message("wri")
+    await memory.complete("c")
+    assert await queue.get() == DONE

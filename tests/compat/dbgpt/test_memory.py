@@ -1,33 +1,25 @@
-"""The contract of a memory, and the scorers and extractors it asks."""
+"""Fragments, insights, the contract of a memory, and the scorers and extractors it asks."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from datetime import datetime
-from types import SimpleNamespace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
+    ContentImportanceScorer,
     DiscardedMemoryFragments,
+    ImportanceScorer,
+    InsightExtractor,
     InsightMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.memory import (
-    BaseLLMCaller,
-    ContentImportanceScorer,
-    ImportanceScorer,
-    InsightExtractor,
-    LLMImportanceScorer,
-    LLMInsightExtractor,
-    ModelRequest,
-)
-from memwell.compat.dbgpt.short_term import SensoryMemory, ShortTermMemory
-from memwell.errors import BadModelOutput, InvalidInput, ModelError
-from memwell.models.scripted import ScriptedChat
+from memwell.compat.dbgpt.short_term import ShortTermMemory
+from memwell.errors import InvalidInput
 
 
 class Plain(ShortTermMemory[AgentMemoryFragment]):
@@ -110,16 +102,13 @@ def test_the_blocking_twins_do_the_same() -> None:
     assert memory.read_sync("a") == []
 
 
-def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
-    async def run() -> list[str]:
-        memory = Plain()
-        memory.insight_extractor = Together(3)
-        memory.llm_client = "client"
-        found = await memory.get_insights(fragments("a", "b", "c"))
-        assert memory.insight_extractor.asked == ["client"] * 3
-        return [one.insights[0].raw_observation for one in found]
-
-    assert asyncio.run(run()) == ["A", "B", "C"]
+async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
+    memory = Plain()
+    memory.insight_extractor = Together(3)
+    memory.llm_client = "client"
+    found = await memory.get_insights(fragments("a", "b", "c"))
+    assert memory.insight_extractor.asked == ["client"] * 3
+    assert [one.insights[0].raw_observation for one in found] == ["A", "B", "C"]
 
 
 def test_nothing_concluded_is_no_error() -> None:
@@ -153,7 +142,7 @@ def test_a_score_is_a_finite_number(bad: object) -> None:
         memory.score_memory_importance_sync(fragments("a"))
 
 
-def test_when_one_fails_the_others_are_not_left_running() -> None:
+async def test_when_one_fails_the_others_are_not_left_running() -> None:
     left: list[str] = []
 
     class Fails(Gives):
@@ -166,148 +155,12 @@ def test_when_one_fails_the_others_are_not_left_running() -> None:
                 left.append(memory_fragment.raw_observation)
                 raise
 
-    async def run() -> None:
-        memory = Plain()
-        memory.importance_scorer = Fails(1)
-        with pytest.raises(KeyError):
-            await memory.score_memory_importance(fragments("a", "bad", "c"))
-        await asyncio.sleep(0)
-
-    asyncio.run(run())
-    assert left == ["a", "c"]
-
-
-FRAGMENT = AgentMemoryFragment("I passed the {exam}")
-
-
-class Client:
-    """A client as DB-GPT has them."""
-
-    def __init__(self, text: str, models: list[str] | None = None, success: bool = True) -> None:
-        self.text, self.names, self.success = text, models or ["first", "second"], success
-        self.asked: list[ModelRequest] = []
-
-    async def models(self) -> list[Any]:
-        return [SimpleNamespace(model=name) for name in self.names]
-
-    async def generate(self, request: ModelRequest, message_converter: Any = None) -> Any:
-        self.asked.append(request)
-        return SimpleNamespace(text=self.text, success=self.success)
-
-
-def scored(client: Any, scorer: LLMImportanceScorer[AgentMemoryFragment] | None = None) -> float:
-    return asyncio.run((scorer or LLMImportanceScorer()).score_importance(FRAGMENT, client))
-
-
-async def answers_later(text: str) -> str:
+    memory = Plain()
+    memory.importance_scorer = Fails(1)
+    with pytest.raises(KeyError):
+        await memory.score_memory_importance(fragments("a", "bad", "c"))
     await asyncio.sleep(0)
-    return "6" if FRAGMENT.raw_observation in text else "0"
-
-
-def hands_over(text: str) -> Any:
-    return answers_later(text)
-
-
-class AnswersLater:
-    async def __call__(self, text: str) -> str:
-        return await answers_later(text)
-
-
-def test_any_kind_of_model_is_asked() -> None:
-    chat = ScriptedChat(["Rating: 8"])
-    assert scored(chat) == 8.0
-    assert "I passed the {exam}" in chat.asked[0][0].text
-    assert scored(lambda text: "7" if "{exam}" in text else "0") == 7.0
-    assert scored(answers_later) == scored(AnswersLater()) == scored(hands_over) == 6.0
-    assert scored(Client("5/10")) == 5.0
-
-
-def test_a_client_gets_a_request() -> None:
-    client = Client("5")
-    scored(client)
-    scored(client, LLMImportanceScorer(model="third"))
-    assert [one.model for one in client.asked] == ["first", "third"]
-    (message,) = client.asked[0].to_common_messages()
-    assert message["role"] == "user"
-    assert "{exam}" in message["content"]
-    assert client.asked[0].get_messages()[0].role == "human"
-    assert not client.asked[0].stream
-
-
-def test_a_client_of_its_own_is_asked_when_no_other_is_given() -> None:
-    scorer = LLMImportanceScorer[AgentMemoryFragment](llm_client=lambda text: "3")
-    assert scored(None, scorer) == 3.0
-    assert scored(lambda text: "4", scorer) == 4.0
-
-
-def test_insights_are_the_lines() -> None:
-    extractor = LLMInsightExtractor[AgentMemoryFragment]("About {content}: {why}?")
-    asked: list[str] = []
-
-    def model(text: str) -> str:
-        asked.append(text)
-        return "1. Works hard.\n\n - Likes to learn\n2024 was good"
-
-    found = asyncio.run(extractor.extract_insights(FRAGMENT, model))
-    assert asked == ["About I passed the {exam}: {why}?"]
-    assert [one.raw_observation for one in found.insights] == ["Works hard.", "Likes to learn", "2024 was good"]
-    assert asyncio.run(extractor.extract_insights(FRAGMENT, lambda text: " \n")).insights == []
-
-
-def raises(text: str) -> str:
-    raise OSError("no line")
-
-
-async def raises_later(text: str) -> str:
-    raise OSError("no line")
-
-
-@pytest.mark.parametrize("client", [raises, raises_later, Client("x", success=False)])
-def test_a_model_that_fails(client: Any) -> None:
-    with pytest.raises(ModelError):
-        scored(client)
-
-
-@pytest.mark.parametrize(
-    ("client", "error"), [(None, InvalidInput), (5, InvalidInput), (lambda text: 5, BadModelOutput)]
-)
-def test_what_cannot_be_asked_or_does_not_answer(client: Any, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        scored(client)
-
-
-def test_a_client_without_models() -> None:
-    client = Client("5")
-    client.names = []
-    with pytest.raises(InvalidInput, match=r"No models available\."):
-        scored(client)
-    assert asyncio.run(BaseLLMCaller().get_model(object())) == ""
-
-
-def test_a_prompt_says_where_the_text_goes() -> None:
-    with pytest.raises(InvalidInput, match="content"):
-        LLMImportanceScorer("How important?")
-
-
-def test_a_memory_asks_its_own_client() -> None:
-    memory = SensoryMemory[AgentMemoryFragment]()
-    memory.initialize(llm_client=lambda text: "10", importance_scorer=LLMImportanceScorer())
-    discarded = memory.write_sync(AgentMemoryFragment("x"))
-    assert discarded is not None
-    assert discarded.discarded_memory_fragments[0].importance == 9.0
-
-
-@pytest.mark.parametrize("answer", ["", "I cannot say.", "very important", "十分重要"])
-def test_an_answer_without_a_number_leaves_it_to_the_content(answer: str) -> None:
-    fragment = AgentMemoryFragment("Anna is allergic to peanuts.")
-    by_content = asyncio.run(ContentImportanceScorer[AgentMemoryFragment]().score_importance(fragment))
-    scorer = LLMImportanceScorer[AgentMemoryFragment](llm_client=lambda _: answer)
-    assert asyncio.run(scorer.score_importance(fragment)) == by_content > 0
-    memory = SensoryMemory[AgentMemoryFragment]()
-    memory.initialize(importance_scorer=scorer)
-    discarded = memory.write_sync(fragment)
-    assert discarded is not None
-    assert discarded.discarded_memory_fragments == [fragment]
+    assert left == ["a", "c"]
 
 
 def score(text: str) -> float:
@@ -321,3 +174,99 @@ def test_what_matters_scores_more() -> None:
         > score("ok")
     )
     assert score("我对花生过敏，必须记住。") > score("好的")
+
+
+# Fragments
+
+
+MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def test_a_fragment_has_what_it_was_given() -> None:
+    made = AgentMemoryFragment("saw a cat", [1, 0.5], 7, 3.0, MOMENT, True, "/tmp/snapshot")
+    assert (made.id, made.memory_id, made.raw_observation, made.observation) == (7, 7, "saw a cat", "saw a cat")
+    assert (made.embeddings, made.importance, made.last_accessed_time) == ([1.0, 0.5], 3.0, MOMENT)
+    assert (made.is_insight, made.snapshot_path, made.metadata) == (True, "/tmp/snapshot", {})
+    built = AgentMemoryFragment.build_from("x", is_insight=True, snapshot_path="p", unknown=1)
+    assert (built.raw_observation, built.is_insight, built.snapshot_path, built.current_class) == (
+        "x",
+        True,
+        "p",
+        AgentMemoryFragment,
+    )
+    assert AgentMemoryFragment("x").importance is None
+
+
+def test_updates_return_what_was() -> None:
+    made = AgentMemoryFragment("x", importance=1.0)
+    assert (made.update_importance(2.0), made.importance) == (1.0, 2.0)
+    assert (made.update_accessed_time(MOMENT), made.last_accessed_time) == (None, MOMENT)
+    made.update_embeddings([1.0])
+    assert made.embeddings == [1.0]
+    assert made.calculate_current_embeddings(lambda texts: [[float(len(text))] for text in texts]) == [1.0]
+    assert made.embeddings == [1.0]
+
+
+def test_a_copy_is_another_object_of_the_same_class() -> None:
+    class Sighting(AgentMemoryFragment):
+        pass
+
+    made = Sighting("x", [1.0])
+    twin = made.copy()
+    assert type(twin) is Sighting
+    assert twin is not made
+    assert twin.id == made.id
+    twin.update_importance(9.0)
+    assert twin.embeddings is not None
+    twin.embeddings.append(2.0)
+    assert (made.importance, made.embeddings) == (None, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"observation": 5}, "an observation"),
+        ({"observation": "a\x00"}, "NUL"),
+        ({"importance": math.nan}, "importance"),
+        ({"importance": "high"}, "importance"),
+        ({"memory_id": -1}, "memory_id"),
+    ],
+)
+def test_bad_values_are_refused(given_: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        AgentMemoryFragment(**{"observation": "x", **given_})
+
+
+def test_reduce_joins_observations() -> None:
+    made = fragments("a", "", "b;c")
+    whole = made[0].reduce(made, importance=4.0)
+    assert (whole.raw_observation, whole.importance) == ("a;;b;c", 4.0)
+    assert whole.id not in {one.id for one in made}
+    with pytest.raises(InvalidInput, match=r"Memory fragments is empty\."):
+        made[0].reduce([])
+
+
+def test_insights_are_fragments() -> None:
+    original = AgentMemoryFragment("x")
+    ready = AgentMemoryFragment("ready", is_insight=True)
+    made = InsightMemoryFragment(original, [ready, "said"])
+    assert made.original_memory_fragment is original
+    assert made.insights[0] is ready
+    assert (made.insights[1].raw_observation, made.insights[1].is_insight) == ("said", True)
+    assert InsightMemoryFragment([original], ["a"]).insights[0].is_insight
+    assert InsightMemoryFragment(original, []).insights == []
+    with pytest.raises(InvalidInput, match="from a fragment"):
+        InsightMemoryFragment([], ["a"])
+
+
+def test_an_insight_knows_what_it_was_concluded_from() -> None:
+    first, second = AgentMemoryFragment("one"), AgentMemoryFragment("two")
+    own = AgentMemoryFragment("three", is_insight=True)
+    own.derived_from = (7, first.id)
+    found = InsightMemoryFragment([first, second], ["text", own, first])
+    assert [one.derived_from for one in found.insights] == [
+        (first.id, second.id),
+        (7, first.id, second.id),
+        (second.id,),
+    ]
+    assert second.derived_from == ()

@@ -22,7 +22,6 @@ from memwell.compat.dbgpt.messages import (
     message_from_dict,
     messages_from_dict,
     messages_to_dict,
-    parse_model_messages,
     to_core,
 )
 from memwell.errors import InvalidInput
@@ -115,10 +114,6 @@ HUMAN, AI, SYSTEM, VIEW = (
 )
 
 
-def said(*pairs: tuple[str, str]) -> list[ModelMessage]:
-    return [ModelMessage(role, content) for role, content in pairs]
-
-
 def test_view_messages_never_reach_a_model() -> None:
     given = [SystemMessage("s"), HumanMessage("h", round_index=2), AIMessage("a"), ViewMessage("v")]
     made = ModelMessage.from_base_messages(given)
@@ -129,59 +124,12 @@ def test_view_messages_never_reach_a_model() -> None:
     ]
     common = ModelMessage.to_common_messages([*made, ModelMessage(VIEW, "v")])
     assert [one["role"] for one in common] == ["system", "user", "assistant"]
-    assert [one.pass_to_model for one in said((SYSTEM, ""), (VIEW, ""))] == [True, False]
-
-
-def test_openai_messages_come_and_go() -> None:
-    shapes: list[dict[str, Any]] = [
-        {"role": "system", "content": "be brief"},
-        {"role": "user", "content": "你好"},
-        {"role": "assistant", "content": "hello"},
-    ]
-    made = ModelMessage.from_openai_messages(shapes)
-    assert made == said((SYSTEM, "be brief"), (HUMAN, "你好"), (AI, "hello"))
-    assert ModelMessage.to_common_messages(made) == shapes
-    assert ModelMessage.from_openai_messages("x") == said((HUMAN, "x"))
-    seen = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "u"}}]
-    (made,) = ModelMessage.from_openai_messages([{"role": "user", "content": seen}])
-    assert made == ModelMessage(HUMAN, [MediaContent.build_text("a"), MediaContent(MediaObject("u", "url"), "image")])
-    assert ModelMessage.to_common_messages([made]) == [{"role": "user", "content": seen}]
-    with pytest.raises(InvalidInput):
-        ModelMessage.from_openai_messages([{"role": "robot", "content": "x"}])
-
-
-def test_common_messages_suit_the_model() -> None:
-    talk = said((HUMAN, "q"), (AI, "a"))
-    moved = ModelMessage.to_common_messages(talk, convert_to_compatible_format=True)
-    assert [one["content"] for one in moved] == ["a", "q"]
+    assert [one.pass_to_model for one in (made[0], ModelMessage(VIEW, ""))] == [True, False]
+    assert made[1].to_dict() == {"role": "human", "content": "h", "round_index": 2}
     with pytest.raises(InvalidInput, match="Current model not support system role"):
-        ModelMessage.to_common_messages(said((SYSTEM, "s")), support_system_role=False)
+        ModelMessage.to_common_messages(made, support_system_role=False)
     with pytest.raises(ValueError, match="unexpected type"):
-        ModelMessage.to_common_messages(said((HUMAN, "q"), ("tool", "x")))
-
-
-def test_messages_as_text_model_messages() -> None:
-    talk = said((HUMAN, "q "), (AI, "a"))
-    assert ModelMessage.messages_to_string(talk) == "human: q \nai: a"
-    assert ModelMessage.messages_to_string([HumanMessage("q"), ViewMessage("v")], human_prefix="Me") == "Me: q"
-    assert talk[1].to_dict() == {"role": "ai", "content": "a", "round_index": 0}
-
-
-def test_what_the_user_said_last() -> None:
-    assert ModelMessage.parse_user_message([*said((HUMAN, "q"), (AI, "a"))]) == "q"
-    with pytest.raises(ValueError, match="No user message"):
-        ModelMessage.parse_user_message(said((AI, "a")))
-    assert ModelMessage.build_human_message("x") == ModelMessage(HUMAN, "x")
-
-
-def test_a_talk_is_taken_apart() -> None:
-    talk = said(
-        (HUMAN, "a"), (AI, "b"), (SYSTEM, "s"), (AI, "alone"), (HUMAN, "c"), (HUMAN, "d"), (AI, "e"), (HUMAN, "now")
-    )
-    assert parse_model_messages(talk) == ("now", ["s"], [["a", "b"]])
-    for bad in ([], said((HUMAN, "a"), (AI, "b"))):
-        with pytest.raises(ValueError, match="What do you want to talk about"):
-            parse_model_messages(bad)
+        ModelMessage.to_common_messages([ModelMessage("tool", "x")])
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)

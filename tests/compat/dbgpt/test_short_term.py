@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
     DiscardedMemoryFragments,
+    ImportanceScorer,
+    InsightExtractor,
     InsightMemoryFragment,
-    StructuredAgentMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
-from memwell.errors import BadModelOutput, InvalidInput, ModelError
+from memwell.errors import BadModelOutput, InvalidInput
 from memwell.models.scripted import HashEmbedder
 
 Fragment = AgentMemoryFragment
@@ -115,26 +115,7 @@ def test_what_does_not_matter_is_dropped_and_a_given_importance_is_the_score(siz
     assert len(memory) == 0
 
 
-def test_an_overflow_of_ones_own_may_keep_something() -> None:
-    class Keeps(SensoryMemory[Fragment]):
-        async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
-            return memory_fragments[-1:], memory_fragments[:-1]
-
-    memory, (one, two) = Keeps(0), fragments("a", "b")
-    assert [handed(memory.write_sync(each)) for each in (one, two)] == [[], [one]]
-    assert memory.read_sync("x") == [two]
-
-
 # What is in mind
-
-
-def test_what_leaves_comes_with_its_insights() -> None:
-    memory, held = filled(2, Concludes())
-    discarded = memory.write_sync(Fragment("new"))
-    assert discarded is not None
-    (insight,) = discarded.discarded_insights
-    assert insight.original_memory_fragment is held[0]
-    assert texts(insight.insights) == ["of 0"]
 
 
 def test_what_is_read_is_the_readers_own_list() -> None:
@@ -174,26 +155,23 @@ class Model:
 
 
 @given(size=st.integers(0, 5), steps=STEPS, concluding=st.booleans())
-def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding: bool) -> None:
-    async def run() -> None:
-        memory, model = ShortTermMemory[Fragment](size), Model(size)
-        memory.insight_extractor = Concludes() if concluding else None
-        for verb, what in steps:
-            if verb == "write":
-                one = Fragment(str(what), memory_id=what + 1)
-                assert handed(await memory.write(one)) == model.write(one)
-            elif verb == "batch":
-                batch = [Fragment(str(each), memory_id=each + 1) for each in what]
-                expected = [gone for one in batch for gone in model.write(one)]
-                assert handed(await memory.write_batch(batch)) == expected
-            elif verb == "recall":
-                assert await memory.write(Fragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL) is None
-            else:
-                assert await memory.clear() == model.held
-                model.held = []
-            assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
-
-    asyncio.run(run())
+async def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding: bool) -> None:
+    memory, model = ShortTermMemory[Fragment](size), Model(size)
+    memory.insight_extractor = Concludes() if concluding else None
+    for verb, what in steps:
+        if verb == "write":
+            one = Fragment(str(what), memory_id=what + 1)
+            assert handed(await memory.write(one)) == model.write(one)
+        elif verb == "batch":
+            batch = [Fragment(str(each), memory_id=each + 1) for each in what]
+            expected = [gone for one in batch for gone in model.write(one)]
+            assert handed(await memory.write_batch(batch)) == expected
+        elif verb == "recall":
+            assert await memory.write(Fragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL) is None
+        else:
+            assert await memory.clear() == model.held
+            model.held = []
+        assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
 
 
 # What subclasses override
@@ -235,35 +213,6 @@ def test_what_is_overridden_is_honoured_and_nothing_vanishes() -> None:
     assert merging.write_batch_sync([long, short, Fragment("b")]) is None
     assert handed(merging.write_sync(mid)) == [long]
     assert merging.short_term_memories == [short, mid]
-
-
-def test_a_hook_that_raises_leaves_the_memory_as_it_was() -> None:
-    class Breaks(Upstream):
-        async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
-            if texts(memory_fragments)[-1:] == ["added in place"]:
-                await self.clear()
-                raise KeyError("broken")
-            return memory_fragments, []
-
-    memory, held = Breaks(2), fragments("a", "b")
-    memory.write_batch_sync(held)
-    with pytest.raises(KeyError):
-        memory.write_sync(Fragment("new"))
-    assert memory.short_term_memories == held
-    assert memory.clear_sync() == held
-
-
-def test_an_extractor_may_change_the_memory_that_asks_it() -> None:
-    class Empties(Concludes):
-        async def extract_insights(
-            self, memory_fragment: Fragment, llm_client: Any = None
-        ) -> InsightMemoryFragment[Fragment]:
-            await memory.clear()
-            return await super().extract_insights(memory_fragment)
-
-    memory, _ = filled(1, Empties())
-    discarded = asyncio.run(asyncio.wait_for(memory.write(Fragment("new")), 10))
-    assert (texts(discarded), memory.short_term_memories) == (["0"], [])
 
 
 # What is strengthened
@@ -328,14 +277,6 @@ def test_counts_stay_with_their_fragments_when_another_is_dropped() -> None:
     assert memory.enhance_cnt == []
 
 
-def test_what_a_dropped_fragment_strengthened_is_weaker_again() -> None:
-    memory = enhanced(2, 9)
-    memory.write_batch_sync([Fragment("a1", importance=5.0), Fragment("a2", importance=1.0)])
-    assert memory.enhance_cnt == [1, 0]
-    assert texts(memory.write_sync(Fragment("b", importance=5.0))) == ["a2"]
-    assert state(memory) == [("a1", 0, []), ("b", 0, [])]
-
-
 def test_what_was_recalled_strengthens_and_is_not_taken_in() -> None:
     memory = enhanced(5, 2)
     memory.write_sync(Fragment("a"))
@@ -351,16 +292,6 @@ def test_a_fragment_does_not_strengthen_itself() -> None:
     for each in (one, one, again):
         memory.write_sync(each)
     assert (state(memory), memory.short_term_memories) == ([("b", 0, [])], [again])
-
-
-def test_structured_fragments_are_merged_without_loss() -> None:
-    memory = EnhancedShortTermMemory[StructuredAgentMemoryFragment](lambda given_: [[1.0] for _ in given_])
-    memory.enhance_threshold = 1
-    memory.write_sync(StructuredAgentMemoryFragment({"thought": "x"}))
-    discarded = memory.write_sync(StructuredAgentMemoryFragment({"thought": "y"}))
-    assert discarded is not None
-    (merged,) = discarded.discarded_memory_fragments
-    assert merged.structured_observation == [{"thought": "x"}, {"thought": "y"}]
 
 
 class Documents:
@@ -430,45 +361,29 @@ def test_what_fails_leaves_everything_as_it_was(make: Callable[[], Any], batch: 
     assert len(handed(memory.write_sync(new[0]))) in (1, 3)
 
 
-def test_an_embedder_that_fails_leaves_everything_as_it_was() -> None:
-    def failing(given_: list[str]) -> list[list[float]]:
-        if given_ == ["c"]:
-            raise OSError("no line")
-        return embed(given_)
-
-    memory, held = enhanced(2, embeddings=failing), fragments("a", "b")
-    memory.write_batch_sync(held)
-    with pytest.raises(ModelError):
-        memory.write_sync(Fragment("c"))
-    assert memory.short_term_memories == held
-
-
 PLANS = st.lists(st.tuples(st.sampled_from(LETTERS[:3]), st.booleans(), st.integers(0, 8)), max_size=12)
 
 
 @pytest.mark.parametrize("kind", ["sensory", "short", "enhanced"])
 @given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
-def test_tasks_lose_nothing(kind: str, size: int, rests: int, plan: list[tuple[str, bool, int]]) -> None:
+async def test_tasks_lose_nothing(kind: str, size: int, rests: int, plan: list[tuple[str, bool, int]]) -> None:
     """Each fragment that was taken is held or was handed on once; of those that were cancelled or failed none is."""
 
-    async def run() -> None:
-        memory: Any = {"sensory": sensory, "short": ShortTermMemory, "enhanced": enhanced}[kind](size)
-        memory.importance_scorer = memory.insight_extractor = Concludes("c", rests)
-        written = [Fragment(f"{letter}{number}") for number, (letter, *_) in enumerate(plan)]
-        tasks = [asyncio.create_task(memory.write(one)) for one in written]
-        for task, (_, cancelled, after) in zip(tasks, plan, strict=True):
-            if cancelled:
-                asyncio.get_running_loop().call_later(0.0002 * after, task.cancel)
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-        found = texts(await memory.read("x"))
-        for result in results:
-            found += [] if isinstance(result, BaseException) else texts(result)
-        taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
-        # A strong fragment is handed on merged with others, which are still held.
-        assert Counter(text.split(";")[0] for text in found) == Counter(texts(taken))
-        assert len(memory) <= size
-
-    asyncio.run(run())
+    memory: Any = {"sensory": sensory, "short": ShortTermMemory, "enhanced": enhanced}[kind](size)
+    memory.importance_scorer = memory.insight_extractor = Concludes("c", rests)
+    written = [Fragment(f"{letter}{number}") for number, (letter, *_) in enumerate(plan)]
+    tasks = [asyncio.create_task(memory.write(one)) for one in written]
+    for task, (_, cancelled, after) in zip(tasks, plan, strict=True):
+        if cancelled:
+            asyncio.get_running_loop().call_later(0.0002 * after, task.cancel)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    found = texts(await memory.read("x"))
+    for result in results:
+        found += [] if isinstance(result, BaseException) else texts(result)
+    taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
+    # A strong fragment is handed on merged with others, which are still held.
+    assert Counter(text.split(";")[0] for text in found) == Counter(texts(taken))
+    assert len(memory) <= size
 
 
 @pytest.mark.parametrize("make", KINDS)

@@ -53,6 +53,10 @@ def test_a_chat_in_a_file_goes_on_where_it_was(tmp_path: Path):
     with SimpleLLMChat(max_context=30, store=file) as chat:
         assert (chat.conversation, chat.tokens, chat.forgotten) == (before, tokens, 2)
         assert before[0]["role"] == "user", "an answer leaves with its question"
+    with SimpleLLMChat(max_context=30) as chat:
+        for role, content in (("system", "简短"), ("assistant", "你好"), TURNS[2], TURNS[3]):
+            chat.add_message(role, content)
+        assert [one["role"] for one in chat.get_context()] == ["system", "assistant", "user", "assistant"]
 
 
 @pytest.mark.parametrize(("role", "content"), [("tool", "x"), ("", "x"), ("user", 7), ("user", "\ud800")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,15 +76,6 @@ def test_nobody_has_no_profile_and_no_history(memory: ConversationMemory) -> Non
     assert memory.recall("nobody", "异步编程") == []
 
 
-def test_the_history_is_newest_first_over_all_sessions(memory: ConversationMemory) -> None:
-    tell(memory)
-    memory.store_conversation("monday", "user_123", "最后一问", "最后一答")
-    found = memory.get_conversation_history("user_123")
-    assert [one["message"] for one in found] == ["最后一问", *(asked for _, asked, _, _ in reversed(TALK))]
-    assert set(found[0]) == {"message", "response", "timestamp", "topic"}
-    assert (found[0]["response"], found[0]["topic"], found[1]["topic"]) == ("最后一答", None, "Python异步编程")
-
-
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 3), max_size=10), st.integers(0, 12))
 @example([1, 0, 1, 0], 2)
@@ -96,6 +86,7 @@ def test_the_history_is_the_last_that_were_stored(sessions: list[int], limit: in
         found = memory.get_conversation_history("ann", limit=limit)
     wanted = [f"question {number}" for number in reversed(range(len(sessions)))]
     assert [one["message"] for one in found] == wanted[:limit]
+    assert all(set(one) == {"message", "response", "timestamp", "topic"} for one in found)
 
 
 def test_what_was_said_is_recalled_in_a_later_session(memory: ConversationMemory) -> None:
@@ -118,26 +109,6 @@ def test_users_are_kept_apart(memory: ConversationMemory) -> None:
 def test_keywords_of_chinese_text(memory: ConversationMemory) -> None:
     assert memory.extract_keywords("项目背景：构建一个分布式电商平台", top_k=2) == ["分布式电商平台", "项目背景"]
     assert len(memory.extract_keywords(" ".join(TALK[0][1:3]))) == 5
-
-
-def test_eight_writers_lose_nothing(memory: ConversationMemory) -> None:
-    def write(number: int) -> None:
-        for turn in range(5):
-            memory.store_conversation(
-                f"s{number % 3}", f"user{number % 2}", f"问题{number}-{turn}", f"回答{number}-{turn}"
-            )
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, range(8)))
-    for user in range(2):
-        found = memory.get_conversation_history(f"user{user}", limit=100)
-        assert {(one["message"], one["response"]) for one in found} == {
-            (f"问题{number}-{turn}", f"回答{number}-{turn}")
-            for number in range(8)
-            if number % 2 == user
-            for turn in range(5)
-        }
-        assert memory.build_user_profile(f"user{user}")["total_conversations"] == 20
 
 
 def test_another_programs_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -113,24 +112,6 @@ def test_a_turn_is_answered_from_memory_and_learnt_from(network: NeuralMemoryNet
     assert network.semantic_memory.concepts["RAG"]["confidence"] == 0.8
 
 
-def test_without_a_user_there_is_no_episode(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    llm.process_input("Tea is a drink made of leaves. My bike stands at the station.")
-    assert network.episodic_memory.episodes == {}
-    assert list(network.semantic_memory.concepts) == ["Tea"]
-    assert "station" in llm.process_input("Where does my bike stand?")
-    assert "station" not in llm.process_input("Where does my bike stand?", user_id="u1")
-
-
-def test_who_gives_up_waiting_has_still_said_it(network: NeuralMemoryNetwork) -> None:
-    def hangs(prompt: str) -> str:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        MemoryAugmentedLLM(hangs, network).process_input("Remember me", user_id="u1")
-    assert [one["event"] for one in network.episodic_memory.episodes.values()] == ["Remember me"]
-
-
 def test_a_model_that_cannot_be_reached_loses_no_turn(network: NeuralMemoryNetwork) -> None:
     llm = MemoryAugmentedLLM(Unreachable(), network)
     llm.process_input("我的狗叫旺财。", user_id="u1")
@@ -140,92 +121,12 @@ def test_a_model_that_cannot_be_reached_loses_no_turn(network: NeuralMemoryNetwo
     assert "could not answer" in llm.process_input("Where is my hat?", user_id="u1")
 
 
-@pytest.mark.parametrize("broken", [lambda prompt: None, lambda prompt: "", lambda prompt: 3])
-def test_an_answer_that_is_none_is_a_failure_too(network: NeuralMemoryNetwork, broken: Any) -> None:
-    assert "answered no text" in MemoryAugmentedLLM(broken, network).process_input("hello there", "u1")
-
-
 def test_what_one_user_said_is_not_told_to_another(network: NeuralMemoryNetwork) -> None:
     llm = MemoryAugmentedLLM(None, network)
     llm.process_input("My locker code word is sunflower.", user_id="ann")
     for user in ("bob", None):
         assert "sunflower" not in llm.process_input("What is the locker code word?", user)
     assert "sunflower" in llm.process_input("What is the locker code word?", "ann")
-
-
-def test_nothing_is_learnt_again_from_an_answer_out_of_memory(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    llm.process_input("A canary is a small yellow bird.", user_id="u1")
-    memory = network.cognition.memory
-    memory.forget(network.semantic_memory.core.get("canary", user="u1").id)
-    assert llm.process_input("What is a canary?", user_id="u1") == "A canary is a small yellow bird."
-    assert network.semantic_memory.concepts == {}
-
-
-def test_what_a_user_taught_is_not_told_to_another(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    llm.process_input("Project Heron is a merger with Acme.", user_id="ann")
-    llm.process_input("李雷是艾滋病患者。", user_id="ann")
-    assert list(network.semantic_memory.concepts) == ["Project Heron"]
-    for user in ("bob", None):
-        assert "merger" not in llm.process_input("What is Project Heron?", user)
-        assert "艾滋病" not in llm.process_input("李雷是谁？", user)
-    assert "merger" in llm.process_input("What is Project Heron?", "ann")
-    network.semantic_memory.store_concept("Tea", "a drink made of leaves", [])
-    assert "leaves" in llm.process_input("What is tea?", "bob")
-
-
-@pytest.mark.parametrize("user", ["ann", None])
-def test_secrets_are_not_learnt(network: NeuralMemoryNetwork, user: str | None) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    for said in ("银行卡密码是887766", "WiFi密码是：hello2024", "数据库密码是Tr0ub4dor&3"):
-        llm.process_input(said, user)
-    assert network.semantic_memory.concepts == {}
-    memory = network.cognition.memory
-    kept = repr(memory.memories()) + repr(llm.retrieve_memories("密码", user))
-    assert not any(secret in kept for secret in ("887766", "hello2024", "Tr0ub4dor"))
-
-
-@pytest.mark.parametrize("user", ["ann", None])
-def test_an_answer_is_found_however_often_it_was_asked_for(network: NeuralMemoryNetwork, user: str | None) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    network.semantic_memory.store_concept("RAG", "先检索再生成的技术", [])
-    for number in range(14):
-        assert "先检索再生成" in llm.process_input("RAG是什么？", user)
-        llm.process_input(f"RAG是什么东西，第{number}次问？", user)
-    llm.process_input("My cat is called Miso.", "ann")
-    assert {llm.process_input("What is my cat called?", "ann") for _ in range(14)} == {"My cat is called Miso."}
-
-
-def test_key_information_is_what_a_turn_defines(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-    found = llm.extract_key_information("什么是异步编程？", "异步编程是不等待结果而继续执行的编程方式。")
-    assert (found["concept"], found["said_by"]) == ("异步编程", "model")
-    assert found["definition"] == "不等待结果而继续执行的编程方式"
-    assert llm.extract_key_information("I like long walks by the river")["definition"] == ""
-    assert llm.extract_key_information("", "") == {"concept": "", "definition": "", "related": [], "said_by": "user"}
-    assert [llm.analyze_sentiment(text) for text in ("太棒了！", "列车九点出发", "this is terrible")] == [
-        "positive",
-        "neutral",
-        "negative",
-    ]
-    assert llm.learning_rate == 0.001
-
-
-def test_methods_may_be_overridden_and_systems_added(network: NeuralMemoryNetwork) -> None:
-    class Diary:
-        def retrieve(self, query: str, user_id: str | None) -> list[str]:
-            return [f"the diary knows {query}"]
-
-    class Own(MemoryAugmentedLLM):
-        def extract_key_information(self, input_text: str, response: str = "") -> dict[str, Any]:
-            return {"concept": "mine", "definition": "what I say it is", "related": ["yours"]}
-
-    network.memory_systems["diary"] = Diary()
-    model = Model("fine")
-    assert Own(model, network).process_input("sunflowers") == "fine"
-    assert "the diary knows sunflowers" in model.prompts[0]
-    assert network.semantic_memory.concepts["mine"]["related"] == ["yours"]
 
 
 def test_a_file_keeps_all_but_what_is_in_mind(tmp_path: Path) -> None:

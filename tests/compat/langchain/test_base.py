@@ -1,12 +1,8 @@
-"""The base of all memories: fields, input and output keys, deep copies, and the names of the package."""
+"""The base of all memories: fields, and input and output keys."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-from copy import deepcopy
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core import messages as theirs
 
-from memwell.compat import langchain
 from memwell.compat.langchain import (
     AIMessage,
     BaseChatMemory,
@@ -27,7 +22,7 @@ from memwell.compat.langchain import (
     get_prompt_input_key,
 )
 from memwell.compat.langchain.base import WithFields, made_by
-from memwell.errors import InvalidInput, Unsupported
+from memwell.errors import InvalidInput
 from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
 from memwell.storage.memory import MemoryBackend
 
@@ -173,31 +168,6 @@ def test_subclasses_have_async_twins() -> None:
             kind()
 
 
-def test_langchains_functions_on_messages_are_its_own() -> None:
-    for name in ("convert_to_messages", "convert_to_openai_messages", "filter_messages", "merge_message_runs"):
-        assert getattr(langchain, name) is getattr(theirs, name)
-    kept = langchain.trim_messages(
-        langchain.to_langchain_messages([HumanMessage("a"), AIMessage("b")]),
-        max_tokens=1,
-        token_counter=len,
-    )
-    assert [one.content for one in kept] == ["b"]
-    assert langchain.count_tokens_approximately(kept) > 0
-
-
-def test_without_langchain_its_functions_name_the_replacement() -> None:
-    code = """
-import sys
-sys.modules["langchain_core"] = None
-try:
-    from memwell.compat.langchain import trim_messages
-except Exception as error:
-    print(type(error).__name__, "memwell.windows" in str(error))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "MissingDependency True\n"
-
-
 @pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
 def test_over_a_history_of_langchain_a_summary_is_one_of_its_messages(kind: Any) -> None:
     limit = {"max_token_limit": 8} if kind is ConversationSummaryBufferMemory else {}
@@ -212,48 +182,3 @@ def test_over_a_history_of_langchain_a_summary_is_one_of_its_messages(kind: Any)
     shown = memory.load_memory_variables({})["history"]
     assert shown[0].text == "A summary."
     assert all(isinstance(one, theirs.BaseMessage) for one in shown)
-
-
-COPIED: list[Any] = [
-    ConversationBufferMemory,
-    langchain.ConversationTokenBufferMemory,
-    ConversationSummaryMemory,
-    lambda **fields: ConversationSummaryBufferMemory(max_token_limit=12, **fields),
-    langchain.ConversationEntityMemory,
-    langchain.ConversationKGMemory,
-    lambda **fields: langchain.MemoryMetrics(ConversationBufferMemory(**fields)),
-]
-
-
-def remember(memory: Any, *names: str) -> Any:
-    for name in names:
-        memory.save_context({"input": f"{name} lives in Oslo."}, {"output": f"Hello {name}."})
-    return memory.load_memory_variables({"input": "Where do Anna, Ben and Carla live?"})
-
-
-@pytest.mark.parametrize("kind", COPIED)
-def test_a_deep_copy_in_memory_is_its_own_and_in_a_store_the_same(kind: Any, tmp_path: Path) -> None:
-    memory = kind()
-    said = remember(memory, "Anna", "Ben")
-    copied = deepcopy(memory)
-    assert remember(copied) == said
-    both = remember(copied, "Carla")
-    assert both != said
-    assert remember(memory) == said
-    assert remember(memory, "Carla") == both
-    stored = kind(chat_memory=langchain.MemwellChatMessageHistory("s", str(tmp_path / "m.db")))
-    remember(stored, "Anna")
-    assert remember(deepcopy(stored), "Ben") == remember(stored)
-
-
-def test_other_deep_copies(tmp_path: Path) -> None:
-    given_before = ConversationSummaryMemory(buffer="Human: I am Anna.")
-    copied = deepcopy(given_before)
-    copied.save_context({"input": "I live in Oslo."}, {"output": ""})
-    assert (given_before.buffer, copied.buffer) == ("Human: I am Anna.", "Human: I am Anna. I live in Oslo.")
-    memory = ConversationSummaryMemory(chat_memory=langchain.FileChatMessageHistory(tmp_path / "c.json"))
-    remember(memory, "Anna")
-    with pytest.raises(Unsupported, match="this ConversationSummaryMemory cannot be copied"):
-        deepcopy(memory)
-    plain = ConversationBufferMemory(chat_memory=memory.chat_memory)
-    assert deepcopy(plain).buffer == plain.buffer

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,22 +21,17 @@ from memwell.compat.langchain import (
     ConversationSummaryBufferMemory,
     ConversationSummaryMemory,
     ConversationTokenBufferMemory,
-    ConversationVectorStoreTokenBufferMemory,
-    FileChatMessageHistory,
     HumanMessage,
     MemoryMetrics,
-    MemwellChatMessageHistory,
-    MemwellVectorStore,
     PromptTemplate,
     ReadOnlySharedMemory,
     SimpleMemory,
     as_llm,
     for_chain,
-    for_runnable,
 )
 from memwell.compat.langchain.models import SUMMARY_PROMPT, filled
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
-from memwell.messages import ai, human
+from memwell.messages import ai
 from memwell.models.scripted import ScriptedChat
 from memwell.tokens import default_counter
 
@@ -128,62 +121,6 @@ def test_langchains_models_that_count_by_a_download_are_counted_here() -> None:
     assert as_llm(model).count("four") == 4
 
 
-class CountsMessages(OnlyPredict):
-    def __init__(self) -> None:
-        self.asked: list[Any] = []
-
-    def get_num_tokens(self, text: str) -> int:
-        return 1000
-
-    def get_num_tokens_from_messages(self, messages: list[Any]) -> int:
-        self.asked += messages
-        return sum(10 + len(message.content.split()) for message in messages)
-
-
-def test_a_model_that_counts_messages_is_asked_for_them_one_by_one() -> None:
-    model = CountsMessages()
-    counter = as_llm(model)
-    messages = [human("one two"), ai("three")]
-    assert [counter.count_message(one) for one in (*messages, *messages)] == [12, 11, 12, 11]
-    assert [one.content for one in model.asked] == ["one two", "three"]
-    memory = ConversationTokenBufferMemory(llm=model, max_token_limit=23)
-    memory.save_context({"input": "a b"}, {"output": "c"})
-    assert memory.buffer == "Human: a b\nAI: c"
-    memory.max_token_limit = 22
-    assert memory.buffer == ""
-
-
-def test_a_model_that_counts_messages_gets_langchains_own_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    core = pytest.importorskip("langchain_core.messages")
-    model = CountsMessages()
-    as_llm(model).count_message(human("x"))
-    assert type(model.asked[-1]) is core.HumanMessage
-    # Without the package: the model is of another library, and gets ours.
-    monkeypatch.delitem(sys.modules, "langchain_core.messages")
-    assert as_llm(model).count_message(human("x")) == 11
-    assert type(model.asked[-1]) is HumanMessage
-
-
-def test_only_an_own_way_of_counting_messages_is_used() -> None:
-    fake = pytest.importorskip("langchain_core.language_models.fake_chat_models")
-
-    class Own(fake.FakeListChatModel):
-        def get_num_tokens_from_messages(self, messages: list[Any], tools: Any = None) -> int:
-            return 7 * len(messages)
-
-    class Unable(fake.FakeListChatModel):
-        def get_num_tokens(self, text: str) -> int:
-            return 5
-
-        def get_num_tokens_from_messages(self, messages: list[Any], tools: Any = None) -> int:
-            raise NotImplementedError("unknown model")
-
-    plain = fake.FakeListChatModel(responses=["yes"])
-    assert as_llm(Own(responses=["yes"])).count_message(human("x")) == 7
-    assert as_llm(Unable(responses=["yes"])).count_message(human("x")) == 5
-    assert as_llm(plain).count_message(human("x")) == default_counter().count("Human: x")
-
-
 @given(st.text(), st.text(), st.text())
 def test_blanks_are_filled_and_the_rest_is_kept(before: str, between: str, value: str) -> None:
     def escaped(text: str) -> str:
@@ -237,11 +174,9 @@ def test_a_chain_remembers(model: str) -> None:
     assert memory.buffer == ""
 
 
-def test_what_is_no_memory_or_history(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput):
         for_chain(3)
-    with pytest.raises(InvalidInput, match="messages"):
-        for_runnable(3)
     adapted = for_chain(ConversationBufferMemory())
     assert for_chain(adapted) is adapted
     with pytest.raises(AttributeError):
@@ -255,11 +190,6 @@ def test_what_is_no_memory_or_history(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "import_module", missing)
     with pytest.raises(MissingDependency, match="langchain-classic"):
         for_chain(ConversationEntityMemory())
-
-
-def found(**fields: Any) -> Any:
-    retriever = MemwellVectorStore(embedder=None).as_retriever()
-    return ConversationVectorStoreTokenBufferMemory(retriever=retriever, **fields)
 
 
 def combined(**fields: Any) -> Any:
@@ -286,7 +216,6 @@ def measured(**fields: Any) -> Any:
         ConversationSummaryBufferMemory,
         ConversationEntityMemory,
         ConversationKGMemory,
-        found,
         combined,
         shared,
         measured,
@@ -306,33 +235,3 @@ def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     loaded = memory.load_memory_variables({"input": "Anna"})["history"]
     assert all(isinstance(message, core.BaseMessage) for message in loaded)
     assert loaded or kind is ConversationKGMemory
-
-
-@pytest.mark.parametrize("kind", ["memory", "stored", "file"])
-def test_a_history_in_a_runnable(kind: str, tmp_path: Path) -> None:
-    with_history = pytest.importorskip("langchain_core.runnables.history").RunnableWithMessageHistory
-    histories: dict[str, Any] = {
-        "memory": ChatMessageHistory,
-        "stored": lambda: MemwellChatMessageHistory("s", str(tmp_path / "m.db")),
-        "file": lambda: FileChatMessageHistory(tmp_path / "c.json"),
-    }
-    history = histories[kind]()
-    prompt = prompts.ChatPromptTemplate.from_messages([prompts.MessagesPlaceholder("past"), ("human", "{input}")])
-    config = {"configurable": {"session_id": "s"}}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = models.FakeListChatModel(responses=["one", "two", "three"])
-        talking = with_history(
-            prompt | model,
-            lambda session_id: for_runnable(for_runnable(history)),
-            input_messages_key="input",
-            history_messages_key="past",
-        )
-        answers = [talking.invoke({"input": text}, config).content for text in ("a", "b")]
-        answers.append(asyncio.run(talking.ainvoke({"input": "c"}, config)).content)
-    assert answers == ["one", "two", "three"]
-    assert [message.content for message in history.messages] == ["a", "one", "b", "two", "c", "three"]
-    adapted = for_runnable(history)
-    assert {type(message) for message in asyncio.run(adapted.aget_messages())} == {core.HumanMessage, core.AIMessage}
-    adapted.clear()
-    assert history.messages == adapted.messages == []

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from memwell.compat.langchain.entities import RedisEntityStore
 from memwell.compat.langchain.messages import AIMessage, HumanMessage
-from memwell.compat.langchain.redis import RedisChatMessageHistory, RedisEntityStore
+from memwell.compat.langchain.redis import RedisChatMessageHistory
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput
+from memwell.records import Space
+from memwell.storage.sharing import close_shared, shared_backend
+from memwell.values import now
 from tests.ports import closed_port
 from tests.servers import redis_server
 
@@ -42,8 +46,7 @@ def test_both_may_write_in_turn(url: str) -> None:
     other.add_ai_message("last")
     expected = [HumanMessage("first"), *SAID, AIMessage("last")]
     assert mine.messages == other.messages == expected
-    assert (mine.key, len(mine)) == ("message_store:s", 4)
-    assert mine.between(1, 3) == SAID
+    assert mine.key == "message_store:s"
     assert RedisChatMessageHistory("other", url).messages == []
     mine.clear()
     assert other.messages == []
@@ -80,42 +83,28 @@ def test_what_cannot_be(url: str) -> None:
 def test_no_server() -> None:
     with closed_port() as port:
         history = RedisChatMessageHistory("s", f"redis://127.0.0.1:{port}/0")
-        for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+        for attempt in (lambda: history.messages, lambda: history.add_user_message("x")):
             with pytest.raises(BackendUnavailable):
                 attempt()
         with pytest.raises(BackendUnavailable):
             RedisEntityStore(url=f"redis://127.0.0.1:{port}/0").get("x")
 
 
-def test_entities(url: str) -> None:
-    mine = RedisEntityStore("s", url)
-    mine.set("小明", "住在北京")
-    # LangChain's own class cannot be made with the versions of pydantic there are; these are its keys.
-    mine.redis_client.set("memory_store:s:Ann", "a pilot", ex=60)
-    assert (mine.get("Ann"), mine.redis_client.get("memory_store:s:小明")) == ("a pilot", "住在北京")
-    assert (mine.get("nobody"), mine.get("nobody", "?"), mine.exists("Ann")) == ("", "?", True)
-    mine.set("Ann", "")
-    assert not mine.exists("Ann")
-    mine.delete("nobody")
-    assert mine.full_key_prefix == "memory_store:s"
-
-
 def test_entities_live_longer_when_recalled(url: str) -> None:
-    store = RedisEntityStore("s", url, ttl=100, recall_ttl=1000)
-    store.set("Ann", "a pilot")
-    assert store.redis_client.ttl("memory_store:s:Ann") <= 100
-    store.get("Ann")
-    assert 900 < store.redis_client.ttl("memory_store:s:Ann") <= 1000
-    lasting = RedisEntityStore("t", url, ttl=None, recall_ttl=None)
-    lasting.set("Ann", "a pilot")
-    assert (lasting.get("Ann"), lasting.redis_client.ttl("memory_store:t:Ann")) == ("a pilot", -1)
+    store, other = RedisEntityStore("s", url, ttl=100, recall_ttl=1000), RedisEntityStore("s*", url)
+    store.set("小明", "住在北京")
+    kv, space = shared_backend(url).kv, Space("langchain", "memory_store", "s")
 
+    def left() -> float:
+        entry = kv.get(space, "小明")
+        assert entry is not None
+        assert entry.expires is not None
+        return (entry.expires - now()).total_seconds()
 
-def test_clearing_is_for_one_session(url: str) -> None:
-    wild, plain = RedisEntityStore("s*", url), RedisEntityStore("s1", url)
-    for number in range(1200):
-        wild.redis_client.set(f"memory_store:s*:{number}", "x")
-    plain.set("Ann", "a pilot")
-    wild.clear()
-    assert not wild.exists("3")
-    assert plain.exists("Ann")
+    assert left() <= 100
+    assert (store.get("小明"), store.get("nobody"), store.get("nobody", "?")) == ("住在北京", "", "?")
+    assert 900 < left() <= 1000
+    other.set("Ann", "a pilot")
+    store.clear()
+    assert (store.exists("小明"), other.exists("Ann")) == (False, True)
+    close_shared()

@@ -8,18 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memwell.compat.langchain import (
-    ConversationVectorStoreTokenBufferMemory,
     Document,
     HumanMessage,
-    MemwellChatMessageHistory,
     MemwellVectorStore,
     VectorStoreRetrieverMemory,
 )
-from memwell.compat.langchain.retrieval import pieces
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
 from memwell.storage.sharing import close_shared
@@ -96,14 +91,6 @@ def test_langchains_embeddings() -> None:
     embeddings = pytest.importorskip("langchain_core.embeddings")
     store = MemwellVectorStore.from_texts(["red apple"], embeddings.DeterministicFakeEmbedding(size=16))
     assert store.similarity_search("red apple", k=1)[0].page_content == "red apple"
-
-
-class Words:
-    def predict(self, text: str) -> str:
-        return text
-
-    def get_num_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 class Listed:
@@ -224,85 +211,3 @@ def test_bad_input_retrieval() -> None:
         VectorStoreRetrieverMemory()
     with pytest.raises(InvalidInput, match="cache_size"):
         VectorStoreRetrieverMemory(retriever=Listed(), cache_size=-1)
-
-
-@given(st.text(), st.integers(1, 40))
-def test_pieces_hold_all_words(text: str, size: int) -> None:
-    found = pieces(text, size)
-    assert all(0 < len(one) <= size for one in found)
-    assert "".join("".join(found).split()) == "".join(text.split())
-
-
-def talk(memory: Any, count: int, start: int = 0) -> Any:
-    for number in range(start, start + count):
-        memory.save_context({"Human": f"question{number}"}, {"AI": f"answer{number}"})
-    return memory
-
-
-def buffered(retriever: Any, **fields: Any) -> ConversationVectorStoreTokenBufferMemory:
-    return ConversationVectorStoreTokenBufferMemory(
-        llm=Words(), retriever=retriever, max_token_limit=8, return_messages=True, **fields
-    )
-
-
-def test_what_leaves_the_window_goes_to_the_retriever() -> None:
-    retriever = Listed()
-    memory = talk(buffered(retriever), 4)
-    assert [text.count("question0") for text in retriever.texts] == [1, 0]
-    assert "AI: <" in retriever.texts[0]
-    assert "/00> answer0" in retriever.texts[0]
-    found, *shown = memory.load_memory_variables({"input": "x"})["history"]
-    assert [one.content for one in shown] == ["question2", "answer2", "question3", "answer3"]
-    assert (found.type, "question1" in found.content, "It is now" in found.content) == ("system", True, True)
-    asyncio.run(memory.asave_remainder())
-    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(4)] == [1, 1, 1, 1]
-    assert len(memory.load_memory_variables({"input": "x"})["history"]) == 1
-    memory.save_remainder()
-    assert len(retriever.texts) == 4
-    assert len(memory.chat_memory.messages) == 8
-    memory.clear()
-    talk(memory, 1)
-    assert len(memory.load_memory_variables({"input": "x"})["history"]) == 3
-
-
-def test_long_answers_are_stored_in_pieces() -> None:
-    retriever = Listed()
-    memory = buffered(retriever, split_chunk_size=10)
-    memory.save_context({"Human": "tell me"}, {"AI": "one two three four five six"})
-    assert [text.partition("/0")[2] for text in retriever.texts] != []
-    told = [text.rpartition("> ")[2] for text in retriever.texts]
-    assert " ".join(told) == "one two three four five six"
-
-
-def test_a_store_that_fails_is_tried_again() -> None:
-    class Failing(Listed):
-        broken = True
-
-        def add_texts(self, texts: list[str], metadatas: list[dict[str, Any]]) -> None:
-            if self.broken:
-                raise OSError("no store today")
-            super().add_texts(texts, metadatas)
-
-    retriever = Failing()
-    memory = talk(buffered(retriever), 2)
-    with pytest.raises(OSError, match="no store"):
-        talk(memory, 1, 2)
-    retriever.broken = False
-    talk(memory, 1, 3)
-    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(4)] == [1, 1, 0, 0]
-
-
-def test_each_round_is_stored_once_across_restarts(path: str) -> None:
-    retriever = Listed()
-    for start in range(0, 8, 2):
-        memory = buffered(retriever, chat_memory=MemwellChatMessageHistory("s", path))
-        talk(memory, 2, start)
-        close_shared()
-    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(8)] == [1] * 6 + [0] * 2
-
-
-def test_a_template_of_ones_own() -> None:
-    memory = buffered(Listed(), previous_history_template="[{previous_history}]")
-    assert memory.load_memory_variables({"input": "x"})["history"][0].content == "[]"
-    with pytest.raises(InvalidInput):
-        buffered(Listed(), previous_history_template="{")

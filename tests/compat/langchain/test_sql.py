@@ -1,20 +1,17 @@
-"""Histories in a database, in the table LangChain's own class uses, with blocking and async engines."""
+"""Histories in a database, in the table LangChain's own class uses."""
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Engine, Integer, Text, create_engine, event, inspect
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.orm import declarative_base
+from sqlalchemy import Engine, create_engine, event, inspect
 
-from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage
-from memwell.compat.langchain.sql import BaseMessageConverter, SQLChatMessageHistory
+from memwell.compat.langchain.messages import AIMessage, HumanMessage
+from memwell.compat.langchain.sql import SQLChatMessageHistory
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput
 
 with warnings.catch_warnings():
@@ -42,8 +39,6 @@ def test_both_may_write_in_turn(engine: Engine, ours_first: bool) -> None:
     expected = [HumanMessage("first"), *SAID, AIMessage("last")]
     assert made[0].messages == made[1].messages == expected
     mine = next(one for one in made if isinstance(one, SQLChatMessageHistory))
-    assert mine.get_messages() == expected
-    assert (len(mine), mine.between(1, 3)) == (4, SAID)
     assert SQLChatMessageHistory("other", connection=engine).messages == []
     mine.clear()
     assert made[0].messages == made[1].messages == []
@@ -59,42 +54,14 @@ def test_one_transaction_for_all(engine: Engine) -> None:
     assert len(commits) == 1
     with pytest.raises(InvalidInput):
         history.add_messages([*SAID, HumanMessage("x", extra=object())])
-    assert len(history) == 6
-
-
-def test_with_an_async_engine(tmp_path: Path) -> None:
-    url = f"sqlite+aiosqlite:///{tmp_path / 'chat.db'}"
-
-    async def talk() -> list[BaseMessage]:
-        named = SQLChatMessageHistory("s", connection=url, async_mode=True)
-        await named.aadd_messages(SAID)
-        await named.aadd_message(HumanMessage("more"))
-        engine = create_async_engine(url)
-        history = SQLChatMessageHistory("s", connection=engine)
-        assert history.async_mode
-        for attempt in (lambda: history.messages, lambda: history.add_messages(SAID), history.clear):
-            with pytest.raises(ValueError, match="sync method in when async mode"):
-                attempt()
-        found = await history.aget_messages()
-        await history.aclear()
-        assert await named.aget_messages() == []
-        await engine.dispose()
-        await named.async_engine.dispose()
-        return found
-
-    assert asyncio.run(talk()) == [*SAID, HumanMessage("more")]
-
-
-def test_with_an_engine_that_is_not_async(engine: Engine) -> None:
-    history = SQLChatMessageHistory("s", connection=engine)
-    for attempt in (history.aget_messages, lambda: history.aadd_messages(SAID), history.aclear):
-        with pytest.raises(ValueError, match="async method in when sync mode"):
-            asyncio.run(attempt())
+    assert len(history.messages) == 6
 
 
 def test_connections(tmp_path: Path, engine: Engine) -> None:
     url = f"sqlite:///{tmp_path / 'other.db'}"
-    history = SQLChatMessageHistory("s", url, table_name="said", engine_args={"echo": False})
+    history = SQLChatMessageHistory(
+        "s", url, table_name="said", session_id_field_name="who", engine_args={"echo": False}
+    )
     history.add_messages(SAID)
     assert inspect(history.engine).get_table_names() == ["said"]
     history.engine.dispose()
@@ -106,34 +73,6 @@ def test_connections(tmp_path: Path, engine: Engine) -> None:
     for wrong in ("nonsense", "nosuchbase://x"):
         with pytest.raises(ConfigurationError):
             SQLChatMessageHistory("s", wrong)
-
-
-class Row(declarative_base()):
-    __tablename__ = "rows"
-    id = Column(Integer, primary_key=True)
-    who = Column(Text)
-    words = Column(Text)
-
-
-class Converter(BaseMessageConverter):
-    def from_sql_model(self, sql_message: Any) -> BaseMessage:
-        return HumanMessage(sql_message.words)
-
-    def to_sql_model(self, message: Any, session_id: str) -> Any:
-        return Row(who=session_id, words=message.content)
-
-    def get_sql_model_class(self) -> Any:
-        return Row
-
-
-def test_a_table_of_ones_own(engine: Engine) -> None:
-    history = SQLChatMessageHistory(
-        "s", connection=engine, custom_message_converter=Converter(), session_id_field_name="who"
-    )
-    history.add_user_message("你好")
-    assert history.messages == [HumanMessage("你好")]
-    with pytest.raises(ValueError, match="SQL model class must have session_id column"):
-        SQLChatMessageHistory("s", connection=engine, custom_message_converter=Converter())
 
 
 def test_a_database_that_fails(tmp_path: Path, engine: Engine) -> None:

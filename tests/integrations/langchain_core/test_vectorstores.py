@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import Embeddings
 from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests.embeddings import EmbeddingsIntegrationTests
 from langchain_tests.integration_tests.retrievers import RetrieversIntegrationTests
 from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
@@ -129,13 +127,6 @@ def test_wrong_lengths_and_odd_metadata_store_nothing(compass: MemwellVectorStor
     assert compass.similarity_search("0") == []
 
 
-def test_vectors_of_another_size_are_refused(backend: Backend, compass: MemwellVectorStore):
-    compass.add_texts(["0"])
-    with pytest.raises(InvalidInput, match="dimensions"):
-        MemwellVectorStore(DeterministicFakeEmbedding(size=6), backend).add_texts(["1"])
-    assert texts(compass.similarity_search("0")) == ["0"]
-
-
 def test_delete_by_filter_and_altogether(compass: MemwellVectorStore):
     compass.add_texts(["0", "10", "20"], [{"old": True}, {"old": False}, {}])
     with pytest.raises(InvalidInput, match="not both"):
@@ -155,37 +146,11 @@ def test_spaces_see_nothing_of_each_other(backend: Backend):
     assert texts(ours.get_by_ids(["x"])) == ["0"]
 
 
-ANGLES = st.lists(st.integers(0, 359), min_size=1, max_size=8, unique=True)
-
-
-@given(angles=ANGLES, k=st.integers(0, 9), share=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_marginal_relevance_chooses_as_langchains_own_does(backend: Backend, angles: list[int], k: int, share: float):
-    ours, theirs = MemwellVectorStore(Compass(), backend), InMemoryVectorStore(Compass())
-    ours.delete()
-    for store in (ours, theirs):
-        store.add_texts([str(angle) for angle in angles])
-        found = store.max_marginal_relevance_search("0", k=k, fetch_k=20, lambda_mult=share)
-        chosen = [int(text) for text in texts(found)]
-        # Two angles may be equally good; then either may be chosen, so what is compared is how good they are.
-        assert len(chosen) == min(k, len(angles))
-        assert [marginal(chosen[at], chosen[:at], share) for at in range(len(chosen))] == pytest.approx(
-            [best(angles, chosen[:at], share) for at in range(len(chosen))], abs=2e-3
-        )
-
-
-def cosine(one: int, other: int) -> float:
-    return math.cos(math.radians(one - other))
-
-
-def marginal(angle: int, before: list[int], share: float) -> float:
-    if not before:
-        return cosine(angle, 0)
-    return share * cosine(angle, 0) - (1 - share) * max(cosine(angle, other) for other in before)
-
-
-def best(angles: list[int], before: list[int], share: float) -> float:
-    return max(marginal(angle, before, share) for angle in angles if angle not in before)
+def test_marginal_relevance_prefers_what_differs(compass: MemwellVectorStore):
+    compass.add_texts(["5", "10", "80"])
+    found = {share: compass.max_marginal_relevance_search("0", k=2, lambda_mult=share) for share in (0.0, 1.0)}
+    assert {share: texts(documents) for share, documents in found.items()} == {0.0: ["5", "80"], 1.0: ["5", "10"]}
+    assert texts(asyncio.run(compass.amax_marginal_relevance_search("0", k=9, fetch_k=2))) == ["5", "10", "80"]
 
 
 def test_made_from_texts_and_documents(backend: Backend):

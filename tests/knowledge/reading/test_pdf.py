@@ -25,7 +25,6 @@ from memwell.knowledge.reading.pdf import (
     joined,
     paragraphs,
     read_pdf,
-    without_running_lines,
 )
 
 # Lines to paragraphs.
@@ -68,37 +67,6 @@ def test_no_letter_is_lost(given_lines: list[tuple[str, float, float]]):
     kept = "".join(paragraph.text for paragraph in paragraphs(lines))
     letters = [character for character in "".join(line.text for line in lines) if character in "ab中。"]
     assert [character for character in kept if character in "ab中。"] == letters
-
-
-@pytest.mark.parametrize(
-    "said", ["Page {} of 3", "page {}/3", "- Page {} -", "第 {} 页", "第{}页，共3页", "第 {} 页 / 共 3 页"]
-)
-@pytest.mark.parametrize("lines", [1, 2, 5])
-def test_a_line_that_calls_itself_the_page_number_goes_from_few_and_short_pages(said: str, lines: int):
-    text = [PdfLine(f"PdfLine {number}.") for number in range(lines)]
-    for pages in (
-        [[*text, PdfLine(said.format(page))] for page in (1, 2, 3)],
-        [[PdfLine(said.format(page)), *text] for page in (1, 2, 3)],
-    ):
-        assert without_running_lines(pages) == [text] * 3
-
-
-def test_what_only_speaks_of_a_page_stays():
-    for said in (
-        "Page 7",
-        "第 7 页",
-        "Page 1 of the log is torn.",
-        "第 1 页的内容如下。",
-        "1",
-        "Page 9 of 3",
-        "Page 12",
-    ):
-        pages = [[PdfLine("a"), PdfLine(said)]] * 3
-        assert without_running_lines(pages) == pages
-    alone = [[PdfLine("Page 1 of 1")]]
-    assert without_running_lines(alone) == alone
-    pages = [[PdfLine(f"第 {page} 页{word}。"), *map(PdfLine, "abcde")] for page, word in enumerate("甲乙丙丁戊", 1)]
-    assert [lines[0].text for lines in without_running_lines(pages)] == [lines[0].text for lines in pages]
 
 
 LEAVE = [

@@ -42,14 +42,6 @@ def test_short_chinese_of_old_programs_is_read(text: str):
     assert decoded(text.encode("gbk"))[0] == text
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
-@pytest.mark.parametrize("text", ["Plain words, and a line.\nMore.", "公司员工请假制度\n每年有十天年假，2024 年起。"])
-def test_unicode_needs_no_mark(encoding: str, text: str):
-    if encoding.startswith("utf-32"):
-        text = "Plain words of 32 bits."
-    assert decoded(text.encode(encoding)) == (text, ())
-
-
 @given(
     st.text(alphabet=st.characters(blacklist_characters="\x00\r", blacklist_categories=("Cs",))),
     st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]),

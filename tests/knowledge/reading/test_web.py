@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import socket
 import threading
 import time
@@ -79,9 +78,6 @@ def test_the_own_network_is_asked_when_it_is_allowed(number: str):
     assert not may_be_asked(ip_address(number), allow_private=False)
 
 
-BOMB = gzip.compress(bytes(50_000_000))
-
-
 class Pages(BaseHTTPRequestHandler):
     """The pages of the tests."""
 
@@ -98,13 +94,9 @@ class Pages(BaseHTTPRequestHandler):
         if path == "/loop":
             return self.answer(301, b"", Location="/loop")
         if path == "/packed":
-            return self.answer(200, gzip.compress("员工".encode()), **{"Content-Encoding": "gzip"})
-        if path == "/bomb":
-            return self.answer(200, BOMB, **{"Content-Encoding": "gzip"})
-        if path == "/half":
-            return self.answer(200, gzip.compress(bytes(1000))[:-12], **{"Content-Encoding": "gzip"})
-        if path == "/brotli":
-            return self.answer(200, b"x", **{"Content-Encoding": "br"})
+            return self.answer(200, b"x", **{"Content-Encoding": "gzip"})
+        if path == "/endless":
+            return self.endless()
         if path == "/short":
             return self.answer(200, b"x", **{"Content-Length": "100"})
         if path == "/named":
@@ -121,6 +113,15 @@ class Pages(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+
+    def endless(self) -> None:
+        """Bytes without a length, until the reader has enough."""
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                self.wfile.write(bytes(65_536))
+        except OSError:
+            return
 
     def drip(self) -> None:
         """A byte now and then, for ever: each is in time, the whole is not."""
@@ -170,9 +171,8 @@ def test_redirects_are_followed_so_far(server: str):
     ("path", "reason"),
     [
         ("/none", "unreachable"),
-        ("/bomb", "too-large"),
-        ("/half", "unreachable"),
-        ("/brotli", "broken"),
+        ("/packed", "broken"),
+        ("/endless", "too-large"),
         ("/short", "unreachable"),
     ],
 )
@@ -180,9 +180,7 @@ def test_bad_answers_are_refused(server: str, path: str, reason: str):
     assert reason_for(server + path, allow_private=True, timeout_s=60.0) == reason
 
 
-def test_what_is_packed_is_unpacked_under_the_limit(server: str):
-    assert fetch(f"{server}/packed", allow_private=True).data.decode() == "员工"
-    assert len(fetch(f"{server}/bomb", allow_private=True, most_bytes=50_000_000).data) == 50_000_000
+def test_no_more_is_read_than_is_allowed(server: str):
     assert reason_for(f"{server}/x.html", allow_private=True, most_bytes=7) == "too-large"
 
 

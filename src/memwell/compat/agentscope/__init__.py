@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         MessageStorageBase,
         NoSuchPlace,
         ReMeShortTermMemory,
-        ThreadMessageStorage,
     )
 
 _LAZY = {
@@ -60,7 +59,7 @@ _LAZY = {
     **dict.fromkeys(("LongTermMemoryBase", "NotStarted", "ReMeLongTermMemoryBase", "ToolResponse"), ".long_term"),
     **{f"ReMe{kind}LongTermMemory": ".long_term" for kind in ("Personal", "Task", "Tool")},
     **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "NoSuchPlace", "ReMeShortTermMemory"), ".short_term"),
-    **dict.fromkeys(("InMemoryMessageStorage", "ThreadMessageStorage"), ".short_term"),
+    "InMemoryMessageStorage": ".short_term",
 }
 """Loaded when first used, because they load numpy."""
 
@@ -73,6 +72,6 @@ __all__ = [
     "MessageStorageBase", "Msg", "MsgHub", "NoSuchPlace", "NotStarted", "ReMeLongTermMemoryBase",
     "ReMePersonalLongTermMemory", "ReMeShortTermMemory", "ReMeTaskLongTermMemory", "ReMeToolLongTermMemory",
     "RedisMemory", "SessionBase", "SessionNotFound", "StateModule", "TextBlock", "ThinkingBlock", "ThreadMemory",
-    "ThreadMessageStorage", "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource", "VideoBlock",
+    "ToolResponse", "ToolResultBlock", "ToolUseBlock", "URLSource", "VideoBlock",
     "WrongType", "from_core", "to_core",
 ]  # fmt: skip

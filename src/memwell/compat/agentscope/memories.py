@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from itertools import groupby
 from typing import Any, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
@@ -375,7 +374,7 @@ class ThreadMemory(MemoryBase):
 
 
 class InMemoryMemory(ThreadMemory):
-    """A memory that lasts as long as the object. A deep copy is a memory of its own with the same messages."""
+    """A memory that lasts as long as the object."""
 
     def __init__(self) -> None:
         super().__init__(History(open_backend("memory:"), "memory"))
@@ -401,18 +400,6 @@ class InMemoryMemory(ThreadMemory):
         if content is None and strict:
             raise MissingState(f"The state_dict does not contain 'content' keys required for {name}.")
         self._conversation.replace(content or [], summary or "")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # Strategies load numpy, which most agents do not need.
-        from memwell.strategies.state import copy_states  # noqa: PLC0415
-
-        made = memo[id(self)] = type(self).__new__(type(self))
-        new = type(self.history)(open_backend("memory:"), "memory", counter=self.history.counter)
-        self.history.copy_to(new)
-        copy_states(self.history, new)
-        others = {name: value for name, value in vars(self).items() if name != "_conversation"}
-        vars(made).update(deepcopy(others, memo), _conversation=Conversation(new))
-        return made
 
 
 class MemwellMemory(ThreadMemory):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import re
 import sys
 import warnings
@@ -34,7 +33,7 @@ from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_cor
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
 from memwell.history.writing import transaction_of
-from memwell.messages import Message, Role, ai, human
+from memwell.messages import Message, Role, human
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.runtime.state import MissingState
@@ -60,11 +59,6 @@ _COMPRESSED: Final = (
 _COMPRESSED_BEFORE: Final = re.compile(r"<compressed_memory>\n(.*)\n</compressed_memory>\Z", re.DOTALL)
 _COMPRESSED_TOKENS: Final = 40
 """The most tokens that the words around a summary take."""
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {"compressed_text": {"type": "string", "description": "What the messages say, in short."}},
-    "required": ["compressed_text"],
-}
 
 
 # Models
@@ -137,11 +131,11 @@ async def _asked(model: Callable[..., Any], formatter: Any, messages: Sequence[M
 
 
 def _words(answer: Any) -> str:
-    """The text of an answer: a text, or an object or dict with blocks; data alone is given as JSON."""
+    """The text of an answer: a text, or an object or dict with a text or blocks as its content."""
     if isinstance(answer, str):
         return answer
     fields = cast("Mapping[str, Any]", answer if isinstance(answer, Mapping) else getattr(answer, "__dict__", {}))
-    content, data = fields.get("content"), fields.get("metadata")
+    content = fields.get("content")
     if isinstance(content, str) and content:
         return content
     blocks = cast("list[Any]", content) if isinstance(content, list | tuple) else []
@@ -149,33 +143,7 @@ def _words(answer: Any) -> str:
     texts = [str(block["text"]) for block in said if block.get("type") == "text"]
     if texts:
         return "\n".join(texts)
-    if isinstance(data, Mapping) and data:
-        return json.dumps(dict(cast("Mapping[str, Any]", data)), ensure_ascii=False, default=str)
     raise BadModelOutput(f"the model answered without a text: {shown(cast(object, answer))}")
-
-
-class _Prompted:
-    """A summariser that asks a model with a prompt of the user's."""
-
-    def __init__(self, model: ChatModel, template: str, max_token: int) -> None:
-        self._model, self._template, self._max_token = model, template, max_token
-
-    def fold(self, summary: str, messages: Sequence[Message]) -> str:
-        given = to_openai([*([ai(summary)] if summary else []), *messages])
-        prompt = _filled(self._template, self._max_token, json.dumps(given, ensure_ascii=False, indent=2))
-        answer = self._model.complete([human(prompt)])
-        if answer.finish == "length":
-            raise BadModelOutput(f"{self._model.name} was cut off before its summary was complete")
-        try:
-            data = json.loads(answer.text)
-        except (ValueError, RecursionError):
-            return answer.text
-        text = cast("dict[str, Any]", data).get("compressed_text") if isinstance(data, dict) else None
-        return text if isinstance(text, str) else answer.text
-
-
-def _filled(template: str, max_token: int, messages: str) -> str:
-    return template.format(max_token=max_token, messages_list_json=messages, schema_json=json.dumps(_SCHEMA))
 
 
 class _Counted:
@@ -367,14 +335,6 @@ class ReMeShortTermMemory(InMemoryMemory):
             text += f'\n[{end:,} of {length:,} characters; go on with {READ_TOOL}(handle="{handle}", start={end})]'
         return ToolResponse([TextBlock(type="text", text=text)])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # The model is shared, and the view is made again of the copied conversation.
-        memo[id(self.model)] = self.model
-        memo[id(self._compaction)] = None
-        made = super().__deepcopy__(memo)
-        made._compaction = made._made()
-        return made
-
 
 # Storages of MemoryWithCompress
 
@@ -384,7 +344,7 @@ class NoSuchPlace(InvalidInput, IndexError):
 
 
 class MessageStorageBase:
-    """Messages in order, in a ``History`` of any store. A subclass that stores them elsewhere overrides all methods."""
+    """Messages in order, in a ``History`` of any store. A subclass that keeps them elsewhere overrides the first five."""
 
     def __init__(self, history: History) -> None:
         self._conversation = Conversation(history)
@@ -416,30 +376,18 @@ class MessageStorageBase:
 
     async def size(self) -> int:
         """How many messages there are."""
-        return len(await self.get())
-
-
-class ThreadMessageStorage(MessageStorageBase):
-    """``MessageStorageBase`` over a ``History`` that the program has."""
+        return await self._conversation.run(lambda: len(self._conversation.history))
 
     async def known(self, ids: Iterable[str]) -> set[str]:
         """The ids of these that stored messages have."""
         return await self._conversation.run(lambda: self._conversation.known(ids))
 
-    async def size(self) -> int:
-        return await self._conversation.run(lambda: len(self._conversation.history))
 
-
-class InMemoryMessageStorage(ThreadMessageStorage):
+class InMemoryMessageStorage(MessageStorageBase):
     """Messages that last as long as the object."""
 
     def __init__(self) -> None:
         super().__init__(History(open_backend("memory:"), "messages"))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        made = memo[id(self)] = type(self)()
-        made._conversation.add(self._conversation.messages(), allow_duplicates=True)
-        return made
 
 
 def _storage(value: Any, what: str) -> Any:
@@ -447,7 +395,7 @@ def _storage(value: Any, what: str) -> Any:
     if value is None:
         return InMemoryMessageStorage()
     if isinstance(value, History):
-        return ThreadMessageStorage(value)
+        return MessageStorageBase(value)
     if all(callable(getattr(value, name, None)) for name in ("add", "delete", "clear", "get", "replace")):
         return value
     raise InvalidInput(f"{what} must be a storage of messages or a History, not {shown(value)}")
@@ -486,7 +434,6 @@ class MemoryWithCompress(MemoryBase):
         compression_trigger_func: Trigger | None = None,
         compression_on_add: bool = False,
         compression_on_get: bool = True,
-        customized_compression_prompt: str | None = None,
         *,
         keep_recent: int = 3,
     ) -> None:
@@ -501,7 +448,6 @@ class MemoryWithCompress(MemoryBase):
         self.compression_trigger_func = compression_trigger_func
         self.compression_on_add = bool(compression_on_add)
         self.compression_on_get = bool(compression_on_get)
-        self.customized_compression_prompt = _checked_prompt(customized_compression_prompt)
         self.keep_recent = check_count(keep_recent, "keep_recent")
         self._counter = _counter(token_counter)
         # Held while something is stored, never while a model is called.
@@ -536,13 +482,6 @@ class MemoryWithCompress(MemoryBase):
         if self.compression_on_add:
             await self._compress_if_needed(compress_func, compression_trigger_func)
 
-    async def direct_update_memory(self, msgs: Msg | Sequence[Msg] | None) -> None:
-        """Replace the messages of ``memory_storage``; the history stays as it is. None changes nothing."""
-        if msgs is not None:
-            each_once = {one.id: deepcopy(one) for one in messages_in(msgs)}
-            async with self._storing:
-                await (await _ready(self.memory_storage)).replace(list(each_once.values()))
-
     async def get_memory(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
         self,
         recent_n: int | None = None,
@@ -562,7 +501,7 @@ class MemoryWithCompress(MemoryBase):
         """
         _refuse_marks(mark)
         too_long = self.compression_on_get and await self._compress_if_needed(compress_func, compression_trigger_func)
-        found = await _held(self.memory_storage)
+        found = await self.memory_storage.get()
         if too_long:
             found = await run_blocking(partial(self._window, found))
         if filter_func is not None:
@@ -574,7 +513,7 @@ class MemoryWithCompress(MemoryBase):
     async def size(self) -> int:
         """How many messages the history has."""
         storage = self.chat_history_storage
-        return await storage.size() if hasattr(storage, "size") else len(await _held(storage))
+        return await storage.size() if _is_ours(storage) else len(await storage.get())
 
     async def delete(self, indices: Iterable[int] | int | list[str], **kwargs: Any) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Remove the messages at these places, or of these ids, from ``memory_storage``; the history keeps them.
@@ -582,7 +521,7 @@ class MemoryWithCompress(MemoryBase):
         Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place without a message.
         """
         async with self._storing:
-            storage = await _ready(self.memory_storage)
+            storage = self.memory_storage
             if isinstance(indices, list) and indices and all(isinstance(one, str) for one in indices):
                 places = [place for place, one in enumerate(await storage.get()) if one.id in indices]
             else:
@@ -594,40 +533,25 @@ class MemoryWithCompress(MemoryBase):
     async def clear(self) -> None:
         """Remove everything from both storages."""
         async with self._storing:
-            await (await _ready(self.memory_storage)).clear()
-            await (await _ready(self.chat_history_storage)).clear()
+            await self.memory_storage.clear()
+            await self.chat_history_storage.clear()
 
     # Compressing
 
-    async def check_and_compress(
-        self,
-        compress_func: Compress | None = None,
-        compression_trigger_func: Trigger | None = None,
-        memory: list[Msg] | None = None,
-    ) -> tuple[bool, list[Msg]]:
-        """Whether the trigger asks to compress ``memory``, or the messages of ``memory_storage``, and the result.
-
-        Nothing is stored. Raises what the two functions raise, and ``ModelError``.
-        """
-        messages = await _held(self.memory_storage) if memory is None else memory
-        trigger = compression_trigger_func or self.compression_trigger_func
-        if trigger is None or not await _answer(trigger(messages)):
-            return False, messages
-        compress = compress_func or self.compress_func or self._compressed
-        return True, messages_in(await _answer(compress(messages)))
-
     async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
         """Returns whether it was too long and still is, because the model failed or nothing could be summarised."""
-        before = await _held(self.memory_storage)
+        before = await self.memory_storage.get()
         too_long = await run_blocking(partial(self._tokens, before)) > self.max_token
+        asks = trigger or self.compression_trigger_func
+        if not too_long and (asks is None or not await _answer(asks(before))):
+            return False
+        compress = compress_func or self.compress_func or self._compressed
         try:
-            asked, after = await self.check_and_compress(
-                compress_func, (lambda _: True) if too_long else trigger, [*before]
-            )
+            after = messages_in(await _answer(compress([*before])))
         except ModelError as error:
             warnings.warn(f"Error compressing the memory: {error}", stacklevel=3)
             return too_long
-        if asked and after != before:
+        if after != before:
             async with self._storing:
                 now = await self.memory_storage.get()
                 # Unless it was changed meanwhile; what was added meanwhile stays.
@@ -645,9 +569,7 @@ class MemoryWithCompress(MemoryBase):
         front, rest = self._parted(messages)
         summariser: Summariser | None = None
         if self.model is not None:
-            prompt, share = self.customized_compression_prompt, max(min(DEFAULT_TOKENS, limit // 2), 1)
-            model = self.model
-            summariser = _Prompted(model, prompt, limit) if prompt else ModelSummariser(model, tokens=share)
+            summariser = ModelSummariser(self.model, tokens=max(min(DEFAULT_TOKENS, limit // 2), 1))
         strategy = Compaction(
             self._rounds(rest),
             tokens=max(limit - self._tokens(front) - _COMPRESSED_TOKENS, 0),
@@ -692,51 +614,41 @@ class MemoryWithCompress(MemoryBase):
         return {
             **super().state_dict(),
             "max_token": self.max_token,
-            "chat_history_storage": [one.to_dict() for one in block_on(_held(self.chat_history_storage))],
-            "memory_storage": [one.to_dict() for one in block_on(_held(self.memory_storage))],
+            "chat_history_storage": [one.to_dict() for one in block_on(self.chat_history_storage.get())],
+            "memory_storage": [one.to_dict() for one in block_on(self.memory_storage.get())],
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Replace everything by a state, also by one of AgentScope's own class.
+        """Replace everything by a state.
 
         Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which stays as it is when ``strict`` is off, and
         ``InvalidInput`` for an invalid state. Then nothing changes.
         """
-        # The state of AgentScope's class is an object with fields.
-        given: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict
-        if not isinstance(given, Mapping):
-            raise InvalidInput(f"a state must be a mapping, not {shown(given)}")
-        state = cast("Mapping[str, Any]", given)
+        if not isinstance(state_dict, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a state must be a mapping, not {shown(state_dict)}")
         for name in ("max_token", "chat_history_storage", "memory_storage"):
-            if name not in state and strict:
+            if name not in state_dict and strict:
                 raise MissingState(f"the state of {type(self).__name__} has no {name!r}")
-        limit = check_count(state.get("max_token", self.max_token), "max_token")
-        summary = check_text(state.get("_compressed_summary", self._compressed_summary), "a summary")
-        said = _written(state, "chat_history_storage")
-        shown_now = _written(state, "memory_storage")
+        limit = check_count(state_dict.get("max_token", self.max_token), "max_token")
+        summary = check_text(state_dict.get("_compressed_summary", self._compressed_summary), "a summary")
+        said = _written(state_dict, "chat_history_storage")
+        shown_now = _written(state_dict, "memory_storage")
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:
-                block_on(block_on(_ready(storage)).replace(messages))
+                block_on(storage.replace(messages))
         self.max_token, self._compressed_summary = limit, summary
 
 
-async def _ready(storage: Any) -> Any:
-    """A storage written for AgentScope may have to be started first."""
-    health = getattr(storage, "health", None)
-    if health is not None and not await health():
-        await storage.start()
-    return storage
-
-
-async def _held(storage: Any) -> list[Msg]:
-    return await (await _ready(storage)).get()
+def _is_ours(storage: Any) -> bool:
+    # A subclass with messages of its own need not have more than AgentScope's five methods.
+    return isinstance(storage, MessageStorageBase) and type(storage).get is MessageStorageBase.get
 
 
 async def _known(storage: Any, messages: Sequence[Msg]) -> set[str]:
     """The ids of these messages that a storage has."""
-    if isinstance(storage, ThreadMessageStorage):
+    if _is_ours(storage):
         return await storage.known(one.id for one in messages)
-    return {one.id for one in await _held(storage)}
+    return {one.id for one in await storage.get()}
 
 
 def _uncompressed(message: Msg) -> Message:
@@ -756,17 +668,6 @@ def _counter(counter: Any) -> TokenCounter:
     if not callable(getattr(counter, "count", None)):
         raise InvalidInput(f"a token_counter must have a method count, and {shown(counter)} has not")
     return _Counted(counter)
-
-
-def _checked_prompt(template: str | None) -> str | None:
-    if template is None:
-        return None
-    try:
-        _filled(check_text(template, "customized_compression_prompt"), 0, "")
-    except (KeyError, IndexError, ValueError, AttributeError) as error:
-        places = "{max_token}, {messages_list_json} and {schema_json}"
-        raise InvalidInput(f"customized_compression_prompt may have {places} in braces, not {error}") from error
-    return template
 
 
 def _written(state: Mapping[str, Any], name: str) -> list[Msg] | None:

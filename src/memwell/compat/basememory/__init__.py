@@ -14,10 +14,8 @@ from memwell.compat.basememory.memory import (
 from memwell.compat.basememory.messages import (
     AudioMessage,
     ChatMessage,
-    Handler,
     ImageMessage,
     MediaMessage,
-    RecallMessage,
     SystemMessage,
     TextMessage,
     VideoMessage,
@@ -39,7 +37,7 @@ from memwell.compat.basememory.storages import DurableStorage, ListStorage, Spar
 
 __all__ = [
     "AudioMessage", "BaseChatMessageMemory", "BaseMemory", "CannotOptimize", "ChatMessage", "ChatState", "Compress",
-    "Deduplicate", "DurableStorage", "Evict", "Handler", "ImageMessage", "ListStorage", "MediaMessage", "NoSuchStorage",
-    "OptimizationReport", "Outcome", "RecallMessage", "Shelf", "SparseVector", "SparsifyVectors", "Step", "Storage",
+    "Deduplicate", "DurableStorage", "Evict", "ImageMessage", "ListStorage", "MediaMessage", "NoSuchStorage",
+    "OptimizationReport", "Outcome", "Shelf", "SparseVector", "SparsifyVectors", "Step", "Storage",
     "StoredMessages", "Strategy", "SystemMessage", "TextMessage", "UserState", "VideoMessage", "deep_size",
 ]  # fmt: skip

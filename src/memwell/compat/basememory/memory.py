@@ -18,18 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify
-from memwell.compat.basememory.messages import (
-    Handler,
-    Handlers,
-    RecallMessage,
-    check_position,
-    is_recalled,
-    recall_target,
-    sender_of,
-)
+from memwell.compat.basememory.messages import ChatMessage, MessageKinds, check_position, sender_of
 from memwell.compat.basememory.optimizing import (
     DEFAULT,
-    CannotOptimize,
     OptimizationReport,
     Shelf,
     Step,
@@ -47,7 +38,7 @@ from memwell.compat.basememory.storages import (
     items_of,
     with_attribute,
 )
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, NotGranted, Unsupported
+from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History
 from memwell.history.reading import key_part, thread_keys
@@ -239,7 +230,6 @@ class UserState(msgspec.Struct, frozen=True):
     last_read: int | None
     """The position of the last message that was read, or None."""
     typing: bool
-    member: bool
 
 
 class ChatState(Mapping[str, UserState]):
@@ -272,8 +262,6 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """The place from which on messages are unread."""
     seen: float | None = None
     online_until: float = 0.0
-    member: bool | None = None
-    """None for a person who neither joined nor left."""
 
 
 class _RowsInStore:
@@ -346,9 +334,9 @@ class _RowsInStorage:
 class StoredMessages:
     """The messages of a conversation as a storage. A message of another program is read as a ``Message``."""
 
-    def __init__(self, history: History, handlers: Handlers) -> None:
+    def __init__(self, history: History, kinds: MessageKinds) -> None:
         self.history = history
-        self._handlers = handlers
+        self._kinds = kinds
 
     def __len__(self) -> int:
         return len(self.history)
@@ -357,12 +345,12 @@ class StoredMessages:
         return True
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._handlers.from_core, self.history)
+        return map(self._kinds.from_core, self.history)
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        return self._handlers.from_core(self.history.get(self.place(check_position(index))))
+        return self._kinds.from_core(self.history.get(self.place(check_position(index))))
 
     def append(self, item: Any) -> None:
         """Add a message at the end."""
@@ -375,15 +363,8 @@ class StoredMessages:
 
     def add(self, item: Any, sender: str | None) -> int:
         """Add a message at the end, on disk when it returns, and return its position."""
-        stored = self.history.add(self._handlers.to_core(item, sender))[0]
+        stored = self.history.add(self._kinds.to_core(item, sender))[0]
         return self.position(stored.index or 0)
-
-    def recall(self, position: int, by: RecallMessage) -> None:
-        """Replace a message by ``by``; the conversation keeps the old message among its versions."""
-        with self.together():
-            place = self.place(position)
-            was = self.history.get(place)
-            self.history.edit(place, by.to_core().changed(name=was.name, id=was.id, time=was.time))
 
     def end(self) -> int:
         """The place of the next message."""
@@ -414,13 +395,9 @@ class StoredMessages:
             yield from self.history.log.read(self.history.thread, after=begin - 1, before=min(begin + _AT_ONCE, stop))
 
     def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
-        """The messages from a place on that others sent and did not take back, each with its place."""
-        found = (one for one in self._between(start, self.end()) if one.name != user and not is_recalled(one))
-        return [(one.index or 0, self._handlers.from_core(one)) for one in found]
-
-    def sender(self, place: int) -> str | None:
-        """Who sent the message at a place."""
-        return self.history.get(place).name
+        """The messages from a place on that others sent, each with its place."""
+        found = (one for one in self._between(start, self.end()) if one.name != user)
+        return [(one.index or 0, self._kinds.from_core(one)) for one in found]
 
     def senders(self) -> list[str | None]:
         """Who sent the message at each position."""
@@ -435,10 +412,6 @@ class StoredMessages:
         with self.together():
             kept = [message.index or 0 for at, message in enumerate(self.history) if at not in positions]
             self.history.log.trim(self.history.thread, self.end(), keep=kept)
-
-    def share(self, places: object) -> None:
-        """Raises ``CannotOptimize``: every message has an id and a time of its own, so no two are equal."""
-        raise CannotOptimize("a conversation keeps every message as it was said")
 
     def stored_bytes(self) -> int:
         """The bytes of the messages as they are stored."""
@@ -471,13 +444,6 @@ class _PlainMessages:
             self._senders.append(sender_of(item) or sender)
             return len(self._senders) - 1
 
-    def recall(self, position: int, by: RecallMessage) -> None:
-        if not has_method(self.storage, "__setitem__"):
-            raise Unsupported(f"{type(self.storage).__name__} cannot take a message back: it has no __setitem__")
-        with self._lock:
-            self._catch_up()
-            self.storage[self.place(position)] = by
-
     def end(self) -> int:
         return len(self.storage)
 
@@ -493,15 +459,8 @@ class _PlainMessages:
     def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
         with self._lock:
             self._catch_up()
-            # By iteration, which is not counted as a use of the items.
             items = enumerate(items_of(self.storage))
-            found = ((place, item) for place, item in islice(items, start, None) if self._senders[place] != user)
-            return [(place, item) for place, item in found if not is_recalled(item)]
-
-    def sender(self, place: int) -> str | None:
-        with self._lock:
-            self._catch_up()
-            return self._senders[place]
+            return [(place, item) for place, item in islice(items, start, None) if self._senders[place] != user]
 
     def senders(self) -> list[str | None]:
         # A storage that is only a sketch may return no number as its length.
@@ -546,7 +505,7 @@ class BaseChatMessageMemory(BaseMemory):
         self._online_seconds = _seconds(online_seconds, "online_seconds")
         self._typing_seconds = _seconds(typing_seconds, "typing_seconds")
         self._clock = clock
-        self._handlers = Handlers()
+        self._kinds = MessageKinds()
         history = messages if isinstance(messages, History) else None
         if history is None:
             backend = open_backend("memory:") if store is None else shared_backend(store)
@@ -554,7 +513,7 @@ class BaseChatMessageMemory(BaseMemory):
         if history.backend is None:
             raise InvalidInput("a History over a MessageLog alone cannot be a chat: make it over a Backend")
         is_stored = messages is history or (messages is None and store is not None)
-        held: Any = StoredMessages(history, self._handlers) if is_stored else messages
+        held: Any = StoredMessages(history, self._kinds) if is_stored else messages
         held = ListStorage() if held is None else held
         view = ChatState(self.state_of, self.users) if state is None else state
         super().__init__(data, items, messages=held, state=view, **storages)
@@ -566,27 +525,18 @@ class BaseChatMessageMemory(BaseMemory):
 
     # Messages
 
-    def register(self, class_: type, handler: Handler | None = None) -> None:
-        """Accept messages of another class; a class derived from ``ChatMessage`` needs no handler.
-
-        Raises ``Conflict`` for a class or a kind that has a handler already.
-        """
-        self._handlers.register(class_, handler)
+    def register(self, class_: type[ChatMessage]) -> None:
+        """Read stored messages of a class derived from ``ChatMessage``. Raises ``Conflict`` for a kind that is taken."""
+        self._kinds.register(class_)
 
     def add_message(self, message: Any, sender: str | None = None) -> int | None:
         """Add a message of any kind and return its position. ``sender`` sent it, if it does not name one itself.
 
-        A ``RecallMessage``, or a dict of the type ``recall``, replaces its ``target``. Raises ``InvalidInput`` for a
-        message that the storage cannot keep, and ``NotGranted`` for a recall by another person than the sender; then
-        nothing is added.
+        Raises ``InvalidInput`` for a message that the storage cannot keep; then nothing is added.
         """
         self._check_open()
         if sender is not None and check_id(sender, "a sender") in self._typing_here:
             self.set_typing(sender, typing=False)
-        target = recall_target(message)
-        if target is not None:
-            self._take_back(target, sender_of(message) or sender, by_sender=True)
-            return target
         return self._chat.add(message, sender)
 
     def get_message(self, index: int, *, reader: str | None = None) -> Any:
@@ -605,38 +555,20 @@ class BaseChatMessageMemory(BaseMemory):
             self.read(reader, upto=index)
             return found
 
-    def recall(self, index: int, *, by: str | None = None) -> None:
-        """Take a message back: a ``RecallMessage`` replaces it, and it is no longer unread.
-
-        Without ``by`` the program that runs the chat takes it back. Raises ``NotGranted`` when ``by`` did not send it,
-        ``IndexError`` when there is none, and ``Unsupported`` when the storage has no ``__setitem__``.
-        """
-        self._check_open()
-        self._take_back(check_position(index), by, by_sender=by is not None)
-
-    def _take_back(self, index: int, by: str | None, *, by_sender: bool) -> None:
-        with self._chat.together():
-            sender = self._chat.sender(self._chat.place(index))
-            if by_sender and sender is not None and sender != by:
-                who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
-                raise NotGranted(f"{who} back message {index}, which {shown(sender)} sent")
-            self._chat.recall(index, RecallMessage(sender=sender))
-
     # Reading
 
     def unread(self, user: str) -> int:
-        """How many messages a person has not read: those after the last one read that others sent and did not recall."""
+        """How many messages a person has not read: those after the last one read that others sent."""
         return len(self._unread(user))
 
     def _unread(self, user: str) -> list[tuple[int, Any]]:
         # In one transaction, because places of a plain storage move when items are dropped, and marks with them.
         with self._chat.together():
-            row = self._row_of(user)
-            return [] if row.member is False else self._chat.unread(user, row.read)
+            return self._chat.unread(user, self._row_of(user).read)
 
     def unread_counts(self) -> dict[str, int]:
-        """The number of unread messages of every known person who did not leave."""
-        return {user: self.unread(user) for user in self.users() if self._row_of(user).member is not False}
+        """The number of unread messages of every known person."""
+        return {user: self.unread(user) for user in self.users()}
 
     def get_unread(self, user: str, *, mark: bool = True) -> list[Any]:
         """The messages a person has not read, in order; they are read then, unless ``mark`` is False.
@@ -670,26 +602,8 @@ class BaseChatMessageMemory(BaseMemory):
         self._rows.put(row)
 
     def users(self) -> list[str]:
-        """Every person who joined, was online or has read something."""
+        """Every person who was online or has read something."""
         return self._rows.users()
-
-    def join(self, *users: str) -> None:
-        """Make people members of the group. Messages from before are not unread for them."""
-        with self._chat.together(), self._rows.together():
-            for user in users:
-                row = self._row_of(user)
-                if not row.member:
-                    self._put_row(replace(row, member=True, read=max(row.read, self._chat.end())))
-
-    def leave(self, *users: str) -> None:
-        """End membership: these people have no unread messages then. A person who is no member stays unchanged."""
-        with self._rows.together():
-            for row in map(self._row_of, users):
-                if row.member:
-                    self._put_row(replace(row, member=False))
-
-    def members(self) -> list[str]:
-        return [user for user in self.users() if self._row_of(user).member]
 
     def heartbeat(self, user: str) -> None:
         """Mark a person as online for the next ``online_seconds``."""
@@ -734,7 +648,6 @@ class BaseChatMessageMemory(BaseMemory):
             unread=self.unread(user),
             last_read=read - 1 if read else None,
             typing=user in self.typing_users(),
-            member=bool(row.member),
         )
 
     # Memory
@@ -764,13 +677,10 @@ class BaseChatMessageMemory(BaseMemory):
 
     aadd_message = asyncify(add_message)
     aget_message = asyncify(get_message)
-    arecall = asyncify(recall)
     aunread = asyncify(unread)
     aunread_counts = asyncify(unread_counts)
     aget_unread = asyncify(get_unread)
     aread = asyncify(read)
-    ajoin = asyncify(join)
-    aleave = asyncify(leave)
     aheartbeat = asyncify(heartbeat)
     aoffline = asyncify(offline)
     aset_typing = asyncify(set_typing)

@@ -1,9 +1,9 @@
-"""Messages of a chat: text, images, audio, video, notices and recalls, and how messages of each class are stored."""
+"""Messages of a chat: text, images, audio, video and notices, and how messages of each class are stored."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
 
@@ -20,7 +20,7 @@ Self = TypeVar("Self", bound="ChatMessage")
 
 _SENDERS = ("sender", "user", "user_id", "from", "name")
 _TEXTS = ("content", "text", "message", "caption")
-_ROLES = {"assistant": Role.AI, "ai": Role.AI, "system": Role.SYSTEM, "recall": Role.VIEW}
+_ROLES = {"assistant": Role.AI, "ai": Role.AI, "system": Role.SYSTEM}
 _MEDIA = {"image": Image, "audio": Audio, "video": Video}
 
 
@@ -39,7 +39,6 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "chat"
     role: ClassVar[Role] = Role.HUMAN
-    labels: ClassVar[tuple[str, str]] = ("", "")
 
     sender: str | None = None
     id: str = msgspec.field(default_factory=new_id)
@@ -52,13 +51,6 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
     def parts(self) -> tuple[Part, ...]:
         """The parts of the stored message, which other programs read."""
         return ()
-
-    def in_words(self, language: str = "en") -> str:
-        """One line for a list of conversations, in ``en`` or ``zh``."""
-        if language not in ("en", "zh"):
-            raise InvalidInput(f"a message is put in words in 'en' or 'zh', not in {shown(language)}")
-        words = " ".join(part.text for part in self.parts() if isinstance(part, Text | Media) and part.text)
-        return f"{self.labels[language == 'zh']} {words}".strip()
 
     def to_core(self) -> Message:
         """The message as it is stored."""
@@ -103,7 +95,6 @@ class SystemMessage(TextMessage, frozen=True):
 
     kind: ClassVar[str] = "system"
     role: ClassVar[Role] = Role.SYSTEM
-    labels: ClassVar[tuple[str, str]] = ("[notice]", "[系统消息]")
 
 
 class MediaMessage(ChatMessage, frozen=True, kw_only=True):
@@ -139,7 +130,6 @@ class ImageMessage(MediaMessage, frozen=True, kw_only=True):
     """An image."""
 
     kind: ClassVar[str] = "image"
-    labels: ClassVar[tuple[str, str]] = ("[image]", "[图片]")
 
 
 class AudioMessage(MediaMessage, frozen=True, kw_only=True):
@@ -147,7 +137,6 @@ class AudioMessage(MediaMessage, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "audio"
     part: ClassVar[type[Image] | type[Audio] | type[Video]] = Audio
-    labels: ClassVar[tuple[str, str]] = ("[voice]", "[语音]")
 
 
 class VideoMessage(MediaMessage, frozen=True, kw_only=True):
@@ -155,98 +144,55 @@ class VideoMessage(MediaMessage, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "video"
     part: ClassVar[type[Image] | type[Audio] | type[Video]] = Video
-    labels: ClassVar[tuple[str, str]] = ("[video]", "[视频]")
 
 
-class RecallMessage(ChatMessage, frozen=True, kw_only=True):
-    """Takes the message at the position ``target`` back, and replaces it. It is never unread, and no model sees it.
-
-    The message that is read at that position has no ``target``.
-    """
-
-    kind: ClassVar[str] = "recall"
-    role: ClassVar[Role] = Role.VIEW
-    labels: ClassVar[tuple[str, str]] = ("[recalled]", "[消息已撤回]")
-
-    target: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.target is not None:
-            check_position(self.target)
-
-    def extras(self) -> dict[str, Any]:
-        return {} if self.target is None else {"target": int(self.target)}
-
-    @classmethod
-    def fields_from(cls, stored: Message) -> dict[str, Any]:
-        return {"target": cast("dict[str, Any]", stored.metadata[MARK]).get("target")}
+_KINDS = (TextMessage, SystemMessage, ImageMessage, AudioMessage, VideoMessage)
 
 
-_KINDS = (TextMessage, SystemMessage, ImageMessage, AudioMessage, VideoMessage, RecallMessage)
-
-
-class Handler(msgspec.Struct, frozen=True):
-    """How messages of one class are stored: under ``kind``, made by ``to_core`` and read by ``from_core``."""
-
-    kind: str
-    to_core: Callable[[Any], Message]
-    from_core: Callable[[Message], Any]
-
-
-class Handlers:
-    """The handlers of a chat memory by class. A message of a derived class is handled like its nearest base."""
+class MessageKinds:
+    """The kinds of messages of a chat, by name: ``str``, ``dict``, memwell's ``Message``, and classes of chat messages."""
 
     def __init__(self) -> None:
-        self._by_class: dict[type, Handler] = {
-            str: Handler("str", human, lambda stored: stored.text),
-            dict: Handler("dict", _from_dict, _to_dict),
-            Message: Handler("message", lambda given: given, lambda stored: stored),
-            **{one: Handler(one.kind, one.to_core, one.from_core) for one in _KINDS},
-        }
+        self._classes: dict[str, type[ChatMessage]] = {one.kind: one for one in _KINDS}
 
-    def register(self, class_: type, handler: Handler | None = None) -> None:
-        """Handle messages of a class from now on. Raises ``Conflict`` for a class or a kind that has a handler."""
-        if handler is None and isinstance(class_, type) and issubclass(class_, ChatMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
-            handler = Handler(class_.kind, class_.to_core, class_.from_core)
-        if not isinstance(class_, type) or not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"register takes a class and a Handler, not {shown(class_)} and {shown(handler)}")
-        check_id(handler.kind, "a handler's kind")
-        if class_ in self._by_class or handler.kind in self._kinds():
-            raise Conflict(
-                f"{class_.__name__} or the kind {handler.kind!r} has a handler already: a class has its own kind"
-            )
-        self._by_class[class_] = handler
-
-    def _kinds(self) -> dict[str, Handler]:
-        return {handler.kind: handler for handler in self._by_class.values()}
+    def register(self, class_: type[ChatMessage]) -> None:
+        """Read messages of a class derived from ``ChatMessage``. Raises ``Conflict`` for a kind that is taken."""
+        if not isinstance(class_, type) or not issubclass(class_, ChatMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"register takes a class derived from ChatMessage, not {shown(class_)}")
+        kind = check_id(class_.kind, "a message's kind")
+        if self._classes.get(kind, class_) is not class_ or kind in ("str", "dict"):
+            raise Conflict(f"the kind {kind!r} of {class_.__name__} is taken: a class has its own kind")
+        self._classes[kind] = class_
 
     def to_core(self, item: object, sender: str | None = None) -> Message:
         """The item as it is stored, from ``sender`` unless it names one itself.
 
-        Raises ``InvalidInput`` for a class without a handler, or for an item that its handler does not take.
+        Raises ``InvalidInput`` for an item of another class.
         """
-        if isinstance(item, ChatMessage) and type(item) not in self._by_class:
-            # A derived class defines how it is stored.
+        if isinstance(item, ChatMessage):
             self.register(type(item))
-        handler = next((self._by_class[base] for base in type(item).__mro__ if base in self._by_class), None)
-        if handler is None:
+            made = item.to_core()
+        elif isinstance(item, str):
+            made = human(item).changed(metadata={MARK: {"kind": "str"}})
+        elif isinstance(item, dict):
+            made = _from_dict(cast("dict[str, Any]", item))
+        elif isinstance(item, Message):
+            made = item
+        else:
             raise InvalidInput(
-                f"no handler for a message of class {type(item).__name__}: register one, or add a str or dict"
+                f"a message is a str, a dict or a ChatMessage, and {type(item).__name__} is none of them"
             )
-        made = handler.to_core(item)
-        if not isinstance(made, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"the handler of {handler.kind!r} must make a Message, not {shown(made)}")
-        if sender is not None and made.name is None:
-            made = made.changed(name=check_id(sender, "a sender"))
-        if MARK not in made.metadata and handler.kind != "message":
-            made = made.changed(metadata={**made.metadata, MARK: {"kind": handler.kind}})
-        return made
+        return made.changed(name=check_id(sender, "a sender")) if sender is not None and made.name is None else made
 
     def from_core(self, stored: Message) -> Any:
         """The item that was stored. A message of another program, or of an unknown kind, comes as a ``Message``."""
-        handler = self._kinds().get(_kind_of(stored))
-        return stored if handler is None else handler.from_core(stored)
+        mark = stored.metadata.get(MARK)
+        kind = str(cast("dict[str, Any]", mark).get("kind", "")) if isinstance(mark, dict) else ""
+        if kind == "str":
+            return stored.text
+        if kind == "dict":
+            return _to_dict(stored)
+        return self._classes[kind].from_core(stored) if kind in self._classes else stored
 
 
 def sender_of(item: object) -> str | None:
@@ -255,27 +201,6 @@ def sender_of(item: object) -> str | None:
     if isinstance(item, dict):
         named = (cast("dict[str, object]", item).get(key) for key in _SENDERS)
     return next((one for one in named if isinstance(one, str) and one), None)
-
-
-def is_recalled(item: object) -> bool:
-    """Whether it replaces a message that was taken back."""
-    if isinstance(item, Message):
-        return _kind_of(item) == RecallMessage.kind
-    return isinstance(item, RecallMessage)
-
-
-def recall_target(item: object) -> int | None:
-    """The position of the message that an item takes back, or None."""
-    if isinstance(item, RecallMessage):
-        return item.target
-    fields = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-    recalls = fields.get("type") == "recall" and fields.get("target") is not None
-    return check_position(fields["target"]) if recalls else None
-
-
-def _kind_of(stored: Message) -> str:
-    mark = stored.metadata.get(MARK)
-    return str(cast("dict[str, Any]", mark).get("kind", "")) if isinstance(mark, dict) else ""
 
 
 def _from_dict(item: dict[str, Any]) -> Message:

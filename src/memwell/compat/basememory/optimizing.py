@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
@@ -101,10 +101,8 @@ class Shelf:
             # From the end, so that the other places stay valid.
             for place in sorted(gone, reverse=True):
                 del self._rows[place if self._keys is None else self._keys[place]]
-        elif callable(getattr(self.storage, "replace", None)):
-            self.storage.replace([item for place, item in enumerate(self) if place not in gone])
         else:
-            raise CannotOptimize("the storage has neither __delitem__ nor replace")
+            raise CannotOptimize("the storage has no __delitem__")
         self.dropped = sorted(gone)
         for held in (self._keys, self._owners):
             if held is not None:
@@ -112,16 +110,10 @@ class Shelf:
 
     def compress(self, level: int) -> int:
         """Compress items, which are decompressed when they are read; returns how many items changed."""
-        return cast(int, self._needed("compress", "the storage would hand out compressed items")(level))
-
-    def uses(self) -> list[int]:
-        return cast("list[int]", self._needed("uses", "the storage does not count reads")())
-
-    def _needed(self, method: str, reason: str) -> Any:
-        found = getattr(self.storage, method, None)
-        if not callable(found):
-            raise CannotOptimize(reason)
-        return found
+        own = getattr(self.storage, "compress", None)
+        if not callable(own):
+            raise CannotOptimize("the storage would hand out compressed items")
+        return cast(int, own(level))
 
 
 def _rows_of(storage: Any) -> Any:
@@ -248,23 +240,16 @@ class Compress(msgspec.Struct, frozen=True):
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """All but ``keep`` items are deleted: the oldest, or with ``by="least used"`` those read least often."""
+    """All but the newest ``keep`` items are deleted."""
 
     keep: int
-    by: Literal["oldest", "least used"] = "oldest"
 
     def __post_init__(self) -> None:
         check_count(self.keep, "keep")
-        if self.by not in ("oldest", "least used"):
-            raise InvalidInput(f"items are evicted by 'oldest' or 'least used', not by {shown(self.by)}")
 
     def apply(self, shelf: Shelf, /) -> Outcome:
-        """Raises ``CannotOptimize`` when items cannot be dropped, or reads are not counted."""
-        places = list(range(len(shelf)))
-        if self.by == "least used":
-            uses = shelf.uses()
-            places.sort(key=lambda place: uses[place])
-        gone = set(places[: max(0, len(places) - self.keep)])
+        """Raises ``CannotOptimize`` when items cannot be dropped."""
+        gone = range(len(shelf) - self.keep)
         if not gone:
             return Outcome()
         before = Counter(shelf.identities())

@@ -6,8 +6,8 @@ import math
 import struct
 import threading
 import zlib
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
+from itertools import accumulate, takewhile
 from typing import Any, Protocol, cast, runtime_checkable
 
 import msgspec
@@ -27,7 +27,6 @@ _BOUNDS = "bounds"
 _ROWS_ONLY = "rows"
 """The key of the bounds that says that all items are rows: earlier versions packed them in pages and in blobs."""
 _TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
-_MOST_USES = 2**32 - 1
 _WORTH = 0.9
 """Compressing costs time at every read, so it must save a tenth."""
 
@@ -88,38 +87,33 @@ def sparse_vector(numbers: Sequence[float], error: float) -> SparseVector | None
     shares = [one / largest for one in numbers]
     for form, code in _FORMS.items():
         steps = 127 if form == "int8" else 1
-        scaled = [round(one * steps) if form == "int8" else one for one in shares]
-        kept = _unpacked(code, _packed(code, scaled))
+        kept = _unpacked(code, _packed(code, [round(one * steps) if form == "int8" else one for one in shares]))
         off = [one - held / steps for one, held in zip(shares, kept, strict=True)]
         left = (error * math.hypot(*shares)) ** 2 - math.fsum(one * one for one in off)
         if left >= 0:
-            return _sparse(numbers, shares, kept, off, left, largest / steps, form)
+            places = _largest(shares, off, left)
+            made = _narrower(len(numbers), form, largest / steps, kept, places)
+            off_by = math.dist(numbers, made.dense()) / math.hypot(*numbers)
+            return msgspec.structs.replace(made, error=off_by)
     return None
 
 
-def _sparse(
-    numbers: Sequence[float],
-    shares: Sequence[float],
-    kept: Sequence[float],
-    off: Sequence[float],
-    left: float,
-    scale: float,
-    form: str,
-) -> SparseVector:
-    size, code, dropped = len(numbers), _FORMS[form], set[int]()
-    for place in sorted(range(size), key=lambda one: abs(shares[one])):
-        # A dropped number is off by all of it instead of by its rounding.
-        left -= shares[place] ** 2 - off[place] ** 2
-        if left < 0:
-            break
-        dropped.add(place)
-    places = [place for place in range(size) if place not in dropped]
+def _largest(shares: Sequence[float], off: Sequence[float], left: float) -> list[int]:
+    """The places of all numbers but the smallest, which together are off by no more than ``left`` allows."""
+    order = sorted(range(len(shares)), key=lambda place: abs(shares[place]))
+    # A dropped number is off by all of it instead of by its rounding.
+    costs = accumulate(shares[place] ** 2 - off[place] ** 2 for place in order)
+    return sorted(order[sum(1 for _ in takewhile(lambda cost: cost <= left, costs)) :])
+
+
+def _narrower(size: int, form: str, scale: float, numbers: Sequence[float], places: Sequence[int]) -> SparseVector:
+    """All numbers, or those at ``places`` with their places when that takes fewer bytes."""
+    code, place_code = _FORMS[form], _place_code(size)
     width = struct.calcsize(code)
-    packed_places: bytes | None = None
-    if len(places) * (width + struct.calcsize(_place_code(size))) < size * width:
-        packed_places, kept = _packed(_place_code(size), places), [kept[place] for place in places]
-    made = SparseVector(size, form, scale, _packed(code, kept), packed_places, 0.0)
-    return msgspec.structs.replace(made, error=math.dist(numbers, made.dense()) / math.hypot(*numbers))
+    if len(places) * (width + struct.calcsize(place_code)) >= size * width:
+        return SparseVector(size, form, scale, _packed(code, numbers), None, 0.0)
+    kept = _packed(code, [numbers[place] for place in places])
+    return SparseVector(size, form, scale, kept, _packed(place_code, places), 0.0)
 
 
 def _place_code(size: int) -> str:
@@ -146,21 +140,16 @@ class ListStorage(MutableSequence[Any]):
     """
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
-        self._items = [_copied(item) for item in items]
-        self._uses = array("I", bytes(4 * len(self._items)))
+        self._items: list[Any] = [_copied(item) for item in items]
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __getitem__(self, index: Any) -> Any:
-        with self._lock:
-            if isinstance(index, slice):
-                return [self[place] for place in range(*index.indices(len(self)))]
-            at: int = index
-            held = self._items[at]
-            self._uses[at] = min(self._uses[at] + 1, _MOST_USES)
-        return _read(held)
+        if isinstance(index, slice):
+            return [_read(one) for one in self._items[index]]
+        return _read(self._items[index])
 
     def __iter__(self) -> Iterator[Any]:
         return map(_read, list(self._items))
@@ -172,20 +161,14 @@ class ListStorage(MutableSequence[Any]):
     def __delitem__(self, index: int | slice) -> None:
         with self._lock:
             del self._items[index]
-            del self._uses[index]
 
     def insert(self, index: int, value: Any) -> None:
         """Put an item before the one at ``index``."""
         with self._lock:
             self._items.insert(index, _copied(value))
-            self._uses.insert(index, 0)
 
     def __repr__(self) -> str:
         return f"ListStorage({len(self)} items)"
-
-    def uses(self) -> list[int]:
-        """How often each item was read by its index."""
-        return list(self._uses)
 
     def share(self, places: Mapping[int, int]) -> int:
         """Store in each place the object of another place, which must be equal; returns how many places changed."""
@@ -199,7 +182,6 @@ class ListStorage(MutableSequence[Any]):
         """Delete items; later items move up."""
         with self._lock:
             self._items = [item for place, item in enumerate(self._items) if place not in places]
-            self._uses = array("I", [uses for place, uses in enumerate(self._uses) if place not in places])
 
     def compress(self, level: int) -> int:
         """Compress every text and all bytes that become smaller, and return how many items those are."""
@@ -377,9 +359,9 @@ class DurableStorage(MutableSequence[Any]):
 
     def stored_bytes(self) -> int:
         """The bytes of all keys and values."""
-        values = ((entry.key, entry.value) for entry in self._entries())
+        pairs = ((one.key, one.value) for one in self._entries())
         return sum(
-            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in values
+            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in pairs
         )
 
     def __repr__(self) -> str:

@@ -13,7 +13,6 @@ from memwell.compat.dbgpt.cache import (
     CacheClient,
     CacheConfig,
     CacheKey,
-    CacheManager,
     CachePolicy,
     CacheStorage,
     CacheStorageItem,
@@ -22,7 +21,6 @@ from memwell.compat.dbgpt.cache import (
     LLMCacheClient,
     LLMCacheKey,
     LLMCacheValue,
-    LocalCacheManager,
     MemoryCacheStorage,
     ModelOutput,
     RetrievalPolicy,
@@ -34,18 +32,8 @@ from memwell.compat.dbgpt.conversations import (
     OnceConversation,
     StorageConversation,
 )
-from memwell.compat.dbgpt.fragments import (
-    AgentMemoryFragment,
-    DiscardedMemoryFragments,
-    InsightMemoryFragment,
-    MemoryFragment,
-    StructuredAgentMemoryFragment,
-    StructuredObservation,
-    WriteOperation,
-)
 from memwell.compat.dbgpt.gpts import (
     ActionOutput,
-    AgentMemory,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
     GptsMemory,
@@ -56,14 +44,15 @@ from memwell.compat.dbgpt.gpts import (
     Status,
 )
 from memwell.compat.dbgpt.memory import (
-    BaseLLMCaller,
+    AgentMemoryFragment,
     ContentImportanceScorer,
+    DiscardedMemoryFragments,
     ImportanceScorer,
     InsightExtractor,
-    LLMImportanceScorer,
-    LLMInsightExtractor,
+    InsightMemoryFragment,
     Memory,
-    ModelRequest,
+    MemoryFragment,
+    WriteOperation,
 )
 from memwell.compat.dbgpt.messages import (
     AIMessage,
@@ -78,7 +67,6 @@ from memwell.compat.dbgpt.messages import (
     message_from_dict,
     messages_from_dict,
     messages_to_dict,
-    parse_model_messages,
 )
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.compat.dbgpt.storage import (
@@ -115,19 +103,19 @@ _LAZY = {
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 
 __all__ = [
-    "AIMessage", "ActionOutput", "AgentMemory", "AgentMemoryFragment", "BackendStorage", "BaseLLMCaller",
-    "BaseMessage", "CacheClient", "CacheConfig", "CacheKey", "CacheManager", "CachePolicy", "CacheStorage",
+    "AIMessage", "ActionOutput", "AgentMemoryFragment", "BackendStorage",
+    "BaseMessage", "CacheClient", "CacheConfig", "CacheKey", "CachePolicy", "CacheStorage",
     "CacheStorageItem", "CacheValue", "Chunk", "ContentImportanceScorer", "ConversationIdentifier", "DONE",
     "DefaultGptsMessageMemory", "DefaultGptsPlansMemory", "DefaultStorageItemAdapter", "DiscardedMemoryFragments",
     "EnhancedShortTermMemory", "GptsMemory", "GptsMessage", "GptsMessageMemory", "GptsPlan", "GptsPlansMemory",
     "HumanMessage", "HybridMemory", "ImportanceScorer", "InMemoryStorage", "InsightExtractor",
     "InsightMemoryFragment", "JsonSerializable", "JsonSerializer", "KeyValueCacheStorage", "LLMCacheClient",
-    "LLMCacheKey", "LLMCacheValue", "LLMImportanceScorer", "LLMInsightExtractor", "LocalCacheManager",
+    "LLMCacheKey", "LLMCacheValue",
     "LongTermMemory", "LongTermRetriever", "MediaContent", "MediaObject", "Memory", "MemoryCacheStorage",
     "MemoryFragment", "MessageIdentifier", "MessageStorageItem", "ModelMessage", "ModelMessageRoleType",
-    "ModelOutput", "ModelRequest", "MsgpackSerializer", "OnceConversation", "PaginationResult", "QuerySpec",
+    "ModelOutput", "MsgpackSerializer", "OnceConversation", "PaginationResult", "QuerySpec",
     "ResourceIdentifier", "RetrievalPolicy", "SensoryMemory", "Serializable", "Serializer", "ShortTermMemory",
     "Status", "StorageConversation", "StorageError", "StorageInterface", "StorageItem", "StorageItemAdapter",
-    "StructuredAgentMemoryFragment", "StructuredObservation", "SystemMessage", "ViewMessage", "WriteOperation",
-    "message_from_dict", "messages_from_dict", "messages_to_dict", "parse_model_messages",
+    "SystemMessage", "ViewMessage", "WriteOperation",
+    "message_from_dict", "messages_from_dict", "messages_to_dict",
 ]  # fmt: skip

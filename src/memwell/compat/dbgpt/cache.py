@@ -8,7 +8,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -19,7 +18,7 @@ import msgspec
 
 from memwell._asyncify import asyncify, blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
-from memwell.errors import BackendUnavailable, InvalidInput, Unsupported
+from memwell.errors import InvalidInput, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.ring import Ring
 from memwell.storage.arguments import check_ttl
@@ -101,23 +100,14 @@ Key: TypeAlias = CacheKey[Any] | str
 # Storages
 
 Form: TypeAlias = Literal["bytes", "text", "json"]
-_HEADER = 32
 
 
 class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """One entry of a cache as bytes. ``length`` is what these take in memory; ``form`` says what the value was."""
+    """One entry of a cache as bytes. ``form`` says what the value was."""
 
-    length: int
-    key_hash: bytes
     key_data: bytes
     value_data: bytes
-    form: Form = "bytes"
-
-    @staticmethod
-    def build_from(key_hash: bytes, key_data: bytes, value_data: bytes, form: Form = "bytes") -> CacheStorageItem:
-        """An item of these bytes, with its length."""
-        length = _HEADER + sum(_aligned(one) for one in (key_hash, key_data, value_data))
-        return CacheStorageItem(length, key_hash, key_data, value_data, form)
+    form: Form
 
     @staticmethod
     def build_from_kv(key: Key, value: Any) -> CacheStorageItem:
@@ -125,7 +115,7 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
         Raises ``InvalidInput`` for anything else, and what serialising raises.
         """
-        return CacheStorageItem.build_from(*_key_parts(key), *_value_parts(value))
+        return CacheStorageItem(_key_data(key), *_value_parts(value))
 
     @property
     def value(self) -> Any:
@@ -134,33 +124,10 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
             return self.value_data
         return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
 
-    def serialize(self) -> bytes:
-        """The item as MessagePack."""
-        return msgspec.msgpack.encode(self)
 
-    @staticmethod
-    def deserialize(data: bytes) -> CacheStorageItem:
-        """The item that ``serialize`` wrote. Raises ``StorageError`` for other bytes."""
-        try:
-            item = msgspec.msgpack.decode(data, type=CacheStorageItem)
-            # Reading it here finds damage while it can still be called a miss.
-            _ = item.value
-        except (msgspec.DecodeError, UnicodeError) as error:
-            raise StorageError(f"these bytes are no cache item: {error}") from error
-        return item
-
-
-def _aligned(data: bytes) -> int:
-    """The size of a bytes object, rounded up to 8 bytes."""
-    return (sys.getsizeof(data) + 7) & ~7
-
-
-def _key_parts(key: Key) -> tuple[bytes, bytes]:
-    """The hash bytes and the key as bytes. Raises what serialising it raises."""
-    if isinstance(key, str):
-        data = key.encode(errors="surrogatepass")
-        return data, data
-    return key.get_hash_bytes(), key.serialize()
+def _key_data(key: Key) -> bytes:
+    """The key as bytes, never the same for a text and a key object. Raises what serialising it raises."""
+    return b"s" + key.encode(errors="surrogatepass") if isinstance(key, str) else b"k" + key.serialize()
 
 
 def _value_parts(value: Any) -> tuple[bytes, Form]:
@@ -181,23 +148,14 @@ def _value_parts(value: Any) -> tuple[bytes, Form]:
 class CacheStorage(ABC):
     """Stores the entries of a cache. A subclass defines ``get`` and ``set``."""
 
-    def check_config(self, cache_config: CacheConfig | None = None, raise_error: bool | None = True) -> bool:
-        """Whether the storage supports a config: exact keys only. Raises ``Unsupported`` when not and ``raise_error`` is
-        true.
-        """
+    def check_config(self, cache_config: CacheConfig | None) -> None:
+        """Raises ``Unsupported`` for a config that does not ask for exact keys, and ``InvalidInput`` for no config."""
         if cache_config is None:
-            return True
+            return
         if not isinstance(cache_config, CacheConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"cache_config is a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…")
-        if cache_config.retrieval_policy in (None, RetrievalPolicy.EXACT_MATCH):
-            return True
-        if raise_error:
+        if cache_config.retrieval_policy not in (None, RetrievalPolicy.EXACT_MATCH):
             raise Unsupported(f"{type(self).__name__} finds exact keys, not {cache_config.retrieval_policy}")
-        return False
-
-    def support_async(self) -> bool:
-        """Whether ``aget`` and ``aset`` are more than the blocking calls in a thread."""
-        return False
 
     @abstractmethod
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
@@ -214,24 +172,14 @@ class CacheStorage(ABC):
         """Whether the key would be found."""
         return self.get(key, cache_config) is not None
 
-    def delete(self, key: Key) -> bool:
-        """Delete the entry of this key. Returns whether there was one."""
-        raise Unsupported(f"{type(self).__name__} cannot delete single entries")
-
-    def clear(self) -> None:
-        """Delete all entries."""
-        raise Unsupported(f"{type(self).__name__} cannot be cleared")
-
     aget = asyncify(get)
     aset = asyncify(set)  # noqa: A003  (the method above)
     aexists = asyncify(exists)
-    adelete = asyncify(delete)
-    aclear = asyncify(clear)
 
 
-def _renews(policy: CachePolicy | None, cache_config: CacheConfig | None) -> bool:
-    """Whether a use makes an entry the newest, by the policy of the storage, else of the call."""
-    return (policy or (cache_config and cache_config.cache_policy)) != CachePolicy.FIFO
+def _renews(cache_config: CacheConfig | None) -> bool:
+    """Whether a use makes an entry the newest."""
+    return cache_config is None or cache_config.cache_policy != CachePolicy.FIFO
 
 
 def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | None:
@@ -245,19 +193,16 @@ class _Entry(NamedTuple):
 
 
 class MemoryCacheStorage(CacheStorage):
-    """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy.
+    """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy of the calls.
 
-    ``cache_policy`` holds for every call; without it the config of each call decides, and LRU is the default. Thread-safe.
-    Raises ``InvalidInput`` for a limit that is no number above 0.
+    Thread-safe. Raises ``InvalidInput`` for a limit that is no number above 0.
     """
 
-    def __init__(self, max_memory_mb: float = 256, *, cache_policy: CachePolicy | None = None) -> None:
+    def __init__(self, max_memory_mb: float = 256) -> None:
         if type(max_memory_mb) not in (int, float) or not 0 < max_memory_mb < math.inf:
             raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
         self.max_memory = int(max_memory_mb * _MEGABYTE)
-        self._policy = cache_policy
-        # A text is its own name and a key object is named by its bytes, so that the two never collide.
-        self._entries: OrderedDict[str | bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._used = 0
         self._lock = threading.Lock()
 
@@ -281,33 +226,35 @@ class MemoryCacheStorage(CacheStorage):
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
         item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
-        name = _name_of(key) if isinstance(key, str) else item.key_data
-        cost = sum(map(sys.getsizeof, (name, item, item.key_hash, item.key_data, item.value_data))) + _PLACE
+        name = item.key_data
+        cost = sum(map(sys.getsizeof, (item, name, item.value_data))) + _PLACE
         if cost > self.max_memory:
             raise InvalidInput(f"the entry takes {cost:,} bytes, over the {self.max_memory:,} of the whole cache")
         with self._lock:
             old = self._entries.get(name)
             self._entries[name] = _Entry(item, cost, math.inf if lifetime is None else monotonic() + lifetime)
             self._used += cost - (old.cost if old else 0)
-            if _renews(self._policy, cache_config):
+            if _renews(cache_config):
                 self._entries.move_to_end(name)
             while self._used > self.max_memory:
                 self._used -= self._entries.popitem(last=False)[1].cost
 
     def delete(self, key: Key) -> bool:
+        """Delete the entry of this key. Returns whether there was one."""
         with self._lock:
-            entry = self._entries.pop(_name_of(key), None)
+            entry = self._entries.pop(_key_data(key), None)
             self._used -= entry.cost if entry else 0
         return entry is not None and entry.expires > monotonic()
 
     def clear(self) -> None:
+        """Delete all entries."""
         with self._lock:
             self._entries.clear()
             self._used = 0
 
     def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> CacheStorageItem | None:
         self.check_config(cache_config)
-        name = _name_of(key)
+        name = _key_data(key)
         with self._lock:
             entry = self._entries.get(name)
             if entry is None:
@@ -315,154 +262,86 @@ class MemoryCacheStorage(CacheStorage):
             if entry.expires <= monotonic():
                 self._used -= self._entries.pop(name).cost
                 return None
-            if is_use and _renews(self._policy, cache_config):
+            if is_use and _renews(cache_config):
                 self._entries.move_to_end(name)
             return entry.item
 
 
-def _name_of(key: Key) -> str | bytes:
-    # A subclass of str may compare as it likes; here only the characters count.
-    return str.__str__(key) if isinstance(key, str) else key.serialize()
-
-
 class KeyValueCacheStorage(CacheStorage):
-    """At most ``max_entries`` entries in any store; the oldest are dropped first, by the policy.
+    """At most ``max_entries`` entries in any store; the oldest are dropped first.
 
-    ``store`` is a URL, the path of a file or an open backend. LRU is approximate: a use makes an entry the newest if it is
-    in the older half, so that most reads write nothing. A damaged entry is a miss. One entry takes 16 MB at most.
+    ``store`` is a URL, the path of a file or an open backend. A damaged entry is a miss. One entry takes 16 MB at most.
     """
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        space: SpaceLike = DEFAULT_SPACE,
-        name: str = "cache",
-        max_entries: int = 10_000,
-        cache_policy: CachePolicy | None = None,
+        self, store: Store, *, space: SpaceLike = DEFAULT_SPACE, name: str = "cache", max_entries: int = 10_000
     ) -> None:
         self._backend = shared_backend(store)
         space = as_space(space) / "dbgpt-cache" / check_id(name, "the name of a cache")
-        self._policy = cache_policy
         slots = check_count(max_entries, "max_entries", least=1)
-        self._ring = Ring(self._backend.kv, space, "item", slots, self._backend.transaction, renews=True)
+        self._ring = Ring(self._backend.kv, space, "item", slots, self._backend.transaction)
 
     def __len__(self) -> int:
         return self._ring.count()
 
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
         self.check_config(cache_config)
-        digest, item = self._read(key)
-        if item is not None and _renews(self._policy, cache_config):
-            # A reader does not wait for a busy store to note a use.
-            with suppress(BackendUnavailable):
-                self._ring.renew(digest)
-        return item
-
-    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
-        """Whether the key would be found. It does not count as a use."""
-        self.check_config(cache_config)
-        return self._read(key)[1] is not None
+        value = self._ring.read(_digest(key))
+        try:
+            item = msgspec.msgpack.decode(value, type=CacheStorageItem) if isinstance(value, bytes) else None
+            # Reading the value here finds damage while it can still be called a miss.
+            _ = item and item.value
+        except (msgspec.DecodeError, UnicodeError):
+            return None
+        return item if item is not None and item.key_data == _key_data(key) else None
 
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
-        item, digest = CacheStorageItem.build_from_kv(key, value), _digest(key)
-        with self._backend.transaction():
-            self._ring.write({digest: item.serialize()}, ttl=_lifetime(cache_config, ttl))
-            if _renews(self._policy, cache_config):
-                self._ring.renew(digest)
+        item = CacheStorageItem.build_from_kv(key, value)
+        self._ring.write({_digest(key): msgspec.msgpack.encode(item)}, ttl=_lifetime(cache_config, ttl), may_exist=True)
 
     def delete(self, key: Key) -> bool:
+        """Delete the entry of this key. Returns whether there was one."""
         with self._backend.transaction():
-            digest, item = self._read(key)
-            if item is not None:
-                self._ring.drop(digest)
-        return item is not None
+            return self.exists(key) and self._ring.drop(_digest(key))
 
     def clear(self) -> None:
+        """Delete all entries."""
         self._ring.clear()
-
-    def _read(self, key: Key) -> tuple[str, CacheStorageItem | None]:
-        """The digest of a key, and its item or None."""
-        digest = _digest(key)
-        value = self._ring.read(digest)
-        try:
-            item = CacheStorageItem.deserialize(value) if isinstance(value, bytes) else None
-        except StorageError:
-            item = None
-        return digest, item if item is not None and item.key_data == _key_parts(key)[1] else None
 
 
 def _digest(key: Key) -> str:
-    kind = "s" if isinstance(key, str) else "k"
-    return kind + sha256(_key_parts(key)[0]).hexdigest()
+    return sha256(_key_data(key)).hexdigest()
 
 
-# Managers and clients
-
-
-class CacheManager:
-    """The storage and the serializer of clients: in memory unless another storage is given. No application is needed."""
-
-    name = "dbgpt_model_cache_manager"
-
-    def __init__(
-        self, system_app: Any = None, serializer: Serializer | None = None, storage: CacheStorage | None = None
-    ) -> None:
-        self.system_app = system_app
-        self._serializer = serializer or JsonSerializer()
-        # An empty storage is false.
-        self._storage = MemoryCacheStorage() if storage is None else storage
-
-    def init_app(self, system_app: Any) -> None:
-        """Set the application. Nothing here needs one."""
-        self.system_app = system_app
-
-    @property
-    def serializer(self) -> Serializer:
-        return self._serializer
-
-    @property
-    def storage(self) -> CacheStorage:
-        return self._storage
-
-    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
-        """Store a value. Raises what the storage's ``set`` raises."""
-        await self._storage.aset(key, value, cache_config)
-
-    async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
-        """The value of a key as a new ``cls``, or None, also for data that does not fit ``cls``."""
-        item = await self._storage.aget(key, cache_config)
-        try:
-            return None if item is None else self._serializer.deserialize(item.value_data, cls)
-        except StorageError:
-            return None
-
-    get_sync = blocking(get)
-    set_sync = blocking(set)  # noqa: A003  (the method above)
-
-
-class LocalCacheManager(CacheManager):
-    """``CacheManager`` under DB-GPT's name of the implementation."""
+# Clients
 
 
 class CacheClient(Generic[K, V]):
-    """A cache of one kind of key and value over a manager or a storage. A subclass names the two classes."""
+    """A cache of one kind of key and value over a storage, by default one in memory. A subclass names the two classes.
+
+    ``serializer`` writes keys and values, and reads values back; it is JSON unless another is given.
+    """
 
     key_class: ClassVar[type[CacheKey[Any]]]
     value_class: ClassVar[type[CacheValue[Any]]]
 
-    def __init__(self, cache_manager: CacheManager | CacheStorage | None = None) -> None:
-        is_manager = isinstance(cache_manager, CacheManager)
-        self._manager = cache_manager if is_manager else LocalCacheManager(storage=cache_manager)
+    def __init__(self, storage: CacheStorage | None = None, *, serializer: Serializer | None = None) -> None:
+        # An empty storage is false.
+        self._storage = MemoryCacheStorage() if storage is None else storage
+        self._serializer = serializer or JsonSerializer()
 
     async def get(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> CacheValue[V] | None:
-        """The value of a key, or None."""
-        return await self._manager.get(key, self.value_class, cache_config)
+        """The value of a key, or None, also for data that does not fit the class of values."""
+        item = await self._storage.aget(key, cache_config)
+        try:
+            return None if item is None else self._serializer.deserialize(item.value_data, self.value_class)
+        except StorageError:
+            return None
 
     async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
         """Store a value. Raises what the storage's ``set`` raises."""
-        await self._manager.set(key, value, cache_config)
+        await self._storage.aset(key, value, cache_config)
 
     async def exists(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> bool:
         """Whether the key would be found."""
@@ -481,7 +360,7 @@ class CacheClient(Generic[K, V]):
             made = cls(**fields)
         except TypeError as error:
             raise InvalidInput(f"no {cls.__name__} can be made of {shown(fields)}: {error}") from None
-        made.set_serializer(self._manager.serializer)
+        made.set_serializer(self._serializer)
         return made
 
     get_sync = blocking(get)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeAlias, cast
@@ -56,6 +56,7 @@ _FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
 """The fields of a stored row. A copy of a conversation takes the first group, and the second where it has none."""
 
 
+@dataclass(eq=False, repr=False)
 class OnceConversation:
     """A conversation in rounds. ``messages`` are its messages, oldest first; ``chat_order`` is the number of the round.
 
@@ -63,45 +64,24 @@ class OnceConversation:
     Raises ``InvalidInput`` for anything but messages.
     """
 
-    def __init__(
-        self,
-        chat_mode: str,
-        user_name: str | None = None,
-        sys_code: str | None = None,
-        summary: str | None = None,
-        app_code: str | None = None,
-        *,
-        messages: Iterable[BaseMessage | Mapping[str, Any]] | None = None,
-        start_date: str | datetime = "",
-        chat_order: int = 0,
-        model_name: str = "",
-        param_type: str = "",
-        param_value: str = "",
-        cost: int = 0,
-        tokens: int = 0,
-    ) -> None:
-        self.chat_mode = chat_mode
-        self.user_name = user_name
-        self.sys_code = sys_code
-        self.summary = summary
-        self.app_code = app_code
-        self.messages = [_as_message(one) for one in messages or ()]
-        self.start_date = start_date
-        self.chat_order = int(chat_order)
-        self.model_name = model_name
-        self.param_type = param_type
-        self.param_value = param_value
-        self.cost = int(cost)
-        self.tokens = int(tokens)
+    chat_mode: str
+    user_name: str | None = None
+    sys_code: str | None = None
+    summary: str | None = None
+    app_code: str | None = None
+    _: KW_ONLY
+    messages: list[BaseMessage] = field(default_factory=list[BaseMessage])
+    start_date: str | datetime = ""
+    chat_order: int = 0
+    model_name: str = ""
+    param_type: str = ""
+    param_value: str = ""
+    cost: int = 0
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.messages = [_as_message(one) for one in self.messages or ()]
         self._message_index = _next_index(self.messages)
-
-    @property
-    def messages(self) -> list[BaseMessage]:
-        return self._messages
-
-    @messages.setter
-    def messages(self, messages: list[BaseMessage]) -> None:
-        self._messages = messages
 
     # Adding
 
@@ -427,7 +407,8 @@ class StorageConversation(OnceConversation, StorageItem):
     parameters and a summary that are given replace stored ones. With ``save_message_independent=False`` the messages are
     kept inside the conversation's own row. ``message_ids`` is not used: messages are found by their ``conv_uid``. Several
     objects, threads and processes may write one conversation: the messages of one that saves later are numbered after the
-    others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
+    others. What a query of a storage finds is the row alone, without messages, and cannot be saved or deleted. Raises
+    ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
     """
 
     def __init__(
@@ -443,11 +424,11 @@ class StorageConversation(OnceConversation, StorageItem):
         conv_storage: AnyStorage | Store | None = None,
         message_storage: AnyStorage | Store | None = None,
         load_message: bool = True,
-        messages_elsewhere: bool = False,
         **kwargs: Any,
     ) -> None:
         self._lock = threading.RLock()
-        self._is_unread = False
+        # Rows that memwell 0.1 wrote may hold it.
+        kwargs.pop("messages_elsewhere", None)
         super().__init__(chat_mode, user_name, sys_code, summary, app_code, **kwargs)
         self.conv_uid = check_id(conv_uid, "a conv_uid")
         self.save_message_independent = save_message_independent
@@ -457,15 +438,14 @@ class StorageConversation(OnceConversation, StorageItem):
         self._message_storage = _as_storage(message_storage)
         # Only a storage that makes it from its row gives the number of the round.
         self._is_found = conv_storage is None and message_storage is None and "chat_order" in kwargs
-        self._messages_elsewhere = messages_elsewhere
         self._mark_stored(0, -1, 0)
         # Storages of its own are empty, and made when they are first needed: a row that is read back is made here too.
         if self._conv_storage is not None or self._message_storage is not None:
             self.load_from_storage(self.conv_storage, self.message_storage)
 
     def __repr__(self) -> str:
-        held = "messages not read yet" if self._is_unread else f"{len(self._messages)} messages"
-        return f"{type(self).__name__}({self.conv_uid!r}, {self.chat_mode!r}, user_name={self.user_name!r}, {held})"
+        held = f"user_name={self.user_name!r}, {len(self.messages)} messages"
+        return f"{type(self).__name__}({self.conv_uid!r}, {self.chat_mode!r}, {held})"
 
     @property
     def identifier(self) -> ConversationIdentifier:
@@ -473,49 +453,24 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def conv_storage(self) -> AnyStorage:
-        """The storage of the conversation's row. It may be set: the next save goes there."""
+        """The storage of the conversation's row."""
         if self._conv_storage is None:
             self._conv_storage = InMemoryStorage[Any]()
         return self._conv_storage
 
-    @conv_storage.setter
-    def conv_storage(self, storage: AnyStorage | Store) -> None:
-        self._conv_storage = _as_storage(storage)
-
     @property
     def message_storage(self) -> AnyStorage:
-        """The storage of the messages. It may be set: the next save stores all messages of this object in the new one."""
+        """The storage of the messages."""
         if self._message_storage is None:
             self._message_storage = InMemoryStorage[Any]()
         return self._message_storage
-
-    @message_storage.setter
-    def message_storage(self, storage: AnyStorage | Store) -> None:
-        before = _place(self._message_storage)
-        self._message_storage = _as_storage(storage)
-        if _place(self._message_storage) != before:
-            self._mark_stored(0, -1, 0)
-
-    @property
-    def messages(self) -> list[BaseMessage]:
-        """The messages, oldest first. One that a query found reads them when they are first needed."""
-        if self._is_unread:
-            with self._lock:
-                if self._is_unread:
-                    self._hold(*self._stored_messages())
-        return self._messages
-
-    @messages.setter
-    def messages(self, messages: list[BaseMessage]) -> None:
-        self._is_unread = False
-        self._messages = messages
 
     @property
     def message_ids(self) -> list[str]:
         """The identifiers of all stored messages, in order."""
         if not self.save_message_independent:
-            return [self._name(one.index) for one in self.messages[: self._stored_count]]
-        return [self._name(one.index or 0) for one in self._kept_history() or self._stored_items()]
+            return [one.identifier.str_identifier for one in self._items(self.messages[: self._stored_count])]
+        return [one.identifier.str_identifier for one in self._stored_items()]
 
     @property
     def history(self) -> History:
@@ -533,12 +488,7 @@ class StorageConversation(OnceConversation, StorageItem):
     def to_dict(self) -> dict[str, Any]:
         """The row of the conversation."""
         row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
-        if not self.save_message_independent:
-            return {**row, "messages": messages_to_dict(self.messages)}
-        is_known = self._message_storage is not None
-        if _place(self._conv_storage) != _place(self._message_storage) if is_known else self._messages_elsewhere:
-            row["messages_elsewhere"] = True
-        return row
+        return row if self.save_message_independent else {**row, "messages": messages_to_dict(self.messages)}
 
     def merge(self, other: StorageItem) -> None:
         """Become a copy of another conversation. Raises ``InvalidInput`` for an item that is none."""
@@ -546,21 +496,13 @@ class StorageConversation(OnceConversation, StorageItem):
             raise InvalidInput(f"Can not merge {shown(other)} to {shown(self)}")
         self.from_conversation(other)
 
-    def start_new_round(self) -> None:
-        _ = self.messages
-        super().start_new_round()
-
     def _append_message(self, message: BaseMessage) -> None:
         with self._lock:
-            _ = self.messages
             super()._append_message(message)
 
     def _content_changed(self, message: BaseMessage) -> None:
         if message.index <= self._stored_index:
             self._changed[message.index] = message
-
-    def _name(self, index: int) -> str:
-        return MessageIdentifier(self.conv_uid, index).str_identifier
 
     # Saving
 
@@ -575,7 +517,7 @@ class StorageConversation(OnceConversation, StorageItem):
         the storages raise; then nothing was stored.
         """
         with self._lock:
-            self._check_storages_known()
+            self._check_not_found()
             if self.summary is not None:
                 self.summary = self.summary[:_LONGEST_SUMMARY]
             with self._transactions():
@@ -647,23 +589,15 @@ class StorageConversation(OnceConversation, StorageItem):
         """Replace this conversation by the stored one, if there is one. Unsaved messages are lost."""
         with self._lock:
             self._conv_storage, self._message_storage = conv_storage, message_storage
+            self._is_found = False
             row = self._stored_row()
             if row is not None:
                 self.save_message_independent = row.save_message_independent
                 self._become(row)
-            inside = [] if row is None else row._messages
+            inside = [] if row is None else row.messages
             found, next_index = self._stored_messages() if self.save_message_independent else (inside, 0)
             if row is not None or found:
                 self._hold(found, next_index)
-
-    def found_in(self, storage: BackendStorage[Any]) -> None:
-        """Belong to the storage that found it. Its messages are read when they are first needed, if they are there too."""
-        self._conv_storage = storage
-        if not self.save_message_independent:
-            self._message_storage = storage
-            self._hold(self._messages)
-        elif not self._messages_elsewhere:
-            self._message_storage, self._is_unread = storage, True
 
     @property
     def _holds_messages(self) -> bool:
@@ -714,12 +648,12 @@ class StorageConversation(OnceConversation, StorageItem):
         found = self.message_storage.query(QuerySpec({"conv_uid": self.conv_uid}), MessageStorageItem)
         return sorted(found, key=lambda one: one.index)
 
-    def _check_storages_known(self) -> None:
-        """Raises ``StorageError`` for a conversation that was found and does not know where its messages or its row are."""
-        if self._is_found and (self._conv_storage is None or self._message_storage is None):
+    def _check_not_found(self) -> None:
+        """Raises ``StorageError`` for a conversation that a query found: it does not know where its messages are."""
+        if self._is_found:
             raise StorageError(
-                f"the conversation {self.conv_uid!r} was found in a query and does not know all of its storages; to change "
-                f"it, open it by its conv_uid, with its conv_storage and message_storage"
+                f"the conversation {self.conv_uid!r} was found by a query, without messages; to change it, open it by its "
+                f"conv_uid, with its conv_storage and message_storage"
             )
 
     @contextmanager
@@ -738,11 +672,12 @@ class StorageConversation(OnceConversation, StorageItem):
     def delete(self) -> None:
         """Delete the messages and the row for good. The object is an empty conversation of the same kind afterwards."""
         with self._lock:
-            self._check_storages_known()
+            self._check_not_found()
             with self._transactions():
                 if self.save_message_independent:
                     history = self._kept_history()
                     if history is not None:
+                        # Also what was removed from it before, and is kept as versions.
                         history.delete()
                     else:
                         self.message_storage.delete_list([one.identifier for one in self._stored_items()])
@@ -766,10 +701,3 @@ class StorageConversation(OnceConversation, StorageItem):
 
 def _as_storage(given: AnyStorage | Store | None) -> AnyStorage | None:
     return given if given is None or isinstance(given, StorageInterface) else BackendStorage[Any](given)
-
-
-def _place(storage: AnyStorage | None) -> object:
-    """Identifies the place of a storage's messages: equal for two storages of the same messages."""
-    if isinstance(storage, BackendStorage) and storage.keeps_conversations:
-        return id(storage.backend), storage.space
-    return id(storage)

@@ -1,13 +1,12 @@
-"""Plans and dialogues of agents, a channel for each conversation to the programs that watch it, and an agent's memory.
+"""Plans and dialogues of agents, and a channel for each conversation to the programs that watch it.
 
 Stores block, as DB-GPT's do; ``GptsMemory`` is async, and its methods have blocking twins with the suffix ``_sync``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,9 +18,6 @@ from typing import Any, Self, cast
 import msgspec
 
 from memwell._asyncify import blocking, run_blocking
-from memwell.compat.dbgpt.fragments import ADD, AgentMemoryFragment, Discarded, Weight, WriteOperation
-from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor, Memory
-from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
@@ -550,7 +546,7 @@ class GptsMemory:
     async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
         """Push the view of the dialogue, with ``temp_msg`` (a message still being written) at its end.
 
-        Waits for room while a program reads. Without an open channel nothing happens.
+        Without an open channel nothing happens.
         """
         watched = self._watched.get(conv_id)
         if watched is None or watched.channel.completed:
@@ -578,23 +574,10 @@ class GptsMemory:
         if watched is None:
             return
         seen: Any = None
-        async with contextlib.aclosing(cast("AsyncGenerator[Any]", aiter(watched.channel))) as views:
-            async for seen in views:
-                yield seen
+        async for seen in watched.channel:
+            yield seen
         if seen is not watched.last_view:
             # It went to another reader.
-            yield watched.last_view
-
-    def chat_messages_sync(self, conv_id: str) -> Iterator[Any]:
-        """The blocking twin of ``chat_messages``."""
-        watched = self._watched.get(conv_id)
-        if watched is None:
-            return
-        seen: Any = None
-        with contextlib.closing(cast("Generator[Any]", iter(watched.channel))) as views:
-            for seen in views:
-                yield seen
-        if seen is not watched.last_view:
             yield watched.last_view
 
     # The dialogue
@@ -670,64 +653,3 @@ class GptsMemory:
 
 def _mark(message: GptsMessage) -> tuple[object, ...]:
     return message.created_at, message.sender, message.receiver, message.content
-
-
-# The memory of one agent
-
-Fragment = AgentMemoryFragment
-
-
-class AgentMemory(Memory[AgentMemoryFragment]):
-    """Passes everything on to ``memory``, by default a ``ShortTermMemory`` of five fragments.
-
-    The scorer and the extractor are used where ``initialize`` names none. Raises what the memory raises.
-    """
-
-    _default_fragment_class = AgentMemoryFragment
-
-    def __init__(
-        self,
-        memory: Memory[AgentMemoryFragment] | None = None,
-        importance_scorer: ImportanceScorer[AgentMemoryFragment] | None = None,
-        insight_extractor: InsightExtractor[AgentMemoryFragment] | None = None,
-        gpts_memory: GptsMemory | None = None,
-    ) -> None:
-        self.memory: Memory[AgentMemoryFragment] = ShortTermMemory(buffer_size=5) if memory is None else memory
-        self._parts = (self.memory,)
-        self.importance_scorer = self._default_importance_scorer = importance_scorer
-        self.insight_extractor = self._default_insight_extractor = insight_extractor
-        self.gpts_memory = GptsMemory() if gpts_memory is None else gpts_memory
-
-    def structure_clone(self, now: datetime | None = None) -> Self:
-        """An agent memory over a clone of the memory. Plans and messages are shared."""
-        given = (self._default_importance_scorer, self._default_insight_extractor, self.gpts_memory)
-        clone = type(self)(self.memory.structure_clone(now), *given)
-        clone._copy_from(self)
-        return clone
-
-    async def write(
-        self, memory_fragment: Fragment, now: datetime | None = None, op: WriteOperation = ADD
-    ) -> Discarded[Fragment]:
-        return await self.memory.write(memory_fragment, now, op)
-
-    async def write_batch(
-        self, memory_fragments: Sequence[Fragment], now: datetime | None = None
-    ) -> Discarded[Fragment]:
-        return await self.memory.write_batch(memory_fragments, now)
-
-    async def read(
-        self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None
-    ) -> list[Fragment]:
-        return await self.memory.read(observation, alpha, beta, gamma)
-
-    async def clear(self) -> list[Fragment]:
-        """Empty the memory; plans and messages stay."""
-        return await self.memory.clear()
-
-    @property
-    def plans_memory(self) -> GptsPlansMemory:
-        return self.gpts_memory.plans_memory
-
-    @property
-    def message_memory(self) -> GptsMessageMemory:
-        return self.gpts_memory.message_memory

@@ -9,12 +9,21 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from memwell._asyncify import Closing, blocking
-from memwell.compat.dbgpt.fragments import Discarded, DiscardedMemoryFragments, MemoryFragment, Weight
-from memwell.compat.dbgpt.long_term import LongTermMemory, OpenMemory, VectorStore
-from memwell.compat.dbgpt.memory import BatchMemory, ContentImportanceScorer, ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.long_term import LongTermMemory, VectorStore
+from memwell.compat.dbgpt.memory import (
+    BatchMemory,
+    ContentImportanceScorer,
+    Discarded,
+    DiscardedMemoryFragments,
+    ImportanceScorer,
+    InsightExtractor,
+    MemoryFragment,
+    Weight,
+)
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import FileError
 from memwell.records import DEFAULT_SPACE, SpaceLike
+from memwell.runtime.engine import Engine
 from memwell.values import check_id
 
 T = TypeVar("T", bound=MemoryFragment)
@@ -71,13 +80,13 @@ class HybridMemory(Closing, BatchMemory[T]):
         """A memory over a store, as ``LongTermMemory`` takes it. ``kwargs`` are those of the constructor.
 
         With ``embeddings`` the short-term memory is an ``EnhancedShortTermMemory``, and a store opened here uses them;
-        without, the local embedder. An open memory keeps its own. Raises what ``LongTermMemory`` raises.
+        without, the local embedder. An engine keeps its own. Raises what ``LongTermMemory`` raises.
         """
         if short_term_memory is None and embeddings is not None:
             short_term_memory = EnhancedShortTermMemory(embeddings, executor)
         given = long_term_memory is not None
         if long_term_memory is None:
-            has_its_own = embeddings is None or isinstance(vector_store, OpenMemory)
+            has_its_own = embeddings is None or isinstance(vector_store, Engine)
             embedder = "local" if has_its_own else embeddings
             long_term_memory = LongTermMemory(executor, vector_store, now, space=space, embedder=embedder)
         memory = cls(now, sensory_memory, short_term_memory, long_term_memory, **kwargs)
@@ -105,11 +114,6 @@ class HybridMemory(Closing, BatchMemory[T]):
         except OSError as error:
             raise FileError(f"the folder {str(folder)!r} cannot be made: {error}") from error
         return cls.from_vstore(folder / f"{name}.db", embeddings, *args, **kwargs)
-
-    @classmethod
-    def open(cls, url: VectorStore, *, embeddings: Any = None, now: datetime | None = None, **kwargs: Any) -> Self:
-        """A memory in the store at a URL or path, as ``from_vstore`` makes it. Close it, or use it in a ``with`` block."""
-        return cls.from_vstore(url, embeddings, now=now, **kwargs)
 
     def close(self) -> None:
         """Close a store that was opened here."""

@@ -7,7 +7,6 @@ labels and the session of its writer are metadata, so that filters reach them.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -15,41 +14,38 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import Closing, asyncify, blocking, run_blocking
-from memwell.compat.dbgpt.fragments import (
+from memwell._asyncify import Closing, blocking, run_blocking
+from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
+    BatchMemory,
     Discarded,
     MemoryFragment,
     Weight,
     as_aware,
+    as_core_embedder,
     check_importance,
 )
-from memwell.compat.dbgpt.memory import BatchMemory, as_core_embedder
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm import gate
 from memwell.longterm.consolidation import INSIGHT, Compression
-from memwell.longterm.memory import Memory as LastingMemory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Evidence, importance_of
 from memwell.longterm.weights import Weights
-from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.runtime import opening
 from memwell.runtime.engine import Engine
-from memwell.storage import Backend
 from memwell.values import check_count, check_id, check_metadata, check_text, new_id, shown
 
 T = TypeVar("T", bound=MemoryFragment)
 
-OpenMemory: TypeAlias = LastingMemory | Engine
-VectorStore: TypeAlias = OpenMemory | Backend | str | os.PathLike[str] | None
-"""Where fragments are stored: an open memory (an ``Engine`` is one), a backend, the URL or path of a store, or None for
-memory of this process."""
+VectorStore: TypeAlias = Engine | str | Path | None
+"""Where fragments are stored: an engine, the URL or path of a store, or None for memory of this process."""
 
 _log = logging.getLogger("memwell.compat.dbgpt")
 _DECAY_RATE = 0.01
@@ -80,26 +76,15 @@ class OpenGate(gate.Gate):
         return None
 
 
-def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> OpenMemory:
-    """An open memory as it is, or the memory of a store that is opened here. Raises ``InvalidInput`` for anything else."""
-    if isinstance(store, OpenMemory):
+def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> Engine:
+    """An engine as it is, or one over a store. Raises ``InvalidInput`` for an engine with another embedder."""
+    if isinstance(store, Engine):
         if embedder != "local":
-            raise InvalidInput("a memory that is open has its own embedder; leave the embedder out")
+            raise InvalidInput("an engine has its own embedder; leave the embedder out")
         return store
     chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
-    if isinstance(store, Backend):
-        # The caller closes it, and an engine would close it too.
-        model = _local(chosen) if isinstance(chosen, str) else chosen
-        return LastingMemory(store, space, embedder=model, gate=OpenGate())
-    where = "memory:" if store is None else os.fspath(store)
+    where = "memory:" if store is None else store
     return opening.open(where, space=space, embedder=chosen, gate=OpenGate())
-
-
-def _local(name: str) -> Embedder:
-    # Loaded only when it is wanted: it brings numpy.
-    from memwell.models.local import LocalEmbedder  # noqa: PLC0415
-
-    return LocalEmbedder() if name == "local" else LocalEmbedder(name)  # pyright: ignore[reportArgumentType]
 
 
 class _Owner:
@@ -199,7 +184,7 @@ def _fragment_id(record_id: str) -> int:
     return int.from_bytes(blake2b(record_id.encode(errors="surrogatepass"), digest_size=8).digest()) >> 1
 
 
-def _store(memory: OpenMemory, items: Sequence[dict[str, Any]]) -> None:
+def _store(memory: Engine, items: Sequence[dict[str, Any]]) -> None:
     """Store fragments in one transaction, all or none; one that is stored already is changed.
 
     Raises ``InvalidInput`` with the reasons when the gate of the memory refuses one, and what the store raises.
@@ -223,7 +208,7 @@ def _store(memory: OpenMemory, items: Sequence[dict[str, Any]]) -> None:
                 raise InvalidInput(f"the memory refuses {shown(item['text'])}: {reasons}")
 
 
-def _change(memory: OpenMemory, id_: str, text: str, fields: dict[str, Any]) -> None:
+def _change(memory: Engine, id_: str, text: str, fields: dict[str, Any]) -> None:
     """Change the stored memory if it differs; its earlier evidence stays. A merged or forgotten one is restored."""
     try:
         old = memory.get(id_)
@@ -241,16 +226,14 @@ def _change(memory: OpenMemory, id_: str, text: str, fields: dict[str, Any]) -> 
 
 
 class _Coefficients(NamedTuple):
-    """How much recency, similarity and importance weigh. Those not given weigh 1."""
+    """How much recency, similarity and importance weigh."""
 
-    alpha: float
-    beta: float
-    gamma: float
+    alpha: float = 1.0
+    beta: float = 1.0
+    gamma: float = 1.0
 
 
-def _coefficients(alpha: float | None, beta: float | None, gamma: float | None) -> _Coefficients:
-    given = {"alpha": alpha, "beta": beta, "gamma": gamma}
-    return _Coefficients(*(1.0 if value is None else check_importance(value, name) for name, value in given.items()))
+_EVEN = _Coefficients()
 
 
 @dataclass
@@ -264,7 +247,7 @@ class Chunk:
 
 
 class LongTermRetriever:
-    """Finds by ``beta`` × similarity + ``alpha`` × (1 − ``decay_rate``)^hours + ``gamma`` × importance, best first.
+    """Finds by similarity + (1 − ``decay_rate``)^hours + importance, best first.
 
     Hours count since a memory was written or last retrieved, similarity is the cosine of the vectors, or without an
     embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is read.
@@ -279,9 +262,6 @@ class LongTermRetriever:
         decay_rate: float = _DECAY_RATE,
         k: int = 4,
         *,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
@@ -291,8 +271,7 @@ class LongTermRetriever:
         if not 0.0 <= decay_rate < 1.0:
             raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
         self.decay_rate = decay_rate
-        self.weights = _coefficients(alpha, beta, gamma)
-        self.memory: OpenMemory = _opened(index_store, embedder, space)
+        self.memory = _opened(index_store, embedder, space)
 
     def moment(self) -> datetime:
         """The present, by the clock that was given or the real one."""
@@ -315,35 +294,20 @@ class LongTermRetriever:
         """
         return [_as_chunk(one) for one in self.recalled(query, as_filter(filters or None))]
 
-    def retrieve_with_scores(
-        self, query: str, score_threshold: float = 0.0, filters: FilterLike | None = None
-    ) -> list[Chunk]:
-        """The same without those whose score is below a threshold."""
-        return [chunk for chunk in self.retrieve(query, filters) if chunk.score >= score_threshold]
-
-    load_documents = load_document
-    aload_document = asyncify(load_document)
-    aload_documents = asyncify(load_document)
-    aretrieve = asyncify(retrieve)
-    aretrieve_with_scores = asyncify(retrieve_with_scores)
-
     def recalled(
-        self, query: str, where: Filter | None, weights: _Coefficients | None = None, now: datetime | None = None
+        self, query: str, where: Filter | None, weights: _Coefficients = _EVEN, now: datetime | None = None
     ) -> list[Recalled]:
         """The best memories that satisfy a filter, best first. They count as used now."""
         check_text(query, "an observation")
-        memory, chosen = self.memory, weights or self.weights
+        memory = self.memory
         moment = self.moment() if now is None else as_aware(now).astimezone(UTC)
         if memory.embedder is not None and memory.pending().vectors > _FEW:
             memory.flush()
         ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
-        found = ask(weights=self._weights(chosen, by_meaning=memory.embedder is not None))
-        if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
+        found = ask(weights=self._weights(weights, by_meaning=memory.embedder is not None))
+        if memory.embedder is not None and weights.beta and not any("dense" in one.signals for one in found):
             # The embedder fails, or most memories have no vector yet: search by words.
-            found = ask(weights=self._weights(chosen, by_meaning=False))
-        if found and not isinstance(memory, Engine):
-            # An engine counts uses by itself.
-            memory.note_uses({one.id: 1 for one in found}, moment)
+            found = ask(weights=self._weights(weights, by_meaning=False))
         return found
 
     def _weights(self, chosen: _Coefficients, *, by_meaning: bool) -> Weights:
@@ -384,7 +348,7 @@ def _as_chunk(found: Recalled) -> Chunk:
 class LongTermMemory(Closing, BatchMemory[T]):
     """Fragments in a store of memwell, read by ``alpha`` × recency + ``beta`` × similarity + ``gamma`` × importance.
 
-    ``vector_store`` is an engine or memory of memwell, a backend, a path or URL, or None for one of this process alone;
+    ``vector_store`` is an engine of memwell, a path or URL, or None for one of this process alone;
     ``embedder`` is for a store that is opened here. ``metadata`` labels what is written and filters what is read, and so
     does the session, once ``initialize`` has named one. ``now`` is a clock that stands still; without it the real one is
     read. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
@@ -404,9 +368,6 @@ class LongTermMemory(Closing, BatchMemory[T]):
         *,
         k: int = 4,
         decay_rate: float = _DECAY_RATE,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        gamma: float = 1.0,
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
@@ -420,23 +381,21 @@ class LongTermMemory(Closing, BatchMemory[T]):
         self.executor = executor
         self.reflecting = False
         self.aggregate_importance = 0.0
-        self._owns_store = not isinstance(vector_store, OpenMemory)
-        settings: dict[str, Any] = {"decay_rate": decay_rate, "alpha": alpha, "beta": beta, "gamma": gamma}
+        self._owns_store = not isinstance(vector_store, Engine)
         self.memory_retriever = LongTermRetriever(
-            now, vector_store, max(k, 100), k=k, embedder=embedder, space=space, **settings
+            now, vector_store, max(k, 100), decay_rate, k, embedder=embedder, space=space
         )
 
     def close(self) -> None:
         """Close a store that was opened here; one that was given stays open."""
-        close = getattr(self.memory, "close", None)
-        if self._owns_store and close is not None:
-            close()
+        if self._owns_store:
+            self.memory.close()
 
     def structure_clone(self, now: datetime | None = None) -> Self:
         """Another memory over the same store, with the same labels and settings: it reads what this one wrote."""
         mine = self.memory_retriever
         given = (self.executor, mine.memory, now or mine.now, self.reflection_threshold, self._default_importance)
-        clone = type(self)(*given, self._labels, k=mine.k, decay_rate=mine.decay_rate, **mine.weights._asdict())
+        clone = type(self)(*given, self._labels, k=mine.k, decay_rate=mine.decay_rate)
         clone._copy_from(self)
         return clone
 
@@ -446,7 +405,7 @@ class LongTermMemory(Closing, BatchMemory[T]):
         return self.memory_retriever.now or datetime.now(UTC).astimezone().replace(tzinfo=None)
 
     @property
-    def memory(self) -> OpenMemory:
+    def memory(self) -> Engine:
         """The memory of memwell that the fragments are in; others may be in it, too."""
         return self.memory_retriever.memory
 
@@ -512,16 +471,17 @@ class LongTermMemory(Closing, BatchMemory[T]):
     async def read(self, observation: str, alpha: Weight = None, beta: Weight = None, gamma: Weight = None) -> list[T]:
         """The ``k`` best fragments for an observation, best first; they count as used now.
 
-        With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for a number that is not finite.
+        A coefficient that is not given is 1. Raises ``InvalidInput`` for a number that is not finite.
         """
-        is_given = any(one is not None for one in (alpha, beta, gamma))
-        return await self._read(observation, _coefficients(alpha, beta, gamma) if is_given else None)
+        given = {"alpha": alpha, "beta": beta, "gamma": gamma}
+        numbers = {name: check_importance(value, name) for name, value in given.items() if value is not None}
+        return await self._read(observation, _Coefficients(**numbers))
 
     async def fetch_memories(self, observation: str, now: datetime | None = None) -> list[T]:
-        """The same with the weights of this memory, at a moment."""
-        return await self._read(observation, None, now)
+        """The same with even weights, at a moment."""
+        return await self._read(observation, _EVEN, now)
 
-    async def _read(self, observation: str, weights: _Coefficients | None, now: datetime | None = None) -> list[T]:
+    async def _read(self, observation: str, weights: _Coefficients, now: datetime | None = None) -> list[T]:
         recalled = partial(self.memory_retriever.recalled, observation, self._owner.filter, weights, now)
         # Two owners may have a fragment of one id; the better one counts.
         once = {one.id: one for one in reversed(self._made(await run_blocking(recalled)))}

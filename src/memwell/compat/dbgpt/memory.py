@@ -1,43 +1,28 @@
-"""The contract of an agent's memory, and the scorers and extractors it uses.
+"""The contract of an agent's memory: fragments, insights from them, what a memory discards, scorers and extractors.
 
-Everything here is async; each async method has a blocking twin with the suffix ``_sync``. A model is a memwell
-``ChatModel``, a function from a text to a text (blocking or async), or an object with an async ``generate(request)`` whose
-answer has a ``text``, as DB-GPT's clients have.
+Memories are async; each async method has a blocking twin with the suffix ``_sync``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
-import logging
-import re
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
-from typing import Any, Generic, Self, TypeVar, cast
+from enum import StrEnum
+from typing import Any, Generic, Self, TypeAlias, TypeVar, cast
 
-from memwell._asyncify import blocking, run_blocking
-from memwell.compat.dbgpt.fragments import (
-    ADD,
-    Discarded,
-    DiscardedMemoryFragments,
-    InsightMemoryFragment,
-    MemoryFragment,
-    Weight,
-    WriteOperation,
-    check_importance,
-)
-from memwell.compat.dbgpt.messages import ModelMessage
-from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
+from memwell._asyncify import blocking
+from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
-from memwell.messages import human
 from memwell.models.callables import as_embedder
-from memwell.models.ports import ChatModel, Embedder
-from memwell.values import shown
+from memwell.models.ports import Embedder
+from memwell.values import check_count, check_text, new_version, shown
 
-T = TypeVar("T", bound=MemoryFragment)
+T = TypeVar("T", bound="MemoryFragment")
 
 _SETTINGS = (
     "name",
@@ -47,13 +32,208 @@ _SETTINGS = (
     "_real_memory_fragment_class",
     "session_id",
 )
-_log = logging.getLogger("memwell.compat.dbgpt")
 _UNSCORED = 5
 """The score of a fragment when there is no scorer: the middle of 0 to 10."""
 _HIGHEST = 10.0
-_CONTENT = "{content}"
-_NUMBER = re.compile(r"(?:(?<![\w-])-)?\d+(?:\.\d+)?")
-_ITEM = re.compile(r"\s*(?:\d+\s*[.)、．）]|[-*•])\s*")
+
+
+# Fragments
+
+
+class WriteOperation(StrEnum):
+    """Why a fragment is written: it is new, or it was recalled."""
+
+    ADD = "add"
+    RETRIEVAL = "retrieval"
+
+
+ADD = WriteOperation.ADD
+Weight: TypeAlias = float | None
+"""A coefficient of a read; None for its default."""
+
+
+def check_importance(value: object, what: str = "importance") -> float:
+    """Return ``value`` when it is a finite number; raises ``InvalidInput`` otherwise."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
+
+
+def as_aware(moment: datetime) -> datetime:
+    """The moment with a zone: its own, or the local one."""
+    return moment.astimezone() if moment.utcoffset() is None else moment
+
+
+class MemoryFragment:
+    """The unit of memory: an observation as text, its importance, its vector, and when it was last used.
+
+    A subclass may compute the properties in its own way. Raises ``InvalidInput`` for an observation that is no text, an
+    importance that is no finite number, and an id that is no whole number.
+    """
+
+    derived_from: tuple[int, ...] = ()
+    """The ids of the fragments that an insight was drawn from. In a store it is erased together with any of them."""
+    session_id: str | None = None
+    """The session it was written in; a ``HybridMemory`` sets it."""
+
+    def __init__(
+        self,
+        observation: str,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        last_accessed_time: datetime | None = None,
+        is_insight: bool = False,
+        snapshot_path: str | None = None,
+    ) -> None:
+        self.observation = check_text(observation, "an observation")
+        self.memory_id = check_count(memory_id, "memory_id") if memory_id else new_version()
+        self.snapshot_path = snapshot_path
+        self._is_insight = bool(is_insight)
+        self._embeddings = None if embeddings is None else list(embeddings)
+        self._importance = None if importance is None else check_importance(importance)
+        self._last_accessed_time = last_accessed_time
+
+    @classmethod
+    def build_from(
+        cls,
+        observation: Any,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        is_insight: bool = False,
+        last_accessed_time: datetime | None = None,
+        snapshot_path: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A fragment of these values; without an id it has a new one. Other keyword arguments are ignored."""
+        # A subclass with a constructor of its own need not know the path of a snapshot.
+        extra = {} if snapshot_path is None else {"snapshot_path": snapshot_path}
+        return cls(
+            observation=observation,
+            embeddings=embeddings,
+            memory_id=memory_id,
+            importance=importance,
+            last_accessed_time=last_accessed_time,
+            is_insight=is_insight,
+            **extra,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.id}, observation={shown(self.raw_observation)})"
+
+    @property
+    def id(self) -> int:
+        """The id; a copy has the same."""
+        return self.memory_id
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def raw_observation(self) -> str:
+        """The observation as text."""
+        return self.observation
+
+    @property
+    def is_insight(self) -> bool:
+        """Whether it was drawn from other fragments."""
+        return self._is_insight
+
+    @property
+    def importance(self) -> float | None:
+        """How important it is; None if unknown."""
+        return self._importance
+
+    def update_importance(self, importance: float | None) -> float | None:
+        """Set the importance and return the old one."""
+        before = self._importance
+        self._importance = None if importance is None else check_importance(importance)
+        return before
+
+    @property
+    def embeddings(self) -> list[float] | None:
+        """The vector, if it has one."""
+        return self._embeddings
+
+    def update_embeddings(self, embeddings: list[float] | None) -> None:
+        """Set the vector."""
+        self._embeddings = None if embeddings is None else list(embeddings)
+
+    def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
+        """The vector that a function of texts gives for this observation; it is not set."""
+        return list(embedding_func([self.raw_observation])[0])
+
+    @property
+    def last_accessed_time(self) -> datetime | None:
+        """When it was last used."""
+        return self._last_accessed_time
+
+    def update_accessed_time(self, now: datetime) -> datetime | None:
+        """Set when it was last used and return the old time."""
+        before = self._last_accessed_time
+        self._last_accessed_time = now
+        return before
+
+    def copy(self) -> Self:
+        """Another object with the same values and the same id."""
+        twin = copy.copy(self)
+        twin._embeddings = None if self._embeddings is None else list(self._embeddings)
+        return twin
+
+    def reduce(self, memory_fragments: Sequence[MemoryFragment], **kwargs: Any) -> Self:
+        """One new fragment with the observations of all, joined by ``;``. ``kwargs`` are passed to ``build_from``.
+
+        Raises ``InvalidInput`` when there are none.
+        """
+        if not memory_fragments:
+            raise InvalidInput("Memory fragments is empty.")
+        return self.current_class.build_from(";".join(one.raw_observation for one in memory_fragments), **kwargs)
+
+    @property
+    def current_class(self) -> type[Self]:
+        return type(self)
+
+
+class AgentMemoryFragment(MemoryFragment):
+    """A fragment of plain text."""
+
+
+class InsightMemoryFragment(Generic[T]):
+    """``insights`` drawn from ``original_memory_fragment``, one or several; there may be none.
+
+    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text without a fragment.
+    """
+
+    def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
+        self.original_memory_fragment = original_memory_fragment
+        self.insights: list[T] = []
+        sources = original_memory_fragment if isinstance(original_memory_fragment, list) else [original_memory_fragment]
+        for given in insights:
+            if isinstance(given, str) and not sources:
+                raise InvalidInput(f"an insight must come from a fragment: {shown(given)}")
+            one = sources[0].current_class.build_from(given, is_insight=True) if isinstance(given, str) else given
+            ids = (*one.derived_from, *(source.id for source in sources))
+            one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
+            self.insights.append(one)
+
+
+class DiscardedMemoryFragments(Generic[T]):
+    """Fragments that a memory discarded, oldest first, and the insights from them, for the next memory to store."""
+
+    def __init__(
+        self, discarded_memory_fragments: list[T], discarded_insights: list[InsightMemoryFragment[T]] | None = None
+    ) -> None:
+        self.discarded_memory_fragments = discarded_memory_fragments
+        self.discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
+
+
+Discarded: TypeAlias = DiscardedMemoryFragments[T] | None
+"""What a write discards; None for nothing."""
+
+
+# Memories
 
 
 class InsightExtractor(ABC, Generic[T]):
@@ -86,7 +266,6 @@ class Memory(ABC, Generic[T]):
     """The memories that this one consists of: they have the same settings and session."""
     _default_importance_scorer: ImportanceScorer[T] | None = None
     _default_insight_extractor: InsightExtractor[T] | None = None
-    _default_fragment_class: type[T] | None = None
 
     @property
     def session_id(self) -> str | None:
@@ -113,7 +292,7 @@ class Memory(ABC, Generic[T]):
         self.llm_client = llm_client
         self.importance_scorer = importance_scorer or self._default_importance_scorer
         self.insight_extractor = insight_extractor or self._default_insight_extractor
-        self._real_memory_fragment_class = real_memory_fragment_class or self._default_fragment_class
+        self._real_memory_fragment_class = real_memory_fragment_class
         self.session_id = session_id
         settings = (self.importance_scorer, self.insight_extractor, self._real_memory_fragment_class, session_id)
         for part in self._parts:
@@ -259,132 +438,3 @@ class ContentImportanceScorer(ImportanceScorer[T]):
 
     async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
         return _HIGHEST * importance_of(memory_fragment.raw_observation)
-
-
-@dataclass
-class ModelRequest:
-    """A request to a model."""
-
-    model: str
-    messages: list[ModelMessage]
-    temperature: float | None = None
-    top_p: float | None = None
-    max_new_tokens: int | None = None
-    stop: str | list[str] | None = None
-    stop_token_ids: list[int] | None = None
-    context_len: int | None = None
-    echo: bool | None = False
-    span_id: str | None = None
-    context: Any = None
-    stream: bool = field(default=False, kw_only=True)
-
-    @classmethod
-    def build_request(cls, model: str, messages: list[ModelMessage], **options: Any) -> Self:
-        """A request of these messages."""
-        return cls(model, list(messages), **options)
-
-    def get_messages(self) -> list[ModelMessage]:
-        """The messages."""
-        return list(self.messages)
-
-    def to_common_messages(self, support_system_role: bool = True) -> list[dict[str, Any]]:
-        """The messages in OpenAI's shape."""
-        return ModelMessage.to_common_messages(self.messages, support_system_role=support_system_role)
-
-
-class BaseLLMCaller:
-    """Calls a model. ``prompt`` has ``{content}`` where the text goes; ``model`` names one of several.
-
-    ``llm_client`` is used when a call names no other. Raises ``InvalidInput`` for a prompt without ``{content}``.
-    """
-
-    prompt: str = _CONTENT
-    model: str | None = None
-
-    def __init__(self, prompt: str | None = None, model: str | None = None, llm_client: Any = None) -> None:
-        self.prompt = self.prompt if prompt is None else prompt
-        if _CONTENT not in self.prompt:
-            raise InvalidInput(f"a prompt has {_CONTENT} where the content goes, not {shown(self.prompt)}")
-        self.model = model or self.model
-        self.llm_client = llm_client
-
-    async def call_llm(self, prompt: str, llm_client: Any = None, **kwargs: str) -> str:
-        """The model's answer to a prompt, with ``{name}`` replaced for every keyword argument.
-
-        Raises ``InvalidInput`` without a client, ``ModelError`` when the model fails and ``BadModelOutput`` when it does
-        not answer in text.
-        """
-        client = self.llm_client if llm_client is None else llm_client
-        if client is None:
-            raise InvalidInput("LLM client is required.")
-        # In one pass, and not with str.format: braces in the text or the prompt are the user's own.
-        text = re.sub(r"\{(\w+)\}", lambda found: kwargs.get(found[1], found[0]), prompt)
-        try:
-            answer = await self._answer(client, text)
-        except MemwellError:
-            raise
-        except Exception as error:
-            # A client may raise anything; callers handle one error for all of them.
-            raise ModelError(f"the model failed: {type(error).__name__}: {shown(str(error))}") from error
-        if not isinstance(answer, str):
-            raise BadModelOutput(f"the model did not answer in text: {shown(answer)}")
-        return answer
-
-    async def _answer(self, client: Any, text: str) -> Any:
-        if isinstance(client, ChatModel):
-            return (await client.acomplete([human(text)])).text
-        if callable(getattr(client, "generate", None)):
-            model = self.model or await self.get_model(client)
-            output = await client.generate(ModelRequest.build_request(model, [ModelMessage.build_human_message(text)]))
-            if not getattr(output, "success", True):
-                raise ModelError(f"Call LLM failed. {shown(getattr(output, 'text', output))}")
-            return output.text
-        if not callable(client):
-            raise InvalidInput(f"a model must be a ChatModel, a function or have 'generate', not {shown(client)}")
-        # A blocking function would block the event loop.
-        answer = client(text) if inspect.iscoroutinefunction(client) else await run_blocking(partial(client, text))
-        return await answer if inspect.isawaitable(answer) else answer
-
-    async def get_model(self, llm_client: Any) -> str:
-        """The name of the client's first model, empty when it does not say; raises ``InvalidInput`` when it has none."""
-        if not callable(getattr(llm_client, "models", None)):
-            return ""
-        models = await llm_client.models()
-        if not models:
-            raise InvalidInput("No models available.")
-        self.model = str(models[0].model)
-        return self.model
-
-
-class LLMInsightExtractor(BaseLLMCaller, InsightExtractor[T]):
-    """Asks a model what follows from a fragment. Every line of the answer is an insight; its number or dash goes."""
-
-    prompt: str = (
-        "Below is something an agent remembers. What does it show beyond what it says? Answer in one sentence, in the "
-        "language of the text, and do not repeat it.\n\n{content}\n\nAnswer:"
-    )
-
-    async def extract_insights(self, memory_fragment: T, llm_client: Any = None) -> InsightMemoryFragment[T]:
-        answer = await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation)
-        lines = (_ITEM.sub("", line, count=1) if _ITEM.match(line) else line for line in answer.splitlines())
-        return InsightMemoryFragment(memory_fragment, [line.strip() for line in lines if line.strip()])
-
-
-class LLMImportanceScorer(BaseLLMCaller, ImportanceScorer[T]):
-    """Asks a model how much a fragment matters: the first number of the answer, no less than 0 and no more than 10.
-
-    An answer without a number says nothing: then the content decides, as with ``ContentImportanceScorer``.
-    """
-
-    prompt: str = (
-        "How important is it to remember the following? Facts, events, skills learnt, feelings and intentions count; small "
-        "talk does not. Answer with one whole number from 1 to 10.\n\n{content}\n\nNumber:"
-    )
-
-    async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
-        answer = await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation)
-        found = _NUMBER.search(answer)
-        if found is None:
-            _log.warning("the model gave no number for an importance but %s; the content decides", shown(answer))
-            return await ContentImportanceScorer[T]().score_importance(memory_fragment)
-        return min(max(float(found[0]), 0.0), _HIGHEST)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript import from_openai, to_openai
+from memwell.transcript import to_openai
 from memwell.transcript.shapes import speaker
 from memwell.values import check_count, check_text, shown
 
@@ -244,76 +244,15 @@ class ModelMessage:
         return [ModelMessage(one.type, one.content, one.round_index) for one in messages if one.pass_to_model]
 
     @staticmethod
-    def from_openai_messages(messages: str | Iterable[Mapping[str, Any]]) -> list[ModelMessage]:
-        """The messages of a list in OpenAI's shape, or of one bare text; a tool's answer is the model's.
-
-        Raises ``InvalidInput`` for data of another shape.
-        """
-        if isinstance(messages, str):
-            return [ModelMessage.build_human_message(messages)]
-        return ModelMessage.from_base_messages(map(from_core, from_openai([*messages])))
-
-    @staticmethod
-    def to_common_messages(
-        messages: Iterable[ModelMessage], convert_to_compatible_format: bool = False, support_system_role: bool = True
-    ) -> list[dict[str, Any]]:
-        """The messages that models may see, in OpenAI's shape; on request the last of the user's comes last.
+    def to_common_messages(messages: Iterable[ModelMessage], support_system_role: bool = True) -> list[dict[str, Any]]:
+        """The messages that models may see, in OpenAI's shape.
 
         Raises ``InvalidInput`` for an unknown role and for a system message where there is no such role.
         """
         given = list(messages)
         if not support_system_role and any(one.role == ModelMessageRoleType.SYSTEM for one in given):
             raise InvalidInput("Current model not support system role")
-        common = to_openai([to_core(_class_of(one.role)(one.content)) for one in given])
-        if convert_to_compatible_format:
-            users = [place for place, one in enumerate(common) if one["role"] == "user"]
-            common += [common.pop(users[-1])] if users else []
-        return common
-
-    @staticmethod
-    def build_human_message(content: MessageContent) -> ModelMessage:
-        """A message of a person."""
-        return ModelMessage(ModelMessageRoleType.HUMAN, content)
-
-    @staticmethod
-    def messages_to_string(
-        messages: Iterable[ModelMessage | BaseMessage],
-        human_prefix: str = "Human",
-        ai_prefix: str = "AI",
-        system_prefix: str = "System",
-    ) -> str:
-        """The messages as lines of text, each with its speaker: a model's with its role, others with the prefix."""
-        prefixes = {"human": human_prefix, "ai": ai_prefix, "system": system_prefix}
-        named = ((one.role if isinstance(one, ModelMessage) else prefixes.get(one.type), one) for one in messages)
-        return "\n".join(f"{prefix}: {one.content}" for prefix, one in named if prefix)
-
-    @staticmethod
-    def parse_user_message(messages: Sequence[ModelMessage]) -> MessageContent:
-        """The last message of the user. Raises ``InvalidInput`` when the user said nothing."""
-        for one in reversed(messages):
-            if one.role == ModelMessageRoleType.HUMAN and one.content:
-                return one.content
-        raise InvalidInput("No user message")
-
-
-def parse_model_messages(
-    messages: Sequence[ModelMessage],
-) -> tuple[MessageContent, list[MessageContent], list[list[MessageContent]]]:
-    """The user's question, the instructions, and the earlier pairs of question and answer.
-
-    A question without an answer, or an answer without a question, is in no pair. Raises ``InvalidInput`` when the last
-    message is not the user's.
-    """
-    if not messages or messages[-1].role != ModelMessageRoleType.HUMAN:
-        raise InvalidInput("Hi! What do you want to talk about？")
-    instructions = [one.content for one in messages[:-1] if one.role == ModelMessageRoleType.SYSTEM]
-    exchanges: list[list[MessageContent]] = [[]]
-    for one in messages[:-1]:
-        if one.role in (ModelMessageRoleType.HUMAN, ModelMessageRoleType.AI):
-            exchanges[-1].append(one.content)
-        if one.role == ModelMessageRoleType.AI:
-            exchanges.append([])
-    return messages[-1].content, instructions, [pair for pair in exchanges if len(pair) == 2]
+        return to_openai([to_core(_class_of(one.role)(one.content)) for one in given])
 
 
 # Messages of a log. Fields that a log's message does not have are in its metadata under ``dbgpt``.

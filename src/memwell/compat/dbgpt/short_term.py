@@ -16,16 +16,17 @@ from operator import mul
 from typing import Any, ClassVar, Self, TypeVar
 
 from memwell._asyncify import run_blocking
-from memwell.compat.dbgpt.fragments import (
+from memwell.compat.dbgpt.memory import (
     ADD,
     Discarded,
     DiscardedMemoryFragments,
+    Memory,
     MemoryFragment,
     Weight,
     WriteOperation,
+    as_core_embedder,
     check_importance,
 )
-from memwell.compat.dbgpt.memory import Memory, as_core_embedder
 from memwell.values import check_count
 
 T = TypeVar("T", bound=MemoryFragment)

@@ -18,7 +18,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 
@@ -183,9 +183,6 @@ class StorageItem(Serializable):
     def merge(self, other: StorageItem) -> None:
         """Become a copy of ``other``."""
 
-    def found_in(self, storage: BackendStorage[Any]) -> None:
-        """Called by a ``BackendStorage`` for each item that it loads or finds. For subclasses."""
-
 
 ID = TypeVar("ID", bound=ResourceIdentifier)
 T = TypeVar("T", bound=StorageItem)
@@ -232,15 +229,6 @@ class PaginationResult(Generic[TDataRepresentation]):
     total_pages: int
     page: int
     page_size: int
-
-    @classmethod
-    def build_from_all(cls, all_items: Sequence[TDataRepresentation], page: int, page_size: int) -> Self:
-        """A page of a list. A number out of range means the nearest page; of an empty list it is page 0."""
-        size, total = max(1, page_size), len(all_items)
-        pages = -(-total // size)
-        at = min(max(1, page), pages)
-        start = max(0, at - 1) * size
-        return cls(list(all_items[start : start + size]), total, pages, at, size)
 
 
 class StorageInterface(ABC, Generic[T, TDataRepresentation]):
@@ -399,23 +387,14 @@ class BackendStorage(StorageInterface[T, Any]):
         self._apply(list(resource_id), lambda rows, some: rows.drop(some))
 
     def load(self, resource_id: ResourceIdentifier, cls: type[T]) -> T | None:
-        found = self._rows(resource_id).get(resource_id, cls)
-        return None if found is None else self._owned([found])[0]
+        return self._rows(resource_id).get(resource_id, cls)
 
     def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
-        rows = self._rows(cls)
-        return self._owned(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
+        return self._rows(cls).find(spec.conditions, cls, limit, check_count(spec.offset, "offset"))
 
     def count(self, spec: QuerySpec, cls: type[T]) -> int:
         return self._rows(cls).count(spec.conditions, cls)
-
-    def _owned(self, found: list[Any]) -> list[Any]:
-        for one in found:
-            # An adapter may make anything.
-            if isinstance(one, StorageItem):
-                one.found_in(self)
-        return found
 
     def _apply(self, owners: Sequence[Any], change: Callable[[ItemRows, Sequence[Any]], None]) -> None:
         """Change items or identifiers of several kinds, all or none."""

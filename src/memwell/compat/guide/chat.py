@@ -27,54 +27,43 @@ class SimpleLLMChat(Closing):
     def __init__(self, max_context: int = 4096, *, store: str = "memory:", session: str = "default") -> None:
         self.max_context = check_count(max_context, "max_context", least=1)
         self.history = History.open(store, session)
-        self._context: deque[tuple[Message, int]] = deque()
-        self._tokens = 0
+
+    def _context(self) -> deque[Message]:
+        """The longest end of the conversation that fits; an answer leaves with its question."""
+        kept: deque[Message] = deque()
+        tokens = 0
         for message in reversed(self.history):
-            size = self.history.counter.count_message(message)
-            self._context.appendleft((message, size))
-            self._tokens += size
-            # The one that does not fit leaves again below.
-            if len(self._context) > _LEAST and self._tokens > self.max_context:
+            tokens += self.history.counter.count_message(message)
+            if len(kept) >= _LEAST and tokens > self.max_context:
+                while len(kept) > _LEAST and kept[0].role is Role.AI:
+                    kept.popleft()
                 break
-        self._forget()
+            kept.appendleft(message)
+        return kept
 
     @property
     def conversation(self) -> list[dict[str, str]]:
         """The messages in the context, oldest first, as ``{"role": …, "content": …}``."""
-        return [_as_dict(message) for message, _ in self._context]
+        return [_as_dict(message) for message in self._context()]
 
     @property
     def tokens(self) -> int:
         """How many tokens the context has."""
-        return self._tokens
+        return sum(map(self.history.counter.count_message, self._context()))
 
     @property
     def forgotten(self) -> int:
         """How many messages have left the context. ``recall`` still finds them."""
-        return len(self.history) - len(self._context)
+        return len(self.history) - len(self._context())
 
     def add_message(self, role: str, content: str) -> None:
-        """Add what was said, and let the earliest messages leave when the context is full.
+        """Add what was said; the earliest messages leave the context when it is full, an answer with its question.
 
         Raises ``InvalidInput`` for a role that is not ``user``, ``assistant`` or ``system``, and content that is no text.
         """
         if role not in ("user", "assistant", "system"):
             raise InvalidInput(f"a role must be 'user', 'assistant' or 'system', not {shown(role)}")
-        message = from_openai([{"role": role, "content": check_text(content, "a message's content")}])[0]
-        [stored] = self.history.add(message)
-        size = self.history.counter.count_message(stored)
-        self._context.append((stored, size))
-        self._tokens += size
-        self._forget()
-
-    def _forget(self) -> None:
-        """Let the earliest messages leave until the rest fits; an answer leaves with its question."""
-        left = False
-        while len(self._context) > _LEAST and (
-            self._tokens > self.max_context or (left and self._context[0][0].role is Role.AI)
-        ):
-            self._tokens -= self._context.popleft()[1]
-            left = True
+        self.history.add(*from_openai([{"role": role, "content": check_text(content, "a message's content")}]))
 
     def get_context(self) -> list[dict[str, str]]:
         """The messages to give to a model."""
@@ -83,7 +72,7 @@ class SimpleLLMChat(Closing):
     def recall(self, query: str, limit: int = 5) -> list[dict[str, Any]]:
         """What was said about something, in the context or not, best first, each with its ``score``."""
         hits = self.history.search(query, limit=limit)
-        within = {message.id for message, _ in self._context}
+        within = {message.id for message in self._context()}
         return [{**_as_dict(message), "score": score, "in_context": message.id in within} for message, score in hits]
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any, cast
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.language.keywords import keywords as keywords_of
@@ -164,12 +164,6 @@ class ConversationMemory(Closing):
                 if message.role is Role.HUMAN:
                     yield info.thread.id, message
 
-    astore_conversation = asyncify(store_conversation)
-    aget_conversation_history = asyncify(get_conversation_history)
-    arecall = asyncify(recall)
-    abuild_user_profile = asyncify(build_user_profile)
-    aget_user_profile = asyncify(get_user_profile)
-
 
 def _words(given: Sequence[str] | None) -> list[str]:
     if given is None:
@@ -319,9 +313,6 @@ class MultimodalMemory(Closing):
     def close(self) -> None:
         """Close the store."""
         self.engine.close()
-
-    astore_multimodal_memory = asyncify(store_multimodal_memory)
-    aretrieve_context = asyncify(retrieve_context)
 
     def _item_as_dict(self, one: Recalled) -> dict[str, Any]:
         if one.kind == _TEXT:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
@@ -138,10 +138,6 @@ class SimpleRAGSystem(Closing):
         """Close the store."""
         self.engine.close()
 
-    aadd_documents = asyncify(add_documents)
-    asearch = asyncify(search)
-    agenerate_answer = asyncify(generate_answer)
-
 
 def _as_dict(one: Found) -> dict[str, Any]:
     score = min(max(one.score / _HIGHEST, 0.0), 1.0)
@@ -175,7 +171,7 @@ class RAGOptimizer:
     def compare_chunk_sizes(
         text: str, chunk_sizes: Sequence[int] = CHUNK_SIZES, *, embedder: Embedder | None = None
     ) -> Tuned:
-        """All that was measured: ``table()`` for reading, ``plot(path)`` for looking."""
+        """All that was measured; ``table()`` shows it."""
         if not check_text(text, "a text").strip():
             raise InvalidInput("there is no text to measure with")
         return tune(
@@ -183,7 +179,6 @@ class RAGOptimizer:
             embedder=embedder or LocalEmbedder(),
             sizes=_checked_sizes(chunk_sizes),
             length="characters",
-            expand=(False,),
         )
 
     @staticmethod
@@ -328,10 +323,6 @@ class IntelligentMemorySystem(Closing):
         self.engine.close()
         if self._server is not None:
             self._server.close()
-
-    aadd_knowledge = asyncify(add_knowledge)
-    achat = asyncify(chat)
-    aget_conversation_summary = asyncify(get_conversation_summary)
 
 
 class ConversationChain:

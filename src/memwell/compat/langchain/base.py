@@ -10,17 +10,17 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar, cast
 
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.histories import BaseChatMessageHistory, InMemoryChatMessageHistory, conversation
 from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, from_core, to_langchain_messages
-from memwell.errors import InvalidInput, Unsupported
+from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import StrategyState
 from memwell.tokens import TokenCounter
 from memwell.values import shown
 
@@ -136,24 +136,6 @@ class BaseMemory(WithFields, ABC):
     def clear(self) -> None:
         """Delete everything stored."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Copy a conversation that is in memory; share one that is in a store, and the model.
-
-        Raises ``Unsupported`` when something in the memory cannot be copied.
-        """
-        made = memo[id(self)] = type(self).__new__(type(self))
-        fields = vars(self)
-        memo[id(fields.get("llm"))] = fields.get("llm")
-        try:
-            # First of all, because other fields refer to its store.
-            deepcopy(fields.get("chat_memory"), memo)
-            vars(made).update(deepcopy(fields, memo))
-        except TypeError as error:
-            raise Unsupported(
-                f"this {type(self).__name__} cannot be copied ({error}); make another one over the same chat_memory"
-            ) from error
-        return made
-
     def _input(self, inputs: Mapping[str, Any]) -> Any:
         """The value of ``input_key``; without that field, of the one key that can be meant."""
         key: str | None = getattr(self, "input_key", None)
@@ -186,10 +168,6 @@ class BaseChatMemory(BaseMemory, ABC):
     output_key: str | None = None
     input_key: str | None = None
     return_messages: bool = False
-
-    def __init__(self, *args: Any, **given: Any) -> None:
-        self._states: dict[str, tuple[BaseChatMessageHistory, StrategyState]] = {}
-        super().__init__(*args, **given)
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Store the input as a human's message and the output as a model's, both or neither.
@@ -226,18 +204,15 @@ class BaseChatMemory(BaseMemory, ABC):
         return "output"
 
     def _conversation(self, counter: TokenCounter | None = None) -> HistoryReader:
-        """The conversation as the core reads it, its tokens counted by ``counter`` when one is given."""
-        found = conversation(self.chat_memory)
-        if counter is None:
-            return found
-        return HistoryReader(found.backend or found.log, found.thread.id, space=found.thread.space, counter=counter)
+        """The conversation as the core reads it, always current, its tokens counted by ``counter`` when one is given."""
+        return _counted(conversation(self.chat_memory), counter)
 
-    def _state(self, name: str) -> StrategyState:
-        """The stored state of this memory, in the conversation's store; without a store, in this object."""
-        kept = self._states.get(name)
-        if kept is None or kept[0] is not self.chat_memory:
-            kept = self._states[name] = (self.chat_memory, StrategyState(self._conversation(), name))
-        return kept[1]
+    def _current(self, counter: TokenCounter | None = None) -> HistoryReader:
+        """The conversation as it is now: a history without a store is read once, however often its messages are."""
+        found = conversation(self.chat_memory)
+        if found.backend is None:
+            found = conversation(SimpleNamespace(messages=self.chat_memory.messages))
+        return _counted(found, counter)
 
     def _from_core(self, messages: Iterable[Message]) -> list[BaseMessage]:
         """Core messages as the classes that the history holds."""
@@ -248,3 +223,9 @@ class BaseChatMemory(BaseMemory, ABC):
         classes = type(self.chat_memory).__mro__
         is_langchains = any(one.__module__.startswith("langchain_core.") for one in classes)
         return to_langchain_messages(messages) if is_langchains else messages
+
+
+def _counted(history: HistoryReader, counter: TokenCounter | None) -> HistoryReader:
+    if counter is None:
+        return history
+    return HistoryReader(history.backend or history.log, history.thread.id, space=history.thread.space, counter=counter)

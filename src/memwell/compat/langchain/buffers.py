@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from memwell._asyncify import asyncify, run_blocking
-from memwell.compat.langchain.base import BaseChatMemory, OneVariable, WithFields, check_keys, value_of
+from memwell.compat.langchain.base import BaseChatMemory, OneVariable, WithFields
 from memwell.compat.langchain.histories import BaseChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, SystemMessage, as_text, get_buffer_string, to_core
 from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModel, LanguageModelLike, Prompt, as_llm, filled
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done
-from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, checked_summary
+from memwell.strategies.state import StoredState, is_preamble, until_done
+from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, Summary, SummaryBuffer
 from memwell.values import check_count, check_text, shown
-from memwell.windows import rounds_of
 
 _SUMMARY_BLANKS = {"summary", "new_lines"}
+_UNLIMITED = 2**40
+"""The tokens of a summary: the model decides how long it is."""
 
 
 # Windows
@@ -85,7 +86,7 @@ class ConversationBufferMemory(ShownConversation):
         self._last_accessed: float | None = None
 
     def _window(self) -> Iterable[Message]:
-        return (message for message in self._conversation() if message.for_model)
+        return (message for message in self._current() if message.for_model)
 
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
@@ -107,37 +108,6 @@ class ConversationBufferMemory(ShownConversation):
         }
 
 
-class ConversationStringBufferMemory(OneVariable):
-    """The whole conversation as one text, which lives as long as this object."""
-
-    human_prefix: str = "Human"
-    ai_prefix: str = "AI"
-    buffer: str = ""
-    output_key: str | None = None
-    input_key: str | None = None
-    return_messages: bool = False
-
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
-        if self.return_messages:
-            raise InvalidInput("Value error, return_messages must be False for ConversationStringBufferMemory")
-
-    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        return {self.memory_key: self.buffer}
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Add two lines. Raises ``InvalidInput`` when it is not clear which values they are, or when one is no text."""
-        said = check_text(self._input(inputs), "the input")
-        given = check_keys(outputs, "outputs")
-        if self.output_key is None and len(given) != 1:
-            raise InvalidInput(f"One output key expected, got {given.keys()}")
-        answered = value_of(given, self.output_key or next(iter(given)), "outputs")
-        self.buffer += f"\n{self.human_prefix}: {said}\n{self.ai_prefix}: {check_text(answered, 'the output')}"
-
-    def clear(self) -> None:
-        self.buffer = ""
-
-
 class ConversationBufferWindowMemory(ShownConversation):
     """The last ``k`` rounds of the conversation; with a ``k`` of 0 or less, nothing."""
 
@@ -149,7 +119,7 @@ class ConversationBufferWindowMemory(ShownConversation):
         check_rounds(self.k)
 
     def _window(self) -> list[Message]:
-        return last_rounds(self._conversation(), self.k)
+        return last_rounds(self._current(), self.k)
 
     def get_window_info(self) -> dict[str, Any]:
         """How many rounds the window takes and has, how many messages there are, and how many of them it leaves out.
@@ -194,7 +164,7 @@ class ConversationTokenBufferMemory(_Counting, ShownConversation):
     """
 
     def _window(self) -> list[Message]:
-        return fitting_rounds(self._conversation(self._line_counter()), self.max_token_limit)
+        return fitting_rounds(self._current(self._line_counter()), self.max_token_limit)
 
 
 def check_rounds(k: object) -> int:
@@ -274,9 +244,8 @@ class SummarizerMixin(WithFields):
 
 
 class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
-    """A memory with a summary in one state; a subclass decides what is folded into it."""
+    """A memory whose summary a strategy keeps; a subclass makes the strategy."""
 
-    _state_name = ""
     _summary_field = ""
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -291,73 +260,43 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
                 f"{variables}, but it should have {_SUMMARY_BLANKS}."
             )
         self._last_summary_time: float | None = None
-        if summary and not self._summary():
+        self._kept: tuple[BaseChatMessageHistory, Summary | SummaryBuffer] | None = None
+        if summary and not self._strategy().summary:
             setattr(self, self._summary_field, summary)
 
+    @abstractmethod
+    def _made(self, history: HistoryReader) -> Summary | SummaryBuffer:
+        """The strategy over the conversation."""
+
+    def _strategy(self) -> Summary | SummaryBuffer:
+        # Over a history without a store, the summary lives in the strategy.
+        if self._kept is None or self._kept[0] is not self.chat_memory:
+            self._kept = (self.chat_memory, self._made(self._conversation(as_llm(self.llm))))
+        return self._kept[1]
+
+    def fold(self, summary: str, messages: Sequence[Message]) -> str:
+        """What the strategy calls: ``predict_new_summary`` of core messages."""
+        begun = time.perf_counter()
+        new = self.predict_new_summary(self._from_core(messages), summary)
+        self._last_summary_time = time.perf_counter() - begun
+        return new
+
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store the turn, then update the summary.
+        """Store the turn, then update the summary. A turn without words leaves the summary unchanged.
 
         Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails or answers nothing: then the
-        turn is stored and the summary unchanged. A turn without words may leave the summary unchanged.
+        turn is stored and the summary unchanged.
         """
         super().save_context(inputs, outputs)
-        until_done(self._step)
+        self._strategy().observe()
 
     def clear(self) -> None:
         """Delete the conversation and its summary."""
         super().clear()
-        self._own_state().clear()
-
-    @abstractmethod
-    def _step(self) -> bool:
-        """Fold the next messages into the summary; returns whether there may be more."""
-
-    def _own_state(self) -> StrategyState:
-        return self._state(self._state_name)
-
-    def _summary(self) -> str:
-        return str(self._own_state().read().fields.get("summary", ""))
-
-    def _set_summary(self, summary: str, *, covers_all: bool) -> None:
-        text, state = check_text(summary, self._summary_field), self._own_state()
-
-        def replace() -> bool:
-            held = state.read()
-            upto, number = (held.next, held.last_round) if covers_all else (held.upto, held.round)
-            state.move(held, upto=upto, round=number, fields={**held.fields, "summary": text})
-            return False
-
-        until_done(replace)
+        self._strategy().clear()
 
     def _as_message(self, summary: str) -> list[BaseMessage]:
         return self._for_history([self.summary_message_cls(content=summary)])
-
-    def _fold(self, held: StoredState, messages: list[Message]) -> None:
-        """Fold these messages into the summary and store it. Raises ``ModelError``, ``Conflict``."""
-        fields = self._folded(held, [one for one in messages if one.for_model and not is_preamble(one)])
-        self._own_state().move(held, upto=next_index(messages), round=messages[-1].round or 0, fields=fields)
-
-    def _folded(self, held: StoredState, spoken: Sequence[Message]) -> Mapping[str, Any]:
-        llm = as_llm(self.llm)
-        is_silent = not any(one.text.strip() for one in spoken)
-        if not spoken or (is_silent and not llm.answers):
-            return held.fields
-        given = self._from_core(spoken)
-        tokens = llm.count(self._lines(given))
-        begun = time.perf_counter()
-        new = self.predict_new_summary(given, str(held.fields.get("summary", "")))
-        if not str(new).strip() and (is_silent or not llm.answers):
-            # An empty summary of a turn without words is no failure.
-            return held.fields
-        checked_summary(new, llm.name)
-        self._last_summary_time = time.perf_counter() - begun
-        return {
-            "summary": new,
-            "time": spoken[-1].time.isoformat(),
-            "folds": held.fields.get("folds", 0) + 1,
-            "messages": held.fields.get("messages", 0) + len(spoken),
-            "tokens": held.fields.get("tokens", 0) + tokens,
-        }
 
     def get_summary_stats(self) -> dict[str, Any]:
         """How often and of how many messages a summary was made, how long it is, and how much shorter than they were.
@@ -365,7 +304,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         ``compression_ratio`` is the summary's tokens over those of all messages in it; ``last_summary_time`` the seconds
         that the last summary of this object took.
         """
-        fields = self._own_state().read().fields
+        fields = self._strategy().state.read().fields
         summary = str(fields.get("summary", ""))
         size = as_llm(self.llm).count(summary) if summary else 0
         ratio = size / fields["tokens"] if fields.get("tokens") else 0
@@ -387,7 +326,6 @@ class ConversationSummaryMemory(_SummarisingMemory):
     assigning always replaces it.
     """
 
-    _state_name = "summary"
     _summary_field = "buffer"
     _positional = ("llm", "buffer", "prompt", "summary_message_cls")
 
@@ -395,36 +333,46 @@ class ConversationSummaryMemory(_SummarisingMemory):
     def from_messages(
         cls, llm: LanguageModelLike, chat_memory: BaseChatMessageHistory, *, summarize_step: int = 2, **kwargs: Any
     ) -> ConversationSummaryMemory:
-        """The memory of an existing conversation, summarised ``summarize_step`` messages at a time.
+        """The memory of an existing conversation, of which up to 64 messages are summarised at a time.
 
-        Messages that a stored summary covers are not summarised again.
+        Messages that a stored summary covers are not summarised again. ``summarize_step`` is not used.
         """
-        check_count(summarize_step, "summarize_step", least=1)
         memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
-        until_done(lambda: memory._step(summarize_step))
+        memory._strategy().observe()
         return memory
+
+    def _made(self, history: HistoryReader) -> Summary:
+        return Summary(history, self, _UNLIMITED)
 
     @property
     def buffer(self) -> str:
         """The summary."""
-        return self._summary()
+        return self._strategy().summary
 
     @buffer.setter
     def buffer(self, summary: str) -> None:
-        self._set_summary(summary, covers_all=True)
+        text, state = check_text(summary, "buffer"), self._strategy().state
+
+        def replace() -> bool:
+            held = state.read()
+            state.move(held, upto=held.next, round=held.last_round, fields={**held.fields, "summary": text})
+            return False
+
+        until_done(replace)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, as text or as one message of ``summary_message_cls``."""
         summary = self.buffer
         return {self.memory_key: self._as_message(summary) if self.return_messages else summary}
 
-    def _step(self, most: int = AT_ONCE) -> bool:
-        state = self._own_state()
-        held = state.read()
-        messages = state.unread(held, most=min(most, AT_ONCE))
-        if messages:
-            self._fold(held, messages)
-        return bool(messages)
+
+class _WholeRounds(SummaryBuffer):
+    """A summary buffer that keeps no part of a round that is over the limit."""
+
+    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
+        newest = self.history.latest_round()
+        size = sum(self._count(one) for one in newest.messages if one.for_model) if newest else 0
+        return super()._to_keep(held, room) if size <= room else []
 
 
 class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
@@ -435,17 +383,24 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
     limit.
     """
 
-    _state_name = "summary-buffer"
     _summary_field = "moving_summary_buffer"
+
+    def _made(self, history: HistoryReader) -> SummaryBuffer:
+        return _WholeRounds(history, self.max_token_limit + _UNLIMITED, self, _UNLIMITED)
+
+    def _strategy(self) -> SummaryBuffer:
+        found = cast(SummaryBuffer, super()._strategy())
+        found.tokens = check_count(self.max_token_limit, "max_token_limit") + _UNLIMITED
+        return found
 
     @property
     def moving_summary_buffer(self) -> str:
         """The summary of the rounds that are not shown."""
-        return self._summary()
+        return self._strategy().summary
 
     @moving_summary_buffer.setter
     def moving_summary_buffer(self, summary: str) -> None:
-        self._set_summary(summary, covers_all=False)
+        self._strategy().rewrite(summary)
 
     @property
     def buffer(self) -> Any:
@@ -457,47 +412,20 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, when there is one, and the messages that are not in it, as text or as messages."""
-        held = self._own_state().read()
+        held, history = self._strategy().state.read(), self._current()
         summary = str(held.fields.get("summary", ""))
-        instructions, messages = self._unfolded(held)
-        between = self._as_message(summary) if summary else []
-        if self.return_messages:
-            return {self.memory_key: [*self._from_core(instructions), *between, *self._from_core(messages)]}
-        before, after = (as_text(one, self.human_prefix, self.ai_prefix) for one in (instructions, messages))
-        return {self.memory_key: "\n".join(part for part in (before, self._lines(between), after) if part)}
-
-    def _unfolded(self, held: StoredState) -> tuple[list[Message], list[Message]]:
-        """The instructions from before the first round, and the messages that are not in the summary."""
-        history = self._conversation()
         after = held.upto - 1 if held.upto else None
         messages = [one for one in history.log.read(history.thread, after=after) if one.for_model]
         # Only when something was folded do instructions lie before what is shown.
         folded = [one for one in history.window(rounds=0) if (one.index or 0) < held.upto] if held.upto else []
-        return folded, messages
+        between = self._as_message(summary) if summary else []
+        if self.return_messages:
+            return {self.memory_key: [*self._from_core(folded), *between, *self._from_core(messages)]}
+        first, last = (as_text(one, self.human_prefix, self.ai_prefix) for one in (folded, messages))
+        return {self.memory_key: "\n".join(part for part in (first, self._lines(between), last) if part)}
 
     def prune(self) -> None:
         """Fold the oldest rounds into the summary until the others fit. Raises ``ModelError`` and folds nothing then."""
-        until_done(self._step)
+        self._strategy().observe()
 
     aprune = asyncify(prune)
-
-    def _step(self) -> bool:
-        held = self._own_state().read()
-        leaving = self._leaving(*self._unfolded(held))
-        if leaving:
-            # All messages that leave go into one prompt, unless they are too many for one.
-            self._fold(held, leaving[:AT_ONCE])
-        return len(leaving) > AT_ONCE
-
-    def _leaving(self, instructions: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
-        size = self._line_counter().count_message
-        spoken = [one for one in messages if not is_preamble(one)]
-        stay = [*instructions, *(one for one in messages if is_preamble(one))]
-        left = check_count(self.max_token_limit, "max_token_limit") - sum(map(size, stay))
-        kept = 0
-        for round_ in reversed(list(rounds_of(spoken))):
-            left -= sum(map(size, round_.messages))
-            if left < 0:
-                break
-            kept += len(round_.messages)
-        return spoken[: len(spoken) - kept]

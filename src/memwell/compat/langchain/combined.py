@@ -207,10 +207,6 @@ class MemoryMetrics(_Around):
         self.metrics: dict[str, Any] = {**counts, **times, **lasting, "last_error": None}
         self.memory_usage = {"peak_memory_mb": 0.0, "current_memory_mb": 0.0, "memory_growth_rate": 0.0}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        memo[id(self._lock)] = threading.Lock()
-        return super().__deepcopy__(memo)
-
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """What the memory inside gives. Its size is that of its JSON in UTF-8."""
         loaded, seconds = self._timed("load", lambda: self.memory.load_memory_variables(inputs))

@@ -10,6 +10,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +19,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.base import BaseChatMemory, OneVariable, made_by
 from memwell.compat.langchain.buffers import check_rounds, last_rounds
+from memwell.compat.langchain.histories import InMemoryChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, SystemMessage, get_buffer_string
 from memwell.compat.langchain.models import (
     ENTITY_EXTRACTION_PROMPT,
@@ -29,7 +31,7 @@ from memwell.compat.langchain.models import (
     as_llm,
     filled,
 )
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.records import Space
@@ -52,6 +54,7 @@ from memwell.values import check_text, now, shown
 KG_TRIPLE_DELIMITER = "<|>"
 _NOTHING = "NONE"
 _MOST_CONTEXTS = 10
+_DAY = 60 * 60 * 24
 _SPEAKER_IN = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
 
 
@@ -110,35 +113,28 @@ class InMemoryEntityStore(BaseEntityStore):
         self.store.clear()
 
 
-class SQLiteEntityStore(BaseEntityStore):
-    """Entities in the memwell store ``db_file``, separate for every table name and session.
+class _KeyValueEntityStore(BaseEntityStore):
+    """Entities among the values of a memwell store. Setting nothing deletes; deleting a missing entity does nothing."""
 
-    Both names must be Python identifiers, or ``InvalidInput`` (a ``ValueError``) is raised. Setting nothing deletes, and
-    deleting a missing entity does nothing. Raises what ``open_backend`` raises.
-    """
-
-    def __init__(
-        self, session_id: str = "default", db_file: Store = "entities.db", table_name: str = "memory_store"
-    ) -> None:
-        if not table_name.isidentifier() or not session_id.isidentifier():
-            raise InvalidInput("Table name and session ID must be valid Python identifiers.")
-        self.session_id = session_id
-        self.table_name = table_name
-        self._space = Space("langchain", table_name, session_id)
-        self._kv = shared_backend(db_file).kv
-
-    @property
-    def full_table_name(self) -> str:
-        """The two names as one."""
-        return f"{self.table_name}_{self.session_id}"
+    def __init__(self, store: Store, *space: str, ttl: int | None = None, recall_ttl: int | None = None) -> None:
+        self._space = Space("langchain", *space)
+        self._kv = shared_backend(store).kv
+        self.ttl = ttl
+        self.recall_ttl = recall_ttl
 
     def get(self, key: str, default: str | None = None) -> str | None:
         entry = self._kv.get(self._space, key)
-        return default if entry is None else str(entry.value)
+        if entry is None:
+            return default
+        if self.recall_ttl:
+            # Unless it was changed meanwhile.
+            with suppress(Conflict):
+                self._kv.put(self._space, key, entry.value, ttl=self.recall_ttl, expect=entry.version)
+        return str(entry.value)
 
     def set(self, key: str, value: str | None) -> None:
         if value:
-            self._kv.put(self._space, key, value)
+            self._kv.put(self._space, key, value, ttl=self.ttl or None)
         else:
             self.delete(key)
 
@@ -152,6 +148,46 @@ class SQLiteEntityStore(BaseEntityStore):
         while entries := self._kv.scan(self._space).items:
             for entry in entries:
                 self._kv.delete(self._space, entry.key)
+
+
+class SQLiteEntityStore(_KeyValueEntityStore):
+    """Entities in the memwell store ``db_file``, separate for every table name and session.
+
+    Both names must be Python identifiers, or ``InvalidInput`` (a ``ValueError``) is raised. Raises what ``open_backend``
+    raises.
+    """
+
+    def __init__(
+        self, session_id: str = "default", db_file: Store = "entities.db", table_name: str = "memory_store"
+    ) -> None:
+        if not table_name.isidentifier() or not session_id.isidentifier():
+            raise InvalidInput("Table name and session ID must be valid Python identifiers.")
+        super().__init__(db_file, table_name, session_id)
+        self.session_id = session_id
+        self.table_name = table_name
+
+
+class RedisEntityStore(_KeyValueEntityStore):
+    """Entities in Redis, for ``ttl`` seconds; a read prolongs that to ``recall_ttl``. The keys are memwell's.
+
+    Raises what ``open_backend`` raises, such as ``BackendUnavailable`` when the server cannot be reached.
+    """
+
+    def __init__(
+        self,
+        session_id: str = "default",
+        url: Store = "redis://localhost:6379/0",
+        key_prefix: str = "memory_store",
+        ttl: int | None = _DAY,
+        recall_ttl: int | None = 3 * _DAY,
+    ) -> None:
+        super().__init__(url, key_prefix, session_id, ttl=ttl, recall_ttl=recall_ttl or ttl)
+        self.session_id = session_id
+        self.key_prefix = key_prefix
+
+    def get(self, key: str, default: str | None = None) -> str:
+        """The notes on an entity; "" when there are none and no default is given."""
+        return super().get(key, default) or ""
 
 
 class ThreadEntityStore(BaseEntityStore):
@@ -273,12 +309,8 @@ class EntityInfo:
         """Take what a text says into the notes. Raises ``ModelError`` when the model fails, and changes nothing then."""
         blanks = {"history": new_context, "input": new_context}
         notes = _described(as_llm(llm), summarization_prompt, self.name, self.info, new_context, blanks)
-        self.noted(notes, new_context)
-
-    def noted(self, info: str, context: str) -> None:
-        """Replace the notes with those made of a text."""
-        self.info = info
-        self.contexts = [*self.contexts, context][-_MOST_CONTEXTS:]
+        self.info = notes
+        self.contexts = [*self.contexts, new_context][-_MOST_CONTEXTS:]
         self.context_count += 1
         self.last_updated = time.time()
         self.update_count += 1
@@ -331,7 +363,7 @@ class _Naming(BaseChatMemory, ABC):
         as_llm(self.llm)
 
     def _recent(self) -> list[BaseMessage]:
-        return self._from_core(last_rounds(self._conversation(), self.k))
+        return self._from_core(last_rounds(self._current(), self.k))
 
     def _as_text(self, messages: list[BaseMessage]) -> str:
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
@@ -360,11 +392,11 @@ class ConversationEntityMemory(_Naming):
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
+        self._notes = ThreadEntityStore(self._conversation())
         if given.get("entity_store") is None:
-            self.entity_store = ThreadEntityStore(self._conversation())
+            self.entity_store = self._notes
         # The cache of the last turn that was saved.
         self._done = self.entity_cache if not self.entity_cache else None
-        self._infos: dict[str, EntityInfo] = {}
         self._extraction_calls = 0
 
     @property
@@ -411,42 +443,34 @@ class ConversationEntityMemory(_Naming):
             written[name] = _described(llm, self.entity_summarization_prompt, name, old, turn, blanks)
         # Stored only when all notes are written: a model that fails half-way must not leave half of a turn's notes.
         for name, notes in written.items():
-            if isinstance(store, ThreadEntityStore):
-                store.note(name, notes, turn)
-            else:
+            self._notes.note(name, notes, turn)
+            if store is not self._notes:
                 store.set(name, notes)
-            self._infos.setdefault(name, EntityInfo(name)).noted(notes, turn)
 
     def _extract(self, text: str, history: str, turn: str | None = None) -> list[str]:
-        store = self.entity_store
         self._extraction_calls += 1
         if as_llm(self.llm).answers:
             return self._asked_names(text, history, turn or text)
-        known = store.named_in(text) if isinstance(store, ThreadEntityStore) else []
-        return list({entity_key(name): name for name in (*known, *named(turn or text))}.values())
+        names = (*self._notes.named_in(text), *named(turn or text))
+        return list({entity_key(name): name for name in names}.values())
 
     def clear(self) -> None:
         """Delete the conversation and the notes."""
         super().clear()
+        self._notes.clear()
         self.entity_store.clear()
         self.entity_cache = self._done = []
-        self._infos.clear()
 
     def get_entity_info(self, name: str) -> EntityInfo | None:
         """What is known of a name, or None."""
-        store = self.entity_store
-        return store.info(name) if isinstance(store, ThreadEntityStore) else self._infos.get(name)
+        return self._notes.info(name)
 
     def get_entity_stats(self) -> dict[str, Any]:
-        """How many names have notes, how often the notes were written, and how often names were searched.
-
-        With an entity store of your own only what this object wrote is counted.
-        """
-        store = self.entity_store
-        infos = store.infos() if isinstance(store, ThreadEntityStore) else list(self._infos.values())
+        """How many names have notes, how often the notes changed, and how often names were searched."""
+        infos = self._notes.infos()
         return {
             "total_entities": len(infos),
-            "active_entities": sum(store.exists(info.name) for info in infos),
+            "active_entities": sum(self.entity_store.exists(info.name) for info in infos),
             "entity_updates": sum(max(info.update_count - 1, 0) for info in infos),
             "extraction_calls": self._extraction_calls,
             "memory_type": "ConversationEntityMemory",
@@ -480,35 +504,34 @@ def parse_triples(knowledge_str: str) -> list[KnowledgeTriple]:
 
 
 class NetworkxEntityGraph:
-    """Facts as a directed graph, in memory. It needs no networkx, but takes a ``networkx.DiGraph`` to begin with.
+    """Facts as a directed graph, stored with a conversation; without one, in memory. It needs no networkx.
 
-    Two nodes may have several relations. Raises ``InvalidInput`` for an object that is no graph.
+    Two nodes may have several relations. Of a subject the newest 100 facts are kept, and subjects are compared without
+    regard to case.
     """
 
-    def __init__(self, graph: Any = None) -> None:
-        self._known: dict[KnowledgeTriple, None] = {}
-        if graph is None:
-            return
-        if not all(hasattr(graph, name) for name in ("nodes", "edges", "successors")):
-            raise InvalidInput(f"Passed in graph is not of correct shape: {shown(graph)}")
-        for subject, object_, data in graph.edges(data=True):
-            self.add_triple(KnowledgeTriple(str(subject), str(data["relation"]), str(object_)))
+    def __init__(self, history: HistoryReader | None = None) -> None:
+        self._history = InMemoryChatMessageHistory().history if history is None else history
+        self.strategy = Graph(self._history, 0)
 
     def add_triple(self, knowledge_triple: KnowledgeTriple) -> None:
         """Add a fact, unless the graph has it."""
-        self._known.setdefault(knowledge_triple)
+        info = self._history.info()
+        new = Triple(*knowledge_triple, index=info.next - 1 if info else 0)
+        self._change(new.subject, lambda known: known if any(_same(one, new) for one in known) else [*known, new])
 
     def delete_triple(self, knowledge_triple: KnowledgeTriple) -> None:
         """Delete a fact, if the graph has it."""
-        self._known.pop(knowledge_triple, None)
+        old = Triple(*knowledge_triple)
+        self._change(old.subject, lambda known: [one for one in known if not _same(one, old)])
 
     def clear(self) -> None:
         """Delete all facts."""
-        self._known.clear()
+        self.strategy.clear()
 
     def get_triples(self) -> list[tuple[str, str, str]]:
         """All facts, each as subject, object, predicate: in that order."""
-        return [(subject, object_, predicate) for subject, predicate, object_ in self._known]
+        return [(one.subject, one.object, _in_words(one.predicate)) for one in self.strategy.triples()]
 
     def get_entity_knowledge(self, entity: str, depth: int = 1) -> list[str]:
         """The facts on a node and on those it leads to in up to ``depth`` steps, in words; none for an unknown node."""
@@ -517,42 +540,12 @@ class NetworkxEntityGraph:
         return found
 
     def _walk(self, entity: str, depth: int, seen: set[str], found: list[str]) -> None:
-        facts = self._facts(entity) if depth > 0 else []
-        for object_ in dict.fromkeys(object_ for _, object_ in facts):
+        facts = self.strategy.about(entity) if depth > 0 else []
+        for object_ in dict.fromkeys(one.object for one in facts):
             if object_ not in seen:
                 seen.add(object_)
-                found += [f"{entity} {predicate} {object_}" for predicate, one in facts if one == object_]
+                found += [f"{entity} {_in_words(one.predicate)} {object_}" for one in facts if one.object == object_]
                 self._walk(object_, depth - 1, seen, found)
-
-    def _facts(self, subject: str) -> list[tuple[str, str]]:
-        return [(predicate, object_) for one, predicate, object_ in self._known if one == subject]
-
-
-class ThreadEntityGraph(NetworkxEntityGraph):
-    """Facts stored with a conversation, the newest 100 of a subject. Subjects are compared without regard to case."""
-
-    def __init__(self, history: HistoryReader) -> None:
-        super().__init__()
-        self._history = history
-        self.strategy = Graph(history, 0)
-
-    def add_triple(self, knowledge_triple: KnowledgeTriple) -> None:
-        info = self._history.info()
-        new = Triple(*knowledge_triple, index=info.next - 1 if info else 0)
-        self._change(new.subject, lambda known: known if any(_same(one, new) for one in known) else [*known, new])
-
-    def delete_triple(self, knowledge_triple: KnowledgeTriple) -> None:
-        old = Triple(*knowledge_triple)
-        self._change(old.subject, lambda known: [one for one in known if not _same(one, old)])
-
-    def clear(self) -> None:
-        self.strategy.clear()
-
-    def get_triples(self) -> list[tuple[str, str, str]]:
-        return [(one.subject, one.object, _in_words(one.predicate)) for one in self.strategy.triples()]
-
-    def _facts(self, subject: str) -> list[tuple[str, str]]:
-        return [(_in_words(one.predicate), one.object) for one in self.strategy.about(subject)]
 
     def _change(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> None:
         # The same state as the strategy's: over a history without a store, it lives in the strategy.
@@ -582,14 +575,14 @@ class ConversationKGMemory(OneVariable, _Naming):
     a model is shown before the input.
     """
 
-    kg: NetworkxEntityGraph = cast(NetworkxEntityGraph, None)  # by default a ThreadEntityGraph of the conversation
+    kg: NetworkxEntityGraph = cast(NetworkxEntityGraph, None)  # by default that of the conversation
     knowledge_extraction_prompt: Prompt = KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT
     summary_message_cls: type[BaseMessage] = SystemMessage
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
-        if given.get("kg") is None:
-            self.kg = ThreadEntityGraph(self._conversation())
+        self._own_graph = NetworkxEntityGraph(self._conversation()) if given.get("kg") is None else None
+        self.kg = self.kg if self._own_graph is None else self._own_graph
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """A line, or a message of ``summary_message_cls``, for every name of the input that has facts."""
@@ -607,7 +600,7 @@ class ConversationKGMemory(OneVariable, _Naming):
         graph is unchanged.
         """
         super().save_context(inputs, outputs)
-        if isinstance(self.kg, ThreadEntityGraph) and not as_llm(self.llm).answers:
+        if self._own_graph is self.kg and not as_llm(self.llm).answers:
             # The strategy also knows which new fact ends an older one.
             self.kg.strategy.observe()
             return

@@ -8,16 +8,11 @@ from __future__ import annotations
 import json
 import locale
 import os
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, cast, runtime_checkable
-
-import msgspec
+from typing import Any, NoReturn, cast
 
 from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.langchain.messages import (
@@ -42,12 +37,10 @@ from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend, MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
-from memwell.strategies.state import copy_states
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, new_id, now, shown
 
 _THREAD = "chat"
-_LOOK_BACK = 8
 
 
 class BaseChatMessageHistory(ABC):
@@ -138,19 +131,6 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
         """Delete the conversation."""
         self.history.delete()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another object over the same conversation, which is in the store and not in this object."""
-        made = memo[id(self)] = type(self).__new__(type(self))
-        old, new = self.history, self._history_of_a_copy()
-        # What is copied together with this, such as a summary's state, must be over the same conversation.
-        for part, other in ((old, new), (old.log, new.log), (old.backend, new.backend), (old.counter, new.counter)):
-            memo[id(part)] = other
-        vars(made).update(deepcopy(vars(self), memo))
-        return made
-
-    def _history_of_a_copy(self) -> History:
-        return self.history
-
     def _add(self, messages: Sequence[Message]) -> None:
         if not messages:
             return
@@ -165,18 +145,12 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
 
 class InMemoryChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation in memory, which lasts as long as the object. A deep copy is a separate conversation."""
+    """A conversation in memory, which lasts as long as the object."""
 
     def __init__(self, messages: Iterable[Any] | None = None) -> None:
         super().__init__(History(open_backend("memory:"), _THREAD))
         if messages is not None:
             self.add_messages(list(messages))
-
-    def _history_of_a_copy(self) -> History:
-        new = History(open_backend("memory:"), _THREAD, counter=self.history.counter)
-        self.history.copy_to(new)
-        copy_states(self.history, new)
-        return new
 
 
 ChatMessageHistory = InMemoryChatMessageHistory
@@ -210,21 +184,14 @@ class FileChatMessageHistory(BaseChatMessageHistory):
         self.ensure_ascii = ensure_ascii
         # A link stays a link: the file it names is replaced.
         self._path = Path(os.path.realpath(file_path))
-        self._read_last: tuple[object, str, list[dict[str, Any]]] | None = None
         if not self._path.exists():
             self._change(lambda text, layouts: text or "[]")
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All messages, oldest first, as a new list."""
-        return self.between(0, sys.maxsize)
-
-    def __len__(self) -> int:
-        return len(self._read()[1])
-
-    def between(self, start: int, stop: int) -> list[BaseMessage]:
         try:
-            return [message_from_dict(one) for one in deepcopy(self._read()[1][start:stop])]
+            return [message_from_dict(one) for one in self._read()[1]]
         except InvalidInput as error:
             raise InvalidInput(f"{os.fspath(self.file_path)!r} holds something that is no message: {error}") from error
 
@@ -240,37 +207,19 @@ class FileChatMessageHistory(BaseChatMessageHistory):
 
     def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
         with locked(self._path.with_name(f"{self._path.name}.lock")):
-            # Read the file again, whatever its times say: a change that is missed here would be overwritten.
-            self._read_last = None
             new = change(*self._read())
             try:
                 data = new.encode(self._encoding())
             except UnicodeEncodeError as error:
                 raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
             replace_file(self._path, data)
-            _journal(self._path).unlink(missing_ok=True)
 
     def _read(self) -> tuple[str, list[dict[str, Any]]]:
-        """The array as text and its elements; parsed only when the file is another than the last time."""
-        last = self._read_last
+        """The array as text and its elements."""
         try:
-            found = self._path.stat()
-            mark = (found.st_ino, found.st_size, found.st_mtime_ns)
-            if last is None or last[0] != mark:
-                last = self._read_last = (mark, *self._parsed(self._path.read_bytes()))
+            return _array(self._path.read_bytes().decode(self._encoding()))
         except FileNotFoundError:
             return "[]", []
-        return last[1:]
-
-    def _parsed(self, data: bytes) -> tuple[str, list[dict[str, Any]]]:
-        try:
-            try:
-                return _array(data.decode(self._encoding()))
-            except ValueError:
-                finished = _finished(self._path, data)
-                if finished is None:
-                    raise
-                return _array(finished.decode(self._encoding()))
         except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"
@@ -292,33 +241,7 @@ def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
     return text, cast("list[dict[str, Any]]", items)
 
 
-def _journal(path: Path) -> Path:
-    """The journal that earlier versions kept of their appends to a file."""
-    return path.with_name(f"{path.name}.journal")
-
-
-def _finished(path: Path, data: bytes) -> bytes | None:
-    """The file with an append completed that an earlier version began; None when there is no such append."""
-    journal = _journal(path)
-    written = journal.read_bytes()[256:] if journal.exists() else b""
-    if sha256(written[32:]).digest() != written[:32]:
-        return None
-    offset, _, after = msgspec.json.decode(written[32:], type=tuple[int, bytes, bytes])
-    return data[:offset] + after
-
-
 # Any chat history as a conversation
-
-
-@runtime_checkable
-class Partial(Protocol):
-    """A history that can be read in part: ours over files, Redis and SQL are."""
-
-    def __len__(self) -> int: ...
-
-    def between(self, start: int, stop: int) -> Sequence[Any]:
-        """The messages at the positions from ``start`` to before ``stop``; only these are fetched."""
-        ...
 
 
 def conversation(chat_memory: Any, *, counter: TokenCounter | None = None) -> HistoryReader:
@@ -330,7 +253,7 @@ def conversation(chat_memory: Any, *, counter: TokenCounter | None = None) -> Hi
     history = getattr(chat_memory, "history", None)
     if isinstance(history, HistoryReader):
         return history
-    if not isinstance(chat_memory, Partial) and not hasattr(chat_memory, "messages"):
+    if not hasattr(chat_memory, "messages"):
         raise InvalidInput(f"a chat history has 'messages', which {shown(chat_memory)} has not")
     return _ChatReader(ChatLog(chat_memory), _THREAD, counter=counter)
 
@@ -361,14 +284,19 @@ class ChatLog(MessageLog):
         before: int | None = None,
         ids: Iterable[str] | None = None,
     ) -> list[Message]:
-        source = self._source()
+        messages: Sequence[Any] = self._memory.messages
         start = 0 if after is None else max(0, after + 1)
-        stop = len(source) if before is None else min(before, len(source))
+        stop = len(messages) if before is None else min(before, len(messages))
         if last is not None:
             start = max(start, stop - check_count(last, "last"))
         if first is not None:
             stop = min(stop, start + check_count(first, "first"))
-        found = self._numbered(source, start, stop) if start < stop else ()
+        round_ = _round_at(messages, start - 1)
+        found: list[Message] = []
+        for index, one in enumerate(messages[start : max(start, stop)], start):
+            round_ = index + 1 if kind_of(one) == "human" else round_
+            # The id is the place: a message without an id of its own must have the same one in every read.
+            found.append(to_core(one).changed(id=f"{_THREAD}-{index}", index=index, round=round_, time=self._made))
         wanted = None if ids is None else set(ids)
         return [one for one in found if wanted is None or one.id in wanted]
 
@@ -376,11 +304,11 @@ class ChatLog(MessageLog):
         self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
     ) -> Page[ThreadInfo]:
         """The one thread, once it has a message; its ``tokens`` are not counted."""
-        source = self._source()
-        length = len(source)
+        messages: Sequence[Any] = self._memory.messages
+        length = len(messages)
         if not length or cursor is not None or (ids is not None and _THREAD not in ids):
             return Page([], None)
-        rounds = _round_at(source, length - 1)
+        rounds = _round_at(messages, length - 1)
         info = ThreadInfo(Thread(space, _THREAD), 0, length, length, 0, rounds, self._made, self._made, {})
         return Page([info], None)
 
@@ -391,17 +319,6 @@ class ChatLog(MessageLog):
         found = self.read(thread, after=after, first=limit)
         return [Place(one.index or 0, one.round or 0, one.id, one) for one in found]
 
-    def _source(self) -> Partial:
-        return self._memory if isinstance(self._memory, Partial) else _Whole(self._memory.messages)
-
-    def _numbered(self, source: Partial, start: int, stop: int) -> Iterator[Message]:
-        found = source.between(start, stop)
-        round_ = 0 if kind_of(found[0]) == "human" else _round_at(source, start - 1)
-        for index, one in enumerate(found, start):
-            round_ = index + 1 if kind_of(one) == "human" else round_
-            # The id is the place: a message without an id of its own must have the same one in every read.
-            yield to_core(one).changed(id=f"{_THREAD}-{index}", index=index, round=round_, time=self._made)
-
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raises ``Unsupported``."""
         raise Unsupported("this is a view of a chat history, to read; write through the chat history itself")
@@ -409,26 +326,6 @@ class ChatLog(MessageLog):
     append = edit = trim = delete = annotate = match = restore = _refuse
 
 
-def _round_at(source: Partial, index: int) -> int:
+def _round_at(messages: Sequence[Any], index: int) -> int:
     """The round of a position: one more than that of the last human message up to it, 0 when there is none."""
-    stop, size = index + 1, _LOOK_BACK
-    while stop > 0:
-        start = max(0, stop - size)
-        for back, one in enumerate(reversed(source.between(start, stop))):
-            if kind_of(one) == "human":
-                return stop - back
-        stop, size = start, size * 2
-    return 0
-
-
-class _Whole:
-    """The messages of a history that can only be read whole."""
-
-    def __init__(self, messages: Sequence[Any]) -> None:
-        self._messages = messages
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    def between(self, start: int, stop: int) -> Sequence[Any]:
-        return self._messages[start:stop]
+    return next((at + 1 for at in range(min(index, len(messages) - 1), -1, -1) if kind_of(messages[at]) == "human"), 0)

@@ -20,7 +20,6 @@ Content: TypeAlias = str | list[str | dict[str, Any]]
 """What a message says: text, or a list of texts and blocks."""
 
 _Defaults: TypeAlias = Mapping[str, Callable[[], Any]]
-_TITLE_WIDTH = 80
 
 
 class TextAccessor(str):
@@ -95,19 +94,6 @@ class BaseMessage:
         vars(other).update(update or {})
         return other
 
-    def pretty_repr(self, html: bool = False) -> str:
-        """The message under a title, for people to read; with ``html`` the title is bold on a terminal."""
-        padded = f" {self.type.title()} Message "
-        rule = "=" * ((_TITLE_WIDTH - len(padded)) // 2)
-        # The two sequences switch a terminal to bold letters and back.
-        title = f"{rule}\033[1m{padded}\033[0m{rule}" if html else f"{rule}{padded}{rule}"
-        name = "" if self.name is None else f"\nName: {self.name}"
-        return f"{title}{'=' * (len(padded) % 2)}{name}\n\n{self.content}"
-
-    def pretty_print(self) -> None:
-        """Print ``pretty_repr``."""
-        print(self.pretty_repr())  # noqa: T201 - printing is what it is for
-
     def __eq__(self, other: object) -> bool:
         if type(self).__name__ != type(other).__name__ or not is_message(other):
             return NotImplemented
@@ -150,28 +136,12 @@ class AIMessage(BaseMessage):
         super().__init__(content, content_blocks, **fields)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        extra: Any = fields.get("additional_kwargs")
-        if not fields.get("tool_calls") and not fields.get("invalid_tool_calls") and isinstance(extra, Mapping):
-            fields |= _provider_calls(cast("Mapping[str, Any]", extra).get("tool_calls"))
         if "tool_calls" in fields:
             fields["tool_calls"] = [_tool_call(one) for one in _list(fields["tool_calls"], "tool_calls")]
         if "invalid_tool_calls" in fields:
             given = _list(fields["invalid_tool_calls"], "invalid_tool_calls")
-            fields["invalid_tool_calls"] = [_piece("invalid_tool_call", one, "error") for one in given]
+            fields["invalid_tool_calls"] = [_invalid_call(one) for one in given]
         return fields
-
-    def pretty_repr(self, html: bool = False) -> str:
-        """The message under a title, with the tools it calls."""
-        lines = [super().pretty_repr(html).strip()]
-        for title, calls in (("Tool Calls:", self.tool_calls), ("Invalid Tool Calls:", self.invalid_tool_calls)):
-            lines += [title] if calls else []
-            for call in calls:
-                lines += [f"  {call.get('name', 'Tool')} ({call.get('id')})", f" Call ID: {call.get('id')}"]
-                lines += [f"  Error: {call['error']}"] if call.get("error") else []
-                given: Any = call.get("args")
-                arguments = [f"{key}: {one}" for key, one in given.items()] if hasattr(given, "items") else [given]
-                lines += ["  Args:", *(f"    {one}" for one in arguments if one is not None)]
-        return "\n".join(lines).strip()
 
 
 class ToolMessage(BaseMessage):
@@ -226,52 +196,9 @@ class RemoveMessage(BaseMessage):
         super().__init__("", id=id, **fields)
 
 
-class BaseMessageChunk(BaseMessage):
-    """A piece of a message that is still being streamed. The type of each class below is its name."""
-
-    def __init_subclass__(cls) -> None:
-        if cls.__module__ == __name__:
-            cls.type = cls.__name__
-
-
-class HumanMessageChunk(HumanMessage, BaseMessageChunk):
-    """A piece of a human message."""
-
-
-class SystemMessageChunk(SystemMessage, BaseMessageChunk):
-    """A piece of an instruction."""
-
-
-class AIMessageChunk(AIMessage, BaseMessageChunk):
-    """A piece of a model's message."""
-
-    _own: ClassVar[_Defaults] = {**AIMessage._own, "tool_call_chunks": list, "chunk_position": lambda: None}
-
-    def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        fields = super()._prepared(fields)
-        chunks = _list(fields.get("tool_call_chunks", []), "tool_call_chunks")
-        return {**fields, "tool_call_chunks": [_piece("tool_call_chunk", one, "index") for one in chunks]}
-
-
-class ToolMessageChunk(ToolMessage, BaseMessageChunk):
-    """A piece of a tool's answer."""
-
-
-class FunctionMessageChunk(FunctionMessage, BaseMessageChunk):
-    """A piece of a function's answer."""
-
-
-class ChatMessageChunk(ChatMessage, BaseMessageChunk):
-    """A piece of a message of a speaker with a role of its own."""
-
-
 _CLASSES: dict[str, type[BaseMessage]] = {
     one.type: one
-    for one in (
-        *(HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage),
-        *(HumanMessageChunk, AIMessageChunk, SystemMessageChunk, ToolMessageChunk, FunctionMessageChunk),
-        ChatMessageChunk,
-    )
+    for one in (HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage)
 }
 _PLAIN: dict[Role, type[BaseMessage]] = {Role.HUMAN: HumanMessage, Role.SYSTEM: SystemMessage, Role.AI: AIMessage}
 
@@ -318,28 +245,9 @@ def _tool_call(call: Any) -> dict[str, Any]:
             raise InvalidInput(f"a tool call has a name, args and an id, not {shown(call)}")
 
 
-def _piece(kind: str, call: Any, last: str) -> dict[str, Any]:
-    """A call that is incomplete or cannot be read; ``last`` is the field that only its kind has."""
+def _invalid_call(call: Any) -> dict[str, Any]:
     given = _mapping(call, "a tool call")
-    return {**{field: given.get(field) for field in ("name", "args", "id", last)}, "type": kind}
-
-
-def _provider_calls(raw: Any) -> dict[str, Any]:
-    """The calls in a provider's list, as the two fields of a message; nothing when it is no such list."""
-    calls: list[dict[str, Any]] = []
-    unreadable: list[dict[str, Any]] = []
-    for one in cast("Sequence[Any]", raw or ()):
-        match one:
-            case {"function": {"name": name, "arguments": str(written)}}:
-                try:
-                    calls.append({"name": name or "", "id": one.get("id"), "args": json.loads(written) or {}})
-                except ValueError:
-                    unreadable.append({"name": name, "id": one.get("id"), "args": written})
-            case {"function": _}:
-                return {}
-            case _:
-                continue
-    return {"tool_calls": calls, "invalid_tool_calls": unreadable} if raw else {}
+    return {**{field: given.get(field) for field in ("name", "args", "id", "error")}, "type": "invalid_tool_call"}
 
 
 def is_message(value: object) -> bool:
@@ -382,15 +290,18 @@ def messages_to_dict(messages: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def message_from_dict(item: Mapping[str, Any]) -> BaseMessage:
-    """The message of a layout. Raises ``InvalidInput`` (a ``ValueError``) for an unknown type."""
+    """The message of a layout; a piece of a message (a chunk) as a whole one.
+
+    Raises ``InvalidInput`` (a ``ValueError``) for an unknown type.
+    """
     try:
         kind, data = item["type"], item["data"]
     except (TypeError, KeyError):
         raise InvalidInput(f"a message is written as its type and its data, not {shown(item)}") from None
-    made = _CLASSES.get(kind) if isinstance(kind, str) else None
-    if made is None:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"Got unexpected message type: {kind}")
-    return made(**_mapping(data, "the data of a message"))
+    fields = _mapping(data, "the data of a message")
+    return _CLASSES[KINDS[kind]](**{**fields, "type": KINDS[kind]})
 
 
 def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessage]:
@@ -445,21 +356,20 @@ def _plain_text(message: Message) -> str | None:
             return None if message.parts else ""
 
 
-def langchain_messages() -> Any:
-    """LangChain's own module of messages. Raises ``MissingDependency`` without the package langchain-core."""
+def to_langchain_messages(messages: Iterable[Any]) -> list[Any]:
+    """The messages as LangChain's own classes, for its models and functions.
+
+    Raises ``MissingDependency`` without the package langchain-core.
+    """
     try:
         # Optional: this package needs nothing of LangChain, but LangChain's own models take only its messages.
-        return import_module("langchain_core.messages")
+        theirs = import_module("langchain_core.messages")
     except ImportError as error:
         raise MissingDependency(
-            'LangChain\'s own messages and message functions need langchain-core: pip install "memwell[langchain]"; '
-            "without it memwell.transcript converts messages and memwell.windows cuts them to a window"
+            'LangChain\'s own messages need langchain-core: pip install "memwell[langchain]"; without it '
+            "memwell.transcript converts messages"
         ) from error
-
-
-def to_langchain_messages(messages: Iterable[Any]) -> list[Any]:
-    """The messages as LangChain's own classes, for its models and functions. Needs the package langchain-core."""
-    return list(langchain_messages().messages_from_dict(messages_to_dict(messages)))
+    return list(theirs.messages_from_dict(messages_to_dict(messages)))
 
 
 def get_buffer_string(
@@ -471,21 +381,13 @@ def get_buffer_string(
     function_prefix: str = "Function",
     tool_prefix: str = "Tool",
     message_separator: str = "\n",
-    format: Literal["prefix", "xml"] = "prefix",  # noqa: A002 - the argument's name is LangChain's
 ) -> str:
-    """The messages as text, a line each with the speaker before it; as XML, which LangChain's own function writes.
+    """The messages as text, a line each with the speaker before it.
 
-    Raises ``InvalidInput`` (a ``ValueError``) for another format and for a message of unknown type, and
-    ``MissingDependency`` for XML without the package langchain-core.
+    Raises ``InvalidInput`` (a ``ValueError``) for a message of unknown type.
     """
     names = {"human": human_prefix, "ai": ai_prefix, "system": system_prefix}
     names |= {"function": function_prefix, "tool": tool_prefix}
-    if format == "xml":
-        prefixes = {f"{kind}_prefix": prefix for kind, prefix in names.items()}
-        write = langchain_messages().get_buffer_string
-        return write(to_langchain_messages(messages), **prefixes, message_separator=message_separator, format=format)
-    if format != "prefix":
-        raise InvalidInput(f"Unrecognized format={format!r}. Supported formats are 'prefix' and 'xml'.")
     return message_separator.join(_line(one, names) for one in messages)
 
 

@@ -6,7 +6,6 @@ as LangChain's models. Any object with ``input_variables`` and ``format`` is a p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -14,8 +13,7 @@ from string import Formatter
 from typing import Any, Protocol, TypeAlias, cast
 
 from memwell.compat.langchain.base import BaseMemory
-from memwell.compat.langchain.histories import BaseChatMessageHistory
-from memwell.compat.langchain.messages import BaseMessage, as_text, from_core, to_langchain_messages
+from memwell.compat.langchain.messages import BaseMessage, as_text, to_langchain_messages
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Message, human
 from memwell.models.callables import answer_of
@@ -28,7 +26,6 @@ LanguageModelLike: TypeAlias = Any
 
 _DEFAULT_COUNTING = "langchain_core.language_models.base"
 _COUNTS_TEXT = ("get_num_tokens", "get_token_ids")
-_COUNTS_MESSAGES = "get_num_tokens_from_messages"
 _MOST_COUNTED = 4096
 
 
@@ -43,7 +40,6 @@ class LanguageModel(TokenCounter):
         self.answers = answer is not None
         self._answer = answer
         self._count_text = _text_counter(thing)
-        self._count_messages = _message_counter(thing)
         self._counted: dict[str, tuple[object, int]] = {}
 
     @property
@@ -64,26 +60,22 @@ class LanguageModel(TokenCounter):
 
     def count(self, text: str) -> int:
         """How many tokens a text has. Raises ``ModelError`` when the model cannot say."""
-        return self._checked(answer_of(self.name, self._count_text, text))
+        count: object = answer_of(self.name, self._count_text, text)
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise BadModelOutput(f"{self.name} counted {shown(count)} tokens")
+        return count
 
     def count_message(self, message: Message) -> int:
-        """The tokens of one core message: as the model counts messages if it can, else of the message's buffer line."""
+        """The tokens of the line of one core message in a buffer."""
         # An edited message keeps its id, so the id alone does not identify what was counted.
         said = (message.role, message.parts, message.name, message.chat_role, message.metadata)
         held = self._counted.get(message.id)
         if held is not None and held[0] == said:
             return held[1]
-        own = self._count_messages
-        found = None if own is None else answer_of(self.name, own, from_core(message))
-        count = self.count(as_text([message])) if found is None else self._checked(found)
+        count = self.count(as_text([message]))
         if len(self._counted) >= _MOST_COUNTED:
             self._counted.clear()
         self._counted[message.id] = (said, count)
-        return count
-
-    def _checked(self, count: Any) -> int:
-        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise BadModelOutput(f"{self.name} counted {shown(count)} tokens")
         return count
 
 
@@ -105,23 +97,6 @@ def as_llm(thing: LanguageModelLike) -> LanguageModel:
             name = getattr(thing, "__name__", None)
             return LanguageModel(thing, found, name if isinstance(name, str) else type(thing).__name__)
     raise InvalidInput(f"an llm must be a model, a function, or have 'invoke' or 'predict', not {shown(thing)}")
-
-
-def _message_counter(thing: Any) -> Callable[[BaseMessage], Any] | None:
-    """The model's own way to count a message, if it is not LangChain's default; it gives None where the model cannot."""
-    own: Any = getattr(thing, _COUNTS_MESSAGES, None)
-    if not callable(own) or _home(thing, _COUNTS_MESSAGES) == _DEFAULT_COUNTING:
-        return None
-
-    def count(message: BaseMessage) -> Any:
-        # A program with a model of LangChain's has loaded LangChain's messages; another needs none.
-        given = to_langchain_messages([message]) if "langchain_core.messages" in sys.modules else [message]
-        try:
-            return own(given)
-        except NotImplementedError:
-            return None
-
-    return count
 
 
 def _text_counter(thing: Any) -> Callable[[str], int]:
@@ -269,7 +244,7 @@ Facts:""",
 )
 
 
-# Adapters: our memories and histories inside LangChain's own chains and runnables.
+# Our memories inside LangChain's own chains
 
 
 def for_chain(memory: Any) -> Any:
@@ -285,32 +260,6 @@ def for_chain(memory: Any) -> Any:
     if not isinstance(memory, BaseMemory):
         raise InvalidInput(f"expected a memory, not {shown(memory)}")
     return adapter(inner=memory)
-
-
-def for_runnable(history: Any) -> BaseChatMessageHistory:
-    """The chat history with LangChain's own messages, for ``RunnableWithMessageHistory``.
-
-    Only reading differs: it writes to the history. Raises ``InvalidInput`` for an object that is no chat history; reading
-    raises ``MissingDependency`` without the package langchain-core.
-    """
-    if not hasattr(history, "messages") or not hasattr(history, "add_messages"):
-        raise InvalidInput(f"a chat history has 'messages' and 'add_messages', which {shown(history)} has not")
-    return _RunnableHistory(history)
-
-
-class _RunnableHistory(BaseChatMessageHistory):
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    @property
-    def messages(self) -> list[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return to_langchain_messages(self.inner.messages)
-
-    def add_messages(self, messages: Sequence[Any]) -> None:
-        self.inner.add_messages(messages)
-
-    def clear(self) -> None:
-        self.inner.clear()
 
 
 def _with_langchains_messages(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Chat histories and entities in Redis, under the keys of LangChain's own classes. Needs the package redis."""
+"""Chat histories in Redis, under the keys of LangChain's own class. Needs the package redis."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from memwell.compat.langchain.entities import BaseEntityStore
 from memwell.compat.langchain.histories import BaseChatMessageHistory
 from memwell.compat.langchain.messages import BaseMessage, message_from_json, message_to_json
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
 from memwell.values import shown
 
 _URL = "redis://localhost:6379/0"
-_DAY = 60 * 60 * 24
 _BATCH = 500
 
 
-def _client(url: str, **options: Any) -> Any:
+def _client(url: str) -> Any:
     """A client for the server at ``url``; it connects when it is first used."""
     try:
         # Optional: only a program that uses Redis needs the package.
@@ -27,7 +25,7 @@ def _client(url: str, **options: Any) -> Any:
     except ImportError as error:
         raise MissingDependency('histories in Redis need the package redis: pip install "memwell[redis]"') from error
     try:
-        return redis.Redis.from_url(url, **options)
+        return redis.Redis.from_url(url)
     except ValueError as error:
         raise ConfigurationError(f"no Redis server is named by {shown(url)}: {error}") from error
 
@@ -67,19 +65,13 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:
         """All messages, oldest first. They cannot be assigned: that raises ``NotImplementedError``."""
-        return self._range(0, -1)
+        with _translated():
+            found: list[bytes] = self.redis_client.lrange(self.key, 0, -1)
+        return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
     @messages.setter
     def messages(self, messages: Iterable[Any]) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         raise NotImplementedError("Direct assignment to 'messages' is not allowed. Use the 'add_messages' instead.")
-
-    def __len__(self) -> int:
-        with _translated():
-            return int(self.redis_client.llen(self.key))
-
-    def between(self, start: int, stop: int) -> list[BaseMessage]:
-        # Counted from the end of the list, a position stays the same whatever is added.
-        return self._range(-stop, -(start + 1)) if start < stop else []
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, all or none, and start the time to live again."""
@@ -96,11 +88,6 @@ class RedisChatMessageHistory(BaseChatMessageHistory):
         """Remove all messages."""
         with _translated():
             self.redis_client.delete(self.key)
-
-    def _range(self, first: int, last: int) -> list[BaseMessage]:
-        with _translated():
-            found: list[bytes] = self.redis_client.lrange(self.key, first, last)
-        return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
 
 def stored_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
@@ -133,61 +120,3 @@ def stored_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple
 def _literally(text: str) -> str:
     """A pattern that matches this text alone."""
     return re.sub(r"([*?\[\]\\])", r"\\\1", text)
-
-
-class RedisEntityStore(BaseEntityStore):
-    """The notes on each entity of a session, in Redis, for ``ttl`` seconds; a read prolongs that to ``recall_ttl``.
-
-    Raises ``BackendUnavailable`` when the server cannot be reached.
-    """
-
-    def __init__(
-        self,
-        session_id: str = "default",
-        url: str = _URL,
-        key_prefix: str = "memory_store",
-        ttl: int | None = _DAY,
-        recall_ttl: int | None = 3 * _DAY,
-    ) -> None:
-        self.redis_client = _client(url, decode_responses=True)
-        self.session_id = session_id
-        self.key_prefix = key_prefix
-        self.ttl = ttl
-        self.recall_ttl = recall_ttl or ttl
-
-    @property
-    def full_key_prefix(self) -> str:
-        """The beginning of every key of the session."""
-        return f"{self.key_prefix}:{self.session_id}"
-
-    def get(self, key: str, default: str | None = None) -> str:
-        """The notes on an entity; "" when there are none and no default is given."""
-        with _translated():
-            return self.redis_client.getex(self._key(key), ex=self.recall_ttl or None) or default or ""
-
-    def set(self, key: str, value: str | None) -> None:
-        """Store the notes on an entity; empty notes delete it."""
-        if not value:
-            self.delete(key)
-            return
-        with _translated():
-            self.redis_client.set(self._key(key), value, ex=self.ttl or None)
-
-    def delete(self, key: str) -> None:
-        with _translated():
-            self.redis_client.delete(self._key(key))
-
-    def exists(self, key: str) -> bool:
-        with _translated():
-            return self.redis_client.exists(self._key(key)) == 1
-
-    def clear(self) -> None:
-        # A session's id may hold a wildcard, and must not clear another session.
-        pattern = _literally(f"{self.full_key_prefix}:") + "*"
-        with _translated():
-            keys = list(self.redis_client.scan_iter(match=pattern, count=_BATCH))
-            for start in range(0, len(keys), _BATCH):
-                self.redis_client.delete(*keys[start : start + _BATCH])
-
-    def _key(self, key: str) -> str:
-        return f"{self.full_key_prefix}:{key}"

@@ -7,39 +7,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.base import OneVariable, check_keys
-from memwell.compat.langchain.buffers import ConversationTokenBufferMemory
-from memwell.compat.langchain.messages import SystemMessage
-from memwell.compat.langchain.models import PromptTemplate
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, GateVerdict
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
-from memwell.messages import Message, Role
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
-from memwell.strategies.state import StrategyState, next_index, until_done
 from memwell.values import check_count, check_metadata, check_text, new_id, shown
-from memwell.windows import Round, rounds_of
 
 _MOST_CACHED = 100
-_TIMESTAMP = "%Y-%m-%d %H:%M:%S %Z"
-
-DEFAULT_HISTORY_TEMPLATE = """
-It is now {current_time}.
-
-Excerpts of earlier conversations, each with its time, that may or may not matter here:
-{previous_history}
-
-"""
 
 
 class Document:
@@ -179,99 +163,6 @@ def _add_document(retriever: Any, document: Document) -> list[str]:
     if hasattr(store, "add_texts"):
         return list(map(str, store.add_texts(texts=[document.page_content], metadatas=[document.metadata]) or ()))
     raise InvalidInput(f"a retriever that remembers has 'add_documents', which {shown(retriever)} has not")
-
-
-class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
-    """The last rounds within ``max_token_limit``, and earlier rounds that are relevant to the input.
-
-    A round that no longer fits is stored, with its time, in the retriever; ``save_remainder`` stores the other rounds too.
-    Loading always gives messages: first one with what was found, then the last rounds.
-    """
-
-    retriever: Any
-    previous_history_template: str = DEFAULT_HISTORY_TEMPLATE
-    split_chunk_size: int = 1000
-
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
-        check_count(self.split_chunk_size, "split_chunk_size", least=1)
-        PromptTemplate.from_template(self.previous_history_template)
-        self._memory_retriever: VectorStoreRetrieverMemory | None = None
-
-    @property
-    def memory_retriever(self) -> VectorStoreRetrieverMemory:
-        if self._memory_retriever is None or self._memory_retriever.retriever is not self.retriever:
-            self._memory_retriever = VectorStoreRetrieverMemory(retriever=self.retriever)
-        return self._memory_retriever
-
-    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """A message with what was found for the input, then the last rounds."""
-        found = self.memory_retriever.load_memory_variables(inputs)[self.memory_retriever.memory_key]
-        text = PromptTemplate.from_template(self.previous_history_template).format(
-            previous_history=found, current_time=datetime.now().astimezone().strftime(_TIMESTAMP)
-        )
-        return {self.memory_key: [*self._for_history([SystemMessage(text)]), *self.buffer_as_messages]}
-
-    def _window(self) -> list[Message]:
-        upto = self._stored().read().upto
-        return [one for one in super()._window() if (one.index or 0) >= upto]
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store the turn, and in the retriever the rounds that no longer fit."""
-        super().save_context(inputs, outputs)
-        shown_ = next((one.index for one in super()._window() if one.round), None)
-        until_done(lambda: self._store_before(shown_))
-
-    def save_remainder(self) -> None:
-        """Store in the retriever also the rounds that are still shown, at the end of a session; then none is shown."""
-        until_done(lambda: self._store_before(None))
-
-    asave_remainder = asyncify(save_remainder)
-
-    def clear(self) -> None:
-        """Delete the conversation, and of the retriever what this object has stored there."""
-        super().clear()
-        self._stored().clear()
-        self.memory_retriever.clear()
-
-    def _stored(self) -> StrategyState:
-        return self._state("langchain-vectors")
-
-    def _store_before(self, index: int | None) -> bool:
-        """Store the next rounds below an index in the retriever; returns whether there may be more.
-
-        The state advances after the rounds are stored, so rounds whose storing failed are stored again.
-        """
-        state = self._stored()
-        held = state.read()
-        messages = state.unread(held, index)
-        for round_ in rounds_of(messages):
-            self._store_round(round_)
-        if messages:
-            state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
-        return bool(messages)
-
-    def _store_round(self, round_: Round) -> None:
-        spoken = [one for one in round_.messages if one.for_model and one.text]
-        if not spoken:
-            return
-        moment = spoken[0].time.astimezone().strftime(_TIMESTAMP)
-        said, answered = ("\n".join(one.text for one in spoken if one.role is role) for role in (Role.HUMAN, Role.AI))
-        for number, piece in enumerate(pieces(answered, self.split_chunk_size) or [""]):
-            self.memory_retriever.save_context(
-                {"Human": f"<{moment}/00> {said}"}, {"AI": f"<{moment}/{number:02}> {piece}"}
-            )
-
-
-def pieces(text: str, size: int) -> list[str]:
-    """A text in pieces of at most ``size`` characters, cut at the end of a line or a word if there is one."""
-    found: list[str] = []
-    while len(text) > size:
-        cut = max(text.rfind("\n", 1, size + 1), text.rfind(" ", 1, size + 1))
-        cut = cut if cut > 0 else size
-        found.append(text[:cut].strip())
-        text = text[cut:]
-    return [piece for piece in (*found, text.strip()) if piece]
 
 
 _Metadatas: TypeAlias = Sequence[Mapping[str, Any]]

@@ -15,10 +15,10 @@ from langchain_core.stores import BaseStore
 
 from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import Conflict, InvalidInput
-from memwell.filters import Where
+from memwell.filters import id_begins_with
 from memwell.history import History
 from memwell.messages import Message
-from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
+from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space, paged
 from memwell.storage.sharing import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
 from memwell.values import check_text, new_id, shown
@@ -68,33 +68,17 @@ class _KeyValueStore(BaseStore[str, V]):
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
         """The keys that begin with ``prefix``, or all, in order."""
-        cursor: str | None = None
-        while True:
-            keys, cursor = self._keys(prefix, cursor)
-            yield from keys
-            if cursor is None:
-                return
+        where = id_begins_with(check_text(prefix, "a prefix")) if prefix else None
+        scan = partial(self.backend.kv.scan, self.space, where=where, limit=_BLOCK)
+        return (entry.key for entry in paged(lambda cursor: scan(cursor=cursor)))
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        cursor: str | None = None
-        while True:
-            keys, cursor = await run_blocking(partial(self._keys, prefix, cursor))
-            for key in keys:
-                yield key
-            if cursor is None:
-                return
+        for key in await run_blocking(lambda: list(self.yield_keys(prefix=prefix))):
+            yield key
 
     amget = asyncify(mget)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
     amset = asyncify(mset)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
     amdelete = asyncify(mdelete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
-
-    def _keys(self, prefix: str | None, cursor: str | None) -> tuple[list[str], str | None]:
-        """A block of keys, and the cursor of the next one or None. Keys of one prefix lie side by side."""
-        where = Where("@id", "ge", check_text(prefix, "a prefix")) if prefix else None
-        page = self.backend.kv.scan(self.space, where=where, limit=_BLOCK, cursor=cursor)
-        keys = [entry.key for entry in page.items]
-        found = [key for key in keys if key.startswith(prefix or "")]
-        return found, page.next if len(found) == len(keys) else None
 
     def _checked(self, key: str, value: V) -> V:
         return value

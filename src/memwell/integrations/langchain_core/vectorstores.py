@@ -5,26 +5,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from operator import mul
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+import numpy as np
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from msgspec.structs import replace
 from pydantic import Field
 
-from memwell._asyncify import asyncify, run_blocking
+from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike
 from memwell.integrations.langchain_core.stores import DEFAULT_URL, inner_space
 from memwell.longterm.memory import HasMemory, Memory, as_memory
 from memwell.longterm.recall import Recalled
 from memwell.models.ports import Embedder
-from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike, Vector
+from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_count, new_id, shown
 
@@ -108,19 +108,6 @@ class MemwellVectorStore(VectorStore):
         store.add_texts(texts, metadatas, ids=ids)
         return store
 
-    @classmethod
-    async def afrom_texts(
-        cls: type[S],
-        texts: list[str],
-        embedding: Embeddings,
-        metadatas: list[dict[str, Any]] | None = None,
-        **kwargs: Any,
-    ) -> S:
-        ids = kwargs.pop("ids", None)
-        store = await run_blocking(partial(cls, embedding, **kwargs))
-        await store.aadd_texts(texts, metadatas, ids=ids)
-        return store
-
     def add_texts(
         self,
         texts: Iterable[str],
@@ -134,22 +121,10 @@ class MemwellVectorStore(VectorStore):
         Raises ``InvalidInput`` for lists of different lengths and for metadata that is not plain JSON data.
         """
         given = list(texts)
-        return self._stored(self._documents(given, metadatas, ids), self.embedding.embed_documents(given))
-
-    async def aadd_texts(
-        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
-    ) -> list[str]:
-        given = list(texts)
-        documents = self._documents(given, metadatas, kwargs.get("ids"))
-        vectors = await self.embedding.aembed_documents(given)
-        return await run_blocking(partial(self._stored, documents, vectors))
-
-    def _documents(
-        self, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
-    ) -> list[Record]:
-        """The texts as records, checked before an embedder is paid for them."""
-        given = zip(texts, _as_many("metadatas", metadatas, len(texts)), _as_many("ids", ids, len(texts)), strict=True)
-        return [
+        count = len(given)
+        rows = zip(given, _as_many("metadatas", metadatas, count), _as_many("ids", ids, count), strict=True)
+        # Checked before an embedder is paid for them.
+        records = [
             Record(
                 text=text,
                 space=self.space,
@@ -157,12 +132,11 @@ class MemwellVectorStore(VectorStore):
                 kind="document",
                 metadata=dict(metadata or {}),
             )
-            for text, metadata, id_ in given
+            for text, metadata, id_ in rows
         ]
-
-    def _stored(self, records: Sequence[Record], vectors: Sequence[Sequence[float]]) -> list[str]:
-        if len(vectors) != len(records):
-            raise InvalidInput(f"the embedding made {len(vectors)} vectors of {len(records)} texts")
+        vectors = self.embedding.embed_documents(given)
+        if len(vectors) != count:
+            raise InvalidInput(f"the embedding made {len(vectors)} vectors of {count} texts")
         # A text with nothing to embed has no direction: it is kept without a vector, for get_by_ids.
         pairs = zip(records, vectors, strict=True)
         self.backend.index.upsert([replace(record, vector=vector if any(vector) else None) for record, vector in pairs])
@@ -195,20 +169,12 @@ class MemwellVectorStore(VectorStore):
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
         """The ``k`` documents nearest to a vector, best first."""
-        return [document for document, _ in self._near(embedding, k, **kwargs)]
+        return [_document(hit.record) for hit in self._hits(embedding, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
         """The ``k`` documents nearest in meaning, best first, each with its cosine from −1 to 1."""
-        return self._near(self.embedding.embed_query(query), k, **kwargs)
-
-    async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        return await self.asimilarity_search_by_vector(await self.embedding.aembed_query(query), k, **kwargs)
-
-    async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        vector = await self.embedding.aembed_query(query)
-        return await run_blocking(partial(self._near, vector, k, **kwargs))
+        hits = self._hits(self.embedding.embed_query(query), k, **kwargs)
+        return [(_document(hit.record), hit.score) for hit in hits]
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
@@ -218,12 +184,6 @@ class MemwellVectorStore(VectorStore):
         vector = self.embedding.embed_query(query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
 
-    async def amax_marginal_relevance_search(
-        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
-    ) -> list[Document]:
-        vector = await self.embedding.aembed_query(query)
-        return await self.amax_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, **kwargs)
-
     def max_marginal_relevance_search_by_vector(
         self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
@@ -231,16 +191,19 @@ class MemwellVectorStore(VectorStore):
         if not 0 <= lambda_mult <= 1:
             raise InvalidInput(f"lambda_mult must be from 0 to 1, not {shown(lambda_mult)}")
         hits = self._hits(embedding, max(check_count(k, "k"), check_count(fetch_k, "fetch_k")), **kwargs)
-        # Hits come without their vectors. One that was deleted in between is left out.
-        held = {one.id: one for one in self.backend.index.get(self.space, [hit.record.id for hit in hits])}
-        scored = [(held[hit.record.id], hit.score) for hit in hits if hit.record.id in held]
-        return [_document(record) for record in _differing(scored, k, lambda_mult)]
+        # Hits come without their vectors.
+        records = self.backend.index.get(self.space, [hit.record.id for hit in hits])
+        vectors = [list(record.vector or ()) for record in records]
+        return [
+            _document(records[at]) for at in maximal_marginal_relevance(np.array(embedding), vectors, lambda_mult, k)
+        ]
 
+    aadd_texts = asyncify(add_texts)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    asimilarity_search = asyncify(similarity_search)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    asimilarity_search_with_score = asyncify(similarity_search_with_score)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
     asimilarity_search_by_vector = asyncify(similarity_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amax_marginal_relevance_search = asyncify(max_marginal_relevance_search)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
     amax_marginal_relevance_search_by_vector = asyncify(max_marginal_relevance_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
-
-    def _near(self, vector: Sequence[float], k: int, **how: Any) -> list[tuple[Document, float]]:
-        return [(_document(hit.record), hit.score) for hit in self._hits(vector, k, **how)]
 
     def _hits(
         self, vector: Sequence[float], count: int, *, filter: FilterLike | None = None, **unknown: Any
@@ -273,27 +236,6 @@ def _document(record: Record) -> Document:
     return Document(id=record.id, page_content=record.text, metadata=record.metadata)
 
 
-def _differing(scored: Sequence[tuple[Record, float]], count: int, share: float) -> list[Record]:
-    """Maximal marginal relevance: the next is always the one most like the query and least like those before it."""
-    rest = list(range(len(scored)))
-    repeated = [0.0] * len(scored)
-    chosen: list[Record] = []
-    while rest and len(chosen) < count:
-        best = max(rest, key=lambda at: share * scored[at][1] - (1 - share) * repeated[at])
-        rest.remove(best)
-        record = scored[best][0]
-        for at in rest:
-            alike = _cosine(record.vector, scored[at][0].vector)
-            repeated[at] = alike if not chosen else max(repeated[at], alike)
-        chosen.append(record)
-    return chosen
-
-
-def _cosine(one: Vector | None, other: Vector | None) -> float:
-    # Stored vectors have unit length.
-    return sum(map(mul, one or (), other or ()))
-
-
 class MemwellRetriever(BaseRetriever):
     """Recalls from a memory that ``memwell.open`` gave: words, meaning, time and people together.
 
@@ -312,17 +254,11 @@ class MemwellRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return [_recalled(hit, query) for hit in as_memory(self.memory).recall(query, **self._asked(options))]
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
-    ) -> list[Document]:
-        found = await as_memory(self.memory).arecall(query, **self._asked(options))
+        asked: dict[str, Any] = {"k": self.k, **self.search_kwargs, **options}
+        found = as_memory(self.memory).recall(query, limit=asked.pop("k"), **asked)
         return [_recalled(hit, query) for hit in found]
 
-    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
-        asked = {"k": self.k, **self.search_kwargs, **options}
-        return {"limit": asked.pop("k"), **asked}
+    _aget_relevant_documents = asyncify(_get_relevant_documents)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
 
 def _recalled(hit: Recalled, query: str) -> Document:

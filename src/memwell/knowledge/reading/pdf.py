@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from importlib import import_module
-from itertools import dropwhile, pairwise, zip_longest
+from itertools import dropwhile, pairwise
 from statistics import median_low
 from typing import Any, NamedTuple
 
@@ -35,11 +35,6 @@ _TORN = re.compile(rf"(?<!\w)(\w*+)(?:{HYPHEN}|[-\u00ad]\n)(?=(\w*))")
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:page\s+)?(?:\d{1,5}|[ivxlc]{1,7})(?:\s*(?:/|of)\s*\d{1,5})?[-–—\s]*$"
     r"|[-–—\s]*第\s*\d{1,5}\s*页(?:[\s,，/]*共\s*\d{1,5}\s*页)?[-–—\s]*$",
-    re.I,
-)
-_SAID_TO_BE_A_NUMBER = re.compile(
-    r"[-–—\s]*(?:page\s+(\d{1,5})(?:\s*(?:/|of)\s*(\d{1,5}))?|第\s*(\d{1,5})\s*页(?:[\s,，/]*共\s*(\d{1,5})\s*页)?)"
-    r"[-–—\s]*$",
     re.I,
 )
 _WIDER = 1.3
@@ -75,30 +70,13 @@ class Paragraph(msgspec.Struct, frozen=True, gc=False):
 
 def without_running_lines(pages: Sequence[Sequence[PdfLine]]) -> list[list[PdfLine]]:
     """The pages without the headers, footers and page numbers that most of them have."""
-    numbered = [(page, _without_number(lines, page)) for page, lines in enumerate(pages, 1)]
+    numbered = list(enumerate(pages, 1))
     if len(pages) < _ENOUGH_PAGES:
-        return [lines for _, lines in numbered]
+        return [list(lines) for lines in pages]
     seen = Counter(sign for page, lines in numbered for sign in {_sign(line, page) for line in _edges(lines)})
     enough = max(_ENOUGH_PAGES, len(pages) * 0.5)
     running = {sign for sign, times in seen.items() if times >= enough}
     return [_stripped(lines, running, page) for page, lines in numbered]
-
-
-def _without_number(lines: Sequence[PdfLine], page: int) -> list[PdfLine]:
-    """A page without a first or last line such as ``Page 1 of 3``."""
-    kept = list(lines)
-    for place in (0, -1):
-        if len(kept) > 1 and _is_said_number(kept[place].text, page):
-            del kept[place]
-    return kept
-
-
-def _is_said_number(text: str, page: int) -> bool:
-    found = _SAID_TO_BE_A_NUMBER.match(text)
-    if found is None:
-        return False
-    number, total = int(found[1] or found[3]), int(found[2] or found[4] or 0)
-    return number <= total if total else number == page
 
 
 def _edges(lines: Sequence[PdfLine]) -> Sequence[PdfLine]:
@@ -443,60 +421,28 @@ def _by_page(bookmarks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
 def _with_headings(page: Sequence[Paragraph], marks: Sequence[Bookmark]) -> Iterator[Paragraph | Bookmark]:
     """The paragraphs of a page with its headings in their places.
 
-    A paragraph that is, or begins with, the title of a bookmark is that heading. Other bookmarks precede the text below the
-    height they lead to, or the whole page.
+    A paragraph that is the title of a bookmark is that heading. Other bookmarks precede the text below the height they lead
+    to, or the whole page.
     """
     after = 0
-    places: dict[int, list[tuple[Bookmark, str | None]]] = {}
     for mark in marks:
-        place, rest = _place_of(mark, page, after)
-        places.setdefault(place, []).append((mark, rest))
-        after = place
-    for place, paragraph in zip_longest(range(len(page) + 1), page):
-        rest: str | None = None
-        for mark, left in places.get(place, []):
-            yield mark
-            rest = left if left is not None else rest
-        if paragraph is None:
-            return
-        if rest is None:
-            yield paragraph
-        elif rest:
-            yield Paragraph(rest, paragraph.kind, paragraph.top)
+        place, is_title = _place_of(mark, page, after)
+        yield from page[after:place]
+        yield mark
+        after = place + is_title
+    yield from page[after:]
 
 
-def _place_of(mark: Bookmark, page: Sequence[Paragraph], after: int) -> tuple[int, str | None]:
-    """The paragraph that a heading precedes, and what is left of it; None when the heading is not part of it."""
+def _place_of(mark: Bookmark, page: Sequence[Paragraph], after: int) -> tuple[int, bool]:
+    """The paragraph that a heading precedes or is, and whether it is that heading."""
     title = _plain(mark.title)
     for place in range(after, len(page)):
-        rest = _rest_after(title, page[place].text)
-        if rest is not None:
-            return place, rest
+        if title and title in (_plain(page[place].text), _plain(_NUMBERING.sub("", page[place].text))):
+            return place, True
     if mark.height is None:
-        return after, None
+        return after, False
     below = (place for place in range(after, len(page)) if page[place].top <= mark.height)
-    return next(below, len(page)), None
-
-
-def _rest_after(title: str, text: str) -> str | None:
-    head = text[: 2 * len(title) + 20]
-    if not title or not (_plain(head).startswith(title) or _plain(_NUMBERING.sub("", head)).startswith(title)):
-        return None
-    return _after_letters(title, text)
-
-
-def _after_letters(title: str, text: str) -> str | None:
-    """The text after a title, which may have numbers and blanks that the title lacks."""
-    wanted = len(title)
-    numbered = _NUMBERING.match(text)
-    start = numbered.end() if numbered and not _plain(text[: 2 * wanted + 20]).startswith(title) else 0
-    for place in range(start, len(text)):
-        wanted -= text[place].isalnum()
-        if not wanted:
-            rest = text[place + 1 :]
-            # A title that is the beginning of a sentence is no heading there.
-            return rest.strip() if not rest or not rest[0].isalnum() else None
-    return None
+    return next(below, len(page)), False
 
 
 def _plain(text: str) -> str:

@@ -50,8 +50,6 @@ def _decoded(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]]:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return _known(data[len(bom) :], encoding)
-    if wide := _wide(data[:_SAMPLE]):
-        return _known(data, wide)
     if looks_binary(data):
         raise UnreadableDocument("its bytes are not those of a text", reason="binary")
     try:
@@ -63,7 +61,7 @@ def _decoded(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]]:
 def looks_binary(data: bytes) -> bool:
     """Whether the beginning of a file has NUL or many control characters."""
     head = data[:_SAMPLE]
-    if head.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(head):
+    if head.startswith(tuple(bom for bom, _ in _BOMS)):
         return False
     if 0 in head:
         return True
@@ -80,37 +78,6 @@ def _known(data: bytes, encoding: str) -> tuple[str, tuple[str, ...]]:
             message = f"it is marked as {encoding.upper()}, but byte {error.start} is not"
             raise UnreadableDocument(message, reason="encoding") from None
         return text, (f"{bad} characters could not be read and stand as \ufffd",)
-
-
-def _wide(head: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a byte order mark, by its zeros or by its Chinese."""
-    even = head[: len(head) // 4 * 4]
-    if len(even) < 4:
-        return None
-    zeros = [even[place::4].count(0) * 4 / len(even) for place in range(4)]
-    if min(zeros[1:]) > 0.9 and zeros[0] < 0.1:
-        return "utf-32-le"
-    if min(zeros[:3]) > 0.9 and zeros[3] < 0.1:
-        return "utf-32-be"
-    return next((name for name in ("utf-16-le", "utf-16-be") if _reads_as_wide(even, name)), None)
-
-
-def _reads_as_wide(head: bytes, encoding: str) -> bool:
-    text = _partly(head, encoding)
-    if not text or "\x00" in text:
-        return False
-    ascii_ones = len(re.findall(r"[\t\r\n -~]", text))
-    ordinary = ascii_ones + len(re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e\u2010-\u2026\u00a0-\u04ff]", text))
-    # ASCII text read as pairs looks like Chinese, but has no single letter, space or line end.
-    return ordinary >= len(text) * 0.97 and ascii_ones > 0
-
-
-def _partly(data: bytes, encoding: str) -> str | None:
-    """The text of bytes that may be cut inside a character; None when they are not in this encoding."""
-    try:
-        return codecs.getincrementaldecoder(encoding)().decode(data, final=False)
-    except UnicodeDecodeError:
-        return None
 
 
 def _from_declared(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]] | None:

@@ -1,14 +1,13 @@
 """HTML reader: the text that a visitor reads, without scripts, menus, footers, forms and hidden parts.
 
-When hardly anything else is left, or a menu is never closed, the page is read again with more of it.
+When nothing else is left, or a menu is never closed, the page is read again with all of it.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -127,26 +126,17 @@ class _Tokens:
         self.at = end
 
 
-# Boilerplate: menus, cookie banners, buttons, hidden elements
+# Boilerplate: menus, banners, buttons, hidden elements. The names of classes decide nothing: they mislead.
 
 
 ELEMENTS = frozenset({"nav", "footer", "aside", "form", "dialog", "menu", "button"})
 """Elements that are boilerplate by themselves."""
 
 _ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar"})
-_NAMES = frozenset(
-    {"nav", "menu", "navbar", "breadcrumb", "breadcrumbs", "cookie", "cookies", "banner", "sidebar", "footer"}
-)
-_AROUND = frozenset({"has", "with", "no", "without"})
-_NAMED_BY_CLASS = frozenset("div section header p ul ol li table center details figure address".split())
-# Many programs make a section's id from its title: a chapter about cookies is no banner.
-_NAMED_BY_ID = frozenset("div header ul ol table center".split())
 _HIDING = re.compile(r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\b", re.IGNORECASE)
 # One search is faster than parsing the attributes of every element.
 _MAY_HIDE = re.compile("hidden|display|visibility", re.IGNORECASE).search
 _MAY_HAVE_ROLE = re.compile("role", re.IGNORECASE).search
-_MAY_NAME = re.compile("|".join(sorted(_NAMES)), re.IGNORECASE).search
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def is_hidden(tag: HtmlTag) -> bool:
@@ -162,22 +152,6 @@ def is_hidden(tag: HtmlTag) -> bool:
 def has_role(tag: HtmlTag) -> bool:
     """Whether the role of an element is that of a menu, a banner or the like."""
     return _MAY_HAVE_ROLE(tag.source) is not None and tag.attributes.get("role", "").strip().casefold() in _ROLES
-
-
-def has_name(tag: HtmlTag) -> bool:
-    """Whether the class or id of an element is that of a menu, a banner or the like."""
-    if tag.name not in _NAMED_BY_CLASS or not _MAY_NAME(tag.source):
-        return False
-    return any(map(_is_name, _names(tag.name, tag.attributes)))
-
-
-def _names(element: str, attributes: Mapping[str, str]) -> list[str]:
-    return [*attributes.get("class", "").split(), *([attributes.get("id", "")] if element in _NAMED_BY_ID else ())]
-
-
-def _is_name(name: str) -> bool:
-    words = {word.casefold() for word in _WORD.findall(name)}
-    return not words.isdisjoint(_NAMES) and words.isdisjoint(_AROUND)
 
 
 _NEVER_SHOWN = frozenset(
@@ -201,8 +175,6 @@ _META = {
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,40})", re.IGNORECASE)
 _XML_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w-]{2,40})", re.IGNORECASE)
 _ENOUGH_IN_MAIN = 200
-_MOST_BY_NAME = 3  # times the text that is kept: when class names remove more, they mislead
-_CLEAN, _WITH_NAMED, _WHOLE = range(3)  # how much of a page is read
 _LONG_CELL = 600
 _DEEPEST_INDENT = 8
 
@@ -227,18 +199,8 @@ def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
 
 
 def _read(page: str) -> _Reader:
-    reader = _Reader(page, _CLEAN)
-    if reader.unclosed or _is_misled(reader):
-        reader = _Reader(page, _WITH_NAMED)
-    return _Reader(page, _WHOLE) if reader.unclosed or not reader.pieces else reader
-
-
-def _is_misled(reader: _Reader) -> bool:
-    """Whether the names of classes have removed most of the text."""
-    inner = sum(len(piece.text) for piece in reader.pieces if piece.place == "main")
-    if inner:
-        return reader.named["main"] > _MOST_BY_NAME * inner
-    return reader.named.total() > _MOST_BY_NAME * sum(len(piece.text) for piece in reader.pieces)
+    reader = _Reader(page, whole=False)
+    return _Reader(page, whole=True) if reader.unclosed or not reader.pieces else reader
 
 
 def _of_the_page(reader: _Reader) -> list[_Piece]:
@@ -272,15 +234,13 @@ class _Piece(NamedTuple):
 class _Reader:
     """Reads a page in one pass. It counts open elements instead of nesting, so any depth is safe."""
 
-    def __init__(self, page: str, how_much: int) -> None:
+    def __init__(self, page: str, *, whole: bool) -> None:
         self.pieces: list[_Piece] = []
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self.has_scripts = False
         self.has_main = False
-        self.named = Counter[str]()
-        """Characters that were left out because of the name of a class or id alone, by place."""
-        self._how_much = how_much
+        self._whole = whole
         self._text: list[str] = []
         self._heading = 0
         self._pre = 0
@@ -311,25 +271,20 @@ class _Reader:
             self.title = self.title or one_line(text)
         elif not self._skipped:
             self._text.append(text)
-        elif self._skipped[0].startswith("?"):
-            self.named[self._place] += len(text.strip())
 
     def _on_start(self, tag: HtmlTag) -> None:
         name = tag.name
-        if self._skipped and self._skipped[0].startswith("?") and name in ("main", "article"):
-            # The text of a page is never in a menu, whatever its name.
-            self._skipped = []
         if self._skipped:
             # Elements of the name of the outermost are counted, so that an inner end tag does not end it.
-            if name == self._skipped[0].lstrip("*?") and name not in _VOID:
+            if name == self._skipped[0] and name not in _VOID:
                 self._skipped.append(name)
             return
         if name == "script":
             self.has_scripts = True
-        if mark := self._left_out(tag):
+        if self._is_left_out(tag):
             if name not in _INLINE:
                 self._break()
-            self._skipped.append(mark)
+            self._skipped.append(name)
         elif name == "meta":
             _note_meta(tag, self.metadata)
         elif name == "html":
@@ -342,24 +297,18 @@ class _Reader:
         else:
             self._on_structure(name)
 
-    def _left_out(self, tag: HtmlTag) -> str:
-        """The mark of an element that is left out: its name, after ``*`` because of its attributes, after ``?`` because of
-        its class or id alone. Empty for one that is read."""
+    def _is_left_out(self, tag: HtmlTag) -> bool:
         name = tag.name
         if name in _NEVER_SHOWN:
-            return name
-        if self._how_much == _WHOLE or name in _VOID or name in ("html", "body", "main"):
-            return ""
+            return True
+        if self._whole or name in _VOID or name in ("html", "body", "main"):
+            return False
         if is_hidden(tag):
-            return f"*{name}"
+            return True
         if name in ELEMENTS:
             # A note in an article is part of it, and so is a heading that is a button.
-            return "" if (name == "aside" and self._main) or (name == "button" and self._heading) else name
-        if name == "article" or (name == "header" and self._main):
-            return ""
-        if has_role(tag):
-            return f"*{name}"
-        return f"?{name}" if self._how_much == _CLEAN and has_name(tag) else ""
+            return not ((name == "aside" and self._main) or (name == "button" and self._heading))
+        return name != "article" and not (name == "header" and self._main) and has_role(tag)
 
     def _on_structure(self, name: str) -> None:
         if name in ("td", "th"):
@@ -394,7 +343,7 @@ class _Reader:
 
     def _on_end(self, name: str) -> None:
         if self._skipped:
-            if name == self._skipped[-1].lstrip("*?"):
+            if name == self._skipped[-1]:
                 self._skipped.pop()
             return
         if name == "title":

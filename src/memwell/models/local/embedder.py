@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from memwell._products import product
 from memwell.errors import ConfigurationError
 from memwell.language.words import STOP_WORDS, han_share, language_of
-from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.local import encoder, multilingual
 from memwell.models.local.encoder import Encoded, Encoder, packed_tokens, unpacked_tokens
 from memwell.models.local.multilingual import Multilingual
 from memwell.models.local.onnx import ENCODER, USE_PIECES, USE_WEIGHTS, WeightsFile, location
-from memwell.models.ports import QueryTokens, TokenEmbedder, WordMatch
+from memwell.models.ports import Floats, QueryTokens, TokenEmbedder, WordMatch, given_texts, zero_rows
 from memwell.values import shown
 
 Mode: TypeAlias = Literal["local", "minilm", "use"]

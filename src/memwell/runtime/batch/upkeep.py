@@ -15,8 +15,7 @@ from memwell.longterm.embedding import MARK, ORDERED, Reembedding, WantedEmbedde
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import MARKS, inner_space
 from memwell.longterm.memory import Memory
-from memwell.models.named import embedder_named
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, embedder_named
 from memwell.records import Space, SpaceLike, as_space, paged
 from memwell.runtime import opening
 from memwell.runtime.batch import Batch, RunnerName

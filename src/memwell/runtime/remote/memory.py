@@ -57,7 +57,7 @@ _NO_COPIES = "indexes and earlier versions cannot be sent one by one; export() a
 
 @refuses("the store belongs to the service; call the methods of the conversation", "backend", "log")
 @refuses("a conversation is opened through its memory: memwell.open(url, key=…).thread(id)", "open")
-@refuses(_NO_COPIES, "fork", "copy_to", "move_to")
+@refuses(_NO_COPIES, "fork", "copy_to")
 class RemoteHistory(Remote, History):
     """A conversation of the key's space. It need not exist yet: its first message creates it.
 

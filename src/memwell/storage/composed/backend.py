@@ -12,14 +12,19 @@ from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.follower import Attached, FollowedIndex, Progress, Reconciled
-from memwell.storage.composed.placed import Bytes, PlacedBlobs, placed, spaces_of, take_home
-from memwell.storage.composed.transactions import Transaction, current, transaction_on
-from memwell.storage.layout import REMEMBERED
+from memwell.storage.composed.placed import (
+    Bytes,
+    PlacedBlobs,
+    Transaction,
+    current,
+    placed,
+    spaces_of,
+    take_home,
+    transaction_on,
+)
 from memwell.storage.protocols import Backend, KeyValue, MessageLog
 
 _PAGE = 500
-_COMMITS = Space("memwell", "commits")
-"""Where earlier versions stored which transactions of a part were committed with the home's."""
 _TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
@@ -57,11 +62,6 @@ class ComposedBackend(Backend):
         self._place = place
         self._parts = {name: part for name, part in (("log", log), ("kv", kv)) if part is not None}
         self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
-        for store in self._others:
-            # Redis alone has it, for transactions of an earlier version.
-            decide_by: Callable[[Callable[[str], bool]], None] | None = getattr(store, "decide_by", None)
-            if decide_by is not None:
-                decide_by(self._was_committed)
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
         self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
         self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
@@ -71,30 +71,26 @@ class ComposedBackend(Backend):
         self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
         self.blobs = self._blobs or home.blobs
 
-    def _was_committed(self, transaction: str) -> bool:
-        entry = self._home.kv.get(_COMMITS / transaction[-1], transaction)
-        return entry is not None and entry.value != "undone"
-
     def take_home(self) -> None:
         """Move to the home, once, the internal data that an earlier version kept in a part."""
         for name, part in self._parts.items():
             # A read-only store stays as it is.
             with suppress(ReadOnlyStore):
-                while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
+                while self._home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
                     self._take_home(name, part)
 
     def _take_home(self, name: str, part: Part) -> None:
         try:
-            self._home.kv.put(REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
+            self._home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
         except Conflict:
             # Another process does it.
             time.sleep(_TAKING_NAP_S)
             return
         try:
             take_home(self._home, part.store, [name])
-            self._home.kv.put(REMEMBERED, f"taken home from {name}", part.place)
+            self._home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
         finally:
-            self._home.kv.delete(REMEMBERED, "taking home")
+            self._home.kv.delete(given.REMEMBERED, "taking home")
 
     @property
     def home(self) -> Backend:

@@ -30,7 +30,7 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.transactions import Transaction, afterwards
+from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
 from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex, VectorEngine
 from memwell.values import new_id
 
@@ -74,13 +74,8 @@ class Position(msgspec.Struct, frozen=True):
     """The process that holds the lease."""
     until: float = 0.0
     """When the lease ends."""
-
-
-class StoredPosition(NamedTuple):
-    """A position, and the version of its entry."""
-
-    position: Position
-    version: int
+    version: int = 0
+    """The version of its entry, which is not stored in it."""
 
 
 class Positions:
@@ -90,35 +85,35 @@ class Positions:
         self._kv = kv
         self._me = new_id()
 
-    def get(self, space: Space) -> StoredPosition | None:
+    def get(self, space: Space) -> Position | None:
         """The space's position, or None when it was never fed."""
         entry = self._kv.get(_POSITIONS, _key(space))
-        return None if entry is None else StoredPosition(msgspec.convert(entry.value, Position), entry.version)
+        return None if entry is None else replace(msgspec.convert(entry.value, Position), version=entry.version)
 
-    def taken(self, held: StoredPosition) -> bool:
+    def taken(self, held: Position) -> bool:
         """Whether another process holds the lease of the space."""
-        return held.position.by not in (None, self._me) and held.position.until > time.time()
+        return held.by not in (None, self._me) and held.until > time.time()
 
-    def begin(self, space: Space, held: StoredPosition | None, engine: str, dimensions: int) -> StoredPosition | None:
+    def begin(self, space: Space, held: Position | None, engine: str, dimensions: int) -> Position | None:
         """Begin a new generation and take its lease; None when another process was faster."""
-        position = Position(tuple(space), engine, new_id(), None, dimensions)
-        return self._put(position, 0 if held is None else held.version, ours=True)
+        version = 0 if held is None else held.version
+        return self._put(Position(tuple(space), engine, new_id(), None, dimensions, version=version), ours=True)
 
-    def take(self, held: StoredPosition) -> StoredPosition | None:
+    def take(self, held: Position) -> Position | None:
         """Take or renew the lease; None when another process was faster."""
-        return self._put(held.position, held.version, ours=True)
+        return self._put(held, ours=True)
 
-    def finish(self, held: StoredPosition, state: int | None) -> bool:
+    def finish(self, held: Position, state: int | None) -> bool:
         """Store the state that the engine has reached and end the lease; False when another process took it."""
-        return self._put(replace(held.position, state=state), held.version, ours=False) is not None
+        return self._put(replace(held, state=state), ours=False) is not None
 
-    def rewind(self, held: StoredPosition, state: int) -> None:
+    def rewind(self, held: Position, state: int) -> None:
         """Go back to ``state``, because a feeder without a lease wrote too: what came after it is fed again."""
-        while (now := self.get(Space(*held.position.space))) is not None:
-            known = now.position.state
+        while (now := self.get(Space(*held.space))) is not None:
+            known = now.state
             if known is not None:
-                known = min(known, state) if now.position.generation == held.position.generation else None
-            if self._put(replace(now.position, state=known), now.version, ours=False):
+                known = min(known, state) if now.generation == held.generation else None
+            if self._put(replace(now, state=known), ours=False):
                 return
 
     def remove(self, space: Space) -> None:
@@ -130,13 +125,14 @@ class Positions:
         entries = paged(lambda cursor: self._kv.scan(_POSITIONS, limit=_AT_ONCE, cursor=cursor))
         return (Space(*msgspec.convert(entry.value, Position).space) for entry in entries)
 
-    def _put(self, position: Position, version: int, *, ours: bool) -> StoredPosition | None:
+    def _put(self, position: Position, *, ours: bool) -> Position | None:
         written = replace(position, by=self._me if ours else None, until=time.time() + _LEASE_S if ours else 0.0)
+        value = {name: one for name, one in msgspec.to_builtins(written).items() if name != "version"}
         try:
-            entry = self._kv.put(_POSITIONS, _key(position.space), msgspec.to_builtins(written), expect=version)
+            entry = self._kv.put(_POSITIONS, _key(position.space), value, expect=position.version)
         except Conflict:
             return None
-        return StoredPosition(written, entry.version)
+        return replace(written, version=entry.version)
 
 
 class Deletions:
@@ -160,23 +156,6 @@ class Deletions:
         """Remove deletions that the engine has made."""
         for key in keys:
             self._kv.delete(own_space(space, "index-gone"), key)
-
-
-_OWN = ("blob-references", "index-gone")
-
-
-def own_space(space: Space, name: str) -> Space:
-    """The space for internal data about a space: under it, so that a store that locks by owner locks both."""
-    if len(space) + 2 <= MAX_SEGMENTS:
-        return Space(*space, "memwell", name)
-    return Space(*space[: MAX_SEGMENTS - 3], "memwell", name, hashlib.sha256(space.encoded().encode()).hexdigest())
-
-
-def is_own(space: Space) -> bool:
-    """Whether a space holds internal data of the composed store. Those are not listed."""
-    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
-        return True
-    return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
 
 
 def _key(space: Sequence[str]) -> str:
@@ -319,32 +298,29 @@ class Feeding:
         if mine is None:
             return None
         found = self._compare(space)
-        self._finish(mine, held.position.state)
+        self._finish(mine, held.state)
         return found
 
     def differs(self, space: Space) -> bool:
         """Whether the engine's count differs from the home store's vectors while no change is pending."""
         before, held = self._home.info(space), self.positions.get(space)
-        if held is not None and (held.position.state != before.state or self.deletions.read(space)):
+        if held is not None and (held.state != before.state or self.deletions.read(space)):
             return False
         count = self._attached.use(lambda engine: engine.count(space))
         return count != before.vectors and self._home.info(space).state == before.state
 
     # One space
 
-    def _must_be_filled(self, held: StoredPosition, info: IndexInfo) -> bool:
-        position = held.position
-        if position.state is None or info.dimensions not in (None, position.dimensions):
+    def _must_be_filled(self, held: Position, info: IndexInfo) -> bool:
+        if held.state is None or info.dimensions not in (None, held.dimensions):
             return True
-        if not 0 <= info.state - position.state <= _MAX_CHANGES:
+        if not 0 <= info.state - held.state <= _MAX_CHANGES:
             return True
-        return position.engine != self._attached.use(lambda engine: engine.identity(position.dimensions))
+        return held.engine != self._attached.use(lambda engine: engine.identity(held.dimensions))
 
-    def _fill(
-        self, space: Space, held: StoredPosition | None, info: IndexInfo, progress: Progress | None
-    ) -> bool | None:
+    def _fill(self, space: Space, held: Position | None, info: IndexInfo, progress: Progress | None) -> bool | None:
         """Fill the engine with all of a space."""
-        size = info.dimensions or (held.position.dimensions if held else 0)
+        size = info.dimensions or (held.dimensions if held else 0)
         identity = self._attached.use(lambda engine: engine.identity(size))
         mine = self.positions.begin(space, held, identity, size)
         if mine is None:
@@ -369,14 +345,14 @@ class Feeding:
             page = self._home.scan(space, limit=PAGE, cursor=page.next)
             yield page.items
 
-    def _follow(self, space: Space, held: StoredPosition, info: IndexInfo) -> bool | None:
+    def _follow(self, space: Space, held: Position, info: IndexInfo) -> bool | None:
         """Feed what changed since the position."""
-        if held.position.state == info.state and not self.deletions.read(space):
+        if held.state == info.state and not self.deletions.read(space):
             return True
         mine = self.positions.take(held)
         if mine is None:
             return False
-        changes = self._home.changes(space, held.position.state)
+        changes = self._home.changes(space, held.state)
         if changes.state is None:
             raise BackendError("an engine cannot be fed inside a transaction: what is written there may yet be undone")
         if changes.whole:
@@ -416,7 +392,7 @@ class Feeding:
             if gone:
                 self._attached.use(lambda engine, gone=gone: engine.drop(space, gone))
 
-    def _finish(self, mine: StoredPosition, state: int | None) -> bool:
+    def _finish(self, mine: Position, state: int | None) -> bool:
         if self.positions.finish(mine, state):
             return True
         # The lease ended, and this process has overwritten what another fed.
@@ -640,9 +616,9 @@ class FollowedIndex(RecordIndex):
 
     def _answers(self, space: Space, info: IndexInfo) -> bool:
         held = self.feeding.positions.get(space) if info.vectors > self._ask_above else None
-        if held is None or held.position.state is None or self.attached.away is not None:
+        if held is None or held.state is None or self.attached.away is not None:
             return False
-        return held.position.dimensions == info.dimensions and 0 <= info.state - held.position.state <= _MAX_BEHIND
+        return held.dimensions == info.dimensions and 0 <= info.state - held.state <= _MAX_BEHIND
 
     def _from_engine(self, question: _Question) -> list[Hit] | None:
         """Hits from the engine and the changes since; None when they cannot answer."""
@@ -651,18 +627,18 @@ class FollowedIndex(RecordIndex):
         if info.vectors <= self._ask_above or len(question.vector) != info.dimensions or self.attached.resting:
             return None
         held = self.feeding.positions.get(space)
-        if held is None or held.position.state is None or held.position.dimensions != info.dimensions:
+        if held is None or held.state is None or held.dimensions != info.dimensions:
             self.due([space])
             return None
-        behind = info.state - held.position.state
+        behind = info.state - held.state
         if behind:
             self.due([space])
         if not 0 <= behind <= _MAX_BEHIND:
             return None
-        found = self._search(question, info, held.position.state, question.limit + behind + _SPARE)
+        found = self._search(question, info, held.state, question.limit + behind + _SPARE)
         again = self.feeding.positions.get(space)
         # While it is being filled, the engine holds only a part.
-        return found if again is not None and again.position.generation == held.position.generation else None
+        return found if again is not None and again.generation == held.generation else None
 
     def _search(self, question: _Question, info: IndexInfo, state: int, wanted: int) -> list[Hit] | None:
         space, vector, limit, where = question
@@ -722,7 +698,7 @@ class FollowedIndex(RecordIndex):
             if held is None:
                 behind = info.vectors > 0
             else:
-                behind = held.position.state != info.state or bool(self.feeding.deletions.read(space))
+                behind = held.state != info.state or bool(self.feeding.deletions.read(space))
             if behind:
                 yield space
 

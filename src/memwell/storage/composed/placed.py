@@ -1,27 +1,124 @@
-"""Placement: conversations, values and blobs of a composed store in other stores, and the list of all its spaces."""
+"""Placement: conversations, values and blobs of a composed store in other stores, its transactions and its spaces."""
 
 from __future__ import annotations
 
+import contextvars
+import hashlib
 import heapq
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import groupby, islice
+from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from memwell.errors import BackendError, BackendUnavailable, NotFound
-from memwell.records import Page, Space, Thread, paged
-from memwell.storage.arguments import is_memwells
-from memwell.storage.composed.follower import is_own, own_space
-from memwell.storage.composed.transactions import Transaction, afterwards, if_undone
-from memwell.storage.layout import REMEMBERED
+from memwell.records import MAX_SEGMENTS, Page, Space, Thread, paged
+from memwell.storage.arguments import REMEMBERED, is_memwells
 from memwell.storage.parts import BaseBlobs, copy_thread
 from memwell.storage.protocols import Backend, Blobs, ThreadInfo
 
 T = TypeVar("T")
 
 _PAGE = 500
+
+
+# Transactions of a composed store: those of its home, with work to do when they end.
+
+current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
+"""The innermost transaction of the calling context."""
+
+
+class Transaction:
+    """A transaction of the home store. Inside another it is a savepoint."""
+
+    def __init__(self, home: Backend) -> None:
+        self.home = home
+        self.open = False
+        self.outer: Transaction | None = None
+        self._around: Transaction | None = None
+        self._inner: AbstractContextManager[None] = home.transaction()
+        self.after_commit: list[Callable[[], object]] = []
+        """Run after the commit."""
+        self.after_rollback: list[Callable[[], object]] = []
+        """Run at the end if what was written until now is rolled back."""
+        self._undone_before = 0
+
+    def __enter__(self) -> None:
+        self.outer = current.get()
+        self._around = transaction_on(self.home)
+        self._inner.__enter__()
+        if self._around is not None:
+            self._undone_before = len(self._around.after_rollback)
+            return
+        self.open = True
+        current.set(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._around is not None:
+            self._inner.__exit__(kind, error, trace)
+            if error is not None:
+                # Rolled back already, whatever becomes of the whole.
+                self._around.after_commit += self._around.after_rollback[self._undone_before :]
+            return
+        self.open = False
+        current.set(self.outer)
+        committed = False
+        try:
+            self._inner.__exit__(kind, error, trace)
+            committed = error is None
+        finally:
+            for work in self.after_commit if committed else self.after_rollback:
+                work()
+
+
+def transaction_on(home: Backend) -> Transaction | None:
+    """The open transaction on this home that the calling context is inside of."""
+    transaction = current.get()
+    while transaction is not None and not (transaction.home is home and transaction.open):
+        transaction = transaction.outer
+    return transaction
+
+
+def afterwards(home: Backend, work: Callable[[], object]) -> None:
+    """Run ``work`` when the current transaction on this home is committed; at once where there is none."""
+    transaction = transaction_on(home)
+    if transaction is None:
+        work()
+    else:
+        transaction.after_commit.append(work)
+
+
+def if_undone(home: Backend, work: Callable[[], object]) -> None:
+    """Run ``work`` at the end of the current transaction on this home if what was written until now is rolled back."""
+    transaction = transaction_on(home)
+    assert transaction is not None, "called inside a transaction"
+    transaction.after_rollback.append(work)
+
+
+# Internal spaces
+
+_OWN = ("blob-references", "index-gone")
+
+
+def own_space(space: Space, name: str) -> Space:
+    """The space for internal data about a space: under it, so that a store that locks by owner locks both."""
+    if len(space) + 2 <= MAX_SEGMENTS:
+        return Space(*space, "memwell", name)
+    return Space(*space[: MAX_SEGMENTS - 3], "memwell", name, hashlib.sha256(space.encoded().encode()).hexdigest())
+
+
+def is_own(space: Space) -> bool:
+    """Whether a space holds internal data of the composed store. Those are not listed."""
+    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
+        return True
+    return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
+
+
+# Conversations and values
 
 
 def placed(part: type[T], home: T, other: T) -> T:

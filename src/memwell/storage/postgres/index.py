@@ -24,11 +24,9 @@ from memwell.filters import FilterLike, as_filter
 from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_record, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage.bm25 import K1, B, distinct_terms
-from memwell.storage.parts import packed_vectors
+from memwell.storage.parts import K1, B, distinct_terms, packed_vectors
 from memwell.storage.postgres.connections import Connections, Session
-from memwell.storage.postgres.schema import keyed, space_key
-from memwell.storage.postgres.where import RECORD, Condition, compiled, filter_document
+from memwell.storage.postgres.schema import RECORD, Condition, compiled, filter_document, keyed, space_key
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.values import check_text
 

@@ -10,8 +10,7 @@ from memwell.records import Space
 from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.postgres.connections import HERE, Connections, Session
-from memwell.storage.postgres.schema import long_name, name_key, space_key
-from memwell.storage.postgres.where import ENTRY, compiled, filter_document
+from memwell.storage.postgres.schema import ENTRY, compiled, filter_document, long_name, name_key, space_key
 from memwell.storage.protocols import Entry
 
 _SWEEP = 8

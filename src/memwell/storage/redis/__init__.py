@@ -20,7 +20,7 @@ from memwell.storage.protocols import Backend
 from memwell.storage.redis.kv import RedisKeyValue
 from memwell.storage.redis.log import RedisLog
 from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, SEAL, SEALED, SHARDS, UNLIST
-from memwell.storage.redis.servers import Connections, ResponseError, Server, parsed
+from memwell.storage.redis.servers import LOCKED, Connections, ResponseError, Server, parsed
 from memwell.values import check_text
 
 _log = logging.getLogger("memwell.storage")
@@ -61,10 +61,6 @@ class RedisBackend(Backend):
     @cached_property
     def _durability(self) -> Durability:
         return durability(self._connections)
-
-    def decide_by(self, decided: Callable[[str], bool]) -> None:
-        """Set the function that knows whether a transaction of an earlier version was committed in the home store."""
-        self._connections.decided = decided
 
     # Spaces
 
@@ -108,10 +104,8 @@ class RedisBackend(Backend):
 
     def check(self) -> list[str]:
         self._connections.check_open()
-        try:
-            self._end_transactions()
-        except BackendError as error:
-            return [str(error)]
+        if any(self._keys("*:l")):
+            return [LOCKED]
         found = [complaint for space, kinds in self._listed() for complaint in self._complaints(space, kinds)]
         unlisted = self._unlisted()
         # Other callers write meanwhile: a real fault is still there at a second check.
@@ -135,11 +129,6 @@ class RedisBackend(Backend):
                 there -= {tags.thread_of(Thread(space, name)).base for name in self._log.names(space)}
         return {f"the keys {base!r} are listed nowhere" for base in there}
 
-    def _end_transactions(self) -> None:
-        """End all transactions that an earlier version left."""
-        for key in self._keys("*:l"):
-            self._connections.call(GENERATION, self._connections.tags.of_key(key), [""])
-
     def _keys(self, pattern: str) -> Iterator[str]:
         """The keys that match a pattern behind the bucket. A key may come twice."""
         whole = f"{{{self._connections.tags.prefix}:[0-9a-f][0-9a-f][0-9a-f]}}{pattern}"
@@ -156,7 +145,6 @@ class RedisBackend(Backend):
     def scrub(self) -> None:
         """Drop listed names without content, and make the servers rewrite their files without deleted data."""
         self._connections.check_open()
-        self._end_transactions()
         for space, kinds in list(self._listed()):
             if "l" in kinds:
                 self._forget_names(space)

@@ -6,7 +6,8 @@ threads of a space, the entries of a space, a piece of the list of all spaces. A
 key, because they may be long and hold anything: a key has a digest instead.
 
 The body of a script finds ``base``, its arguments from ``ARGV[FIRST]`` on, and ``again`` (true when it is sent once more
-because an answer was lost). The names ``l``, ``u``, ``d`` and those that begin with ``q`` or ``x`` are taken: see below.
+because an answer was lost). Names that begin with ``q`` or ``x`` are taken: see below. ``l``, ``u`` and ``d`` are those of
+transactions of version 0.1; a tag with a lock ``l`` is refused.
 
 **One effect.** A script that writes keeps its reply under the call's number for a while (key ``q`` and the number), so a
 call whose answer was lost can be sent again (``remembered=False`` for a script that recognises its own effect).
@@ -88,20 +89,9 @@ class Tags:
         """A piece of the list of all spaces."""
         return self._made("s", str(number))
 
-    def state(self, transaction: str) -> HashTag:
-        """The state of a transaction of an earlier version."""
-        return self._made("x", transaction, plain=transaction)
-
-    def of_key(self, key: str) -> HashTag:
-        """The tag of a key, without where it is listed."""
-        bucket, _, rest = key.partition("}")
-        return self._in_bucket(bucket[-3:], rest[: rest.rindex(":") + 1])
-
-    def _made(
-        self, kind: str, name: str, parent: HashTag | None = None, member: str = "", *, plain: str = ""
-    ) -> HashTag:
+    def _made(self, kind: str, name: str, parent: HashTag | None = None, member: str = "") -> HashTag:
         digest = hashlib.sha256(f"{kind}\0{name}".encode()).hexdigest()
-        return self._in_bucket(digest[:3], f"{kind}:{plain or digest[3:43]}:", parent, member)
+        return self._in_bucket(digest[:3], f"{kind}:{digest[3:43]}:", parent, member)
 
     def _in_bucket(self, bucket: str, rest: str, parent: HashTag | None = None, member: str = "") -> HashTag:
         hash_tag = f"{self.prefix}:{bucket}"
@@ -135,13 +125,12 @@ _MACROS = {
 }
 """Short forms in bodies. Lua functions would be created at every call."""
 _READING = """
-local holder = redis.call('GET', base .. 'l')
-if holder then return redis.error_reply('MWHELD ' .. holder) end
+if redis.call('EXISTS', base .. 'l') == 1 then return redis.error_reply('MWHELD') end
 """
 _WRITING = """
 local both = redis.call('MGET', base .. 'l', sealed)
 if both[2] then return redis.error_reply('MWSEALED') end
-if both[1] then return redis.error_reply('MWHELD ' .. both[1]) end
+if both[1] then return redis.error_reply('MWHELD') end
 """
 # A full server lets a script go on after its first write.
 _ROOM = "redis.call('DEL', base)\n"
@@ -169,7 +158,7 @@ def define(name: str, body: str, *, writes: bool = False, frees: bool = False, r
 
 
 def define_bare(name: str, body: str, *, writes: bool = True) -> Script:
-    """A script that checks neither locks of an earlier version nor the seal."""
+    """A script that checks neither the locks of version 0.1 nor the seal."""
     source = f"{_BEGIN}{body}"
     for word, meaning in _MACROS.items():
         source = source.replace(word, meaning)
@@ -239,40 +228,3 @@ SEAL = define_bare(
     """,
 )
 SEALED = define_bare("sealed", "return redis.call('GET', sealed)", writes=False)
-
-# What a transaction of an earlier version left in a tag: the lock ``l`` with its id, a list ``u`` of what undoes its
-# writes, a list ``d`` of keys that it set aside. Its state says what became of it: gone means that it was never committed.
-STATE = define_bare(
-    "state of a transaction",
-    """
-    local status = redis.call('HGET', base .. 's', 'status') or 'gone'
-    if status == 'prepared' and redis.call('EXISTS', base .. 'h') == 1 then return 'open' end
-    return status
-    """,
-    writes=False,
-)
-END = define_bare(
-    "end a transaction",
-    f"""
-    {_ROOM}
-    if redis.call('GET', base .. 'l') ~= ARGV[FIRST] then return 0 end
-    local packed = ARGV[FIRST + 1] == 'undo' and redis.call('RPOP', base .. 'u')
-    while packed do
-        local _, kind, key, field, old = unpack(cmsgpack.unpack(packed))
-        key = base .. key
-        if kind == 'set field' then redis.call('HSET', key, field, old)
-        elseif kind == 'drop field' then redis.call('HDEL', key, field)
-        elseif kind == 'set score' then redis.call('ZADD', key, old, field)
-        elseif kind == 'drop member' then redis.call('ZREM', key, field)
-        elseif kind == 'set key' then redis.call('SET', key, old)
-        elseif kind == 'drop key' then redis.call('UNLINK', key)
-        elseif kind == 'pop' then redis.call('RPOP', key)
-        elseif kind == 'bring back' then redis.call('RENAME', field, key)
-        end
-        packed = redis.call('RPOP', base .. 'u')
-    end
-    for _, aside in ipairs(redis.call('LRANGE', base .. 'd', 0, -1)) do redis.call('UNLINK', aside) end
-    redis.call('DEL', base .. 'l', base .. 'u', base .. 'd')
-    return 1
-    """,
-)

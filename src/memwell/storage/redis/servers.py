@@ -38,7 +38,7 @@ from redis.retry import Retry
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
 from memwell.settings import Settings
-from memwell.storage.redis.scripts import END, LIST, SEALED, STATE, HashTag, Script, Tags
+from memwell.storage.redis.scripts import LIST, SEALED, HashTag, Script, Tags
 from memwell.storage.urls import check_login, without_secrets
 from memwell.values import drawn_between, new_version, shown
 
@@ -389,8 +389,14 @@ class Servers:
             server.close()
 
 
+LOCKED = (
+    "a transaction of memwell 0.1 holds a part of this store, and only that version can end it; stop the programs that use "
+    "it, and read the store once with that version"
+)
+
+
 class Locked(Exception):
-    """A transaction of an earlier version, whose id this is, left its lock in the tag."""
+    """A transaction of version 0.1 left its lock in the tag."""
 
 
 class Unlisted(Exception):
@@ -443,8 +449,6 @@ class Connections:
         self.wait: Command | None = ("WAIT", address.wait, int(settings.connect_timeout_s * 1000))
         if not address.wait:
             self.wait = None
-        self.decided: Callable[[str], bool] | None = None
-        """Whether a transaction of an earlier version was committed in the home store."""
         self._patience_s = settings.connect_timeout_s if address.cluster else _RESTARTING_S
         self._closed = False
 
@@ -461,14 +465,13 @@ class Connections:
             try:
                 return self.run(script, tag, arguments, generation)
             except (Locked, Unlisted, Sealed) as answer:
-                met, holder = type(answer), str(answer)
+                met = type(answer)
             # Outside of the handler, so that later errors do not chain to an internal exception.
             if met is Sealed:
                 raise self._sealed(tag)
             if met is Locked:
-                self._end_transaction(tag, holder)
-            else:
-                generation = self._listed(tag, generation)
+                raise BackendUnavailable(LOCKED)
+            generation = self._listed(tag, generation)
 
     def _listed(self, tag: HashTag, refused: str | None) -> str:
         """The generation under which the tag is now listed; never the refused one."""
@@ -476,23 +479,6 @@ class Connections:
         arguments = [tag.member, int(tag.parent.parent is not None)]
         arguments += ["-" if refused is None else refused, f"{new_version():x}"]
         return self.call(LIST, tag.parent, arguments).decode()
-
-    def _end_transaction(self, tag: HashTag, holder: str) -> None:
-        """End a dead transaction of an earlier version in a tag: roll it back, or keep it when it was committed."""
-        status = self.run(STATE, self.tags.state(holder)).decode()
-        if status == "open":
-            raise BackendUnavailable(
-                "a program with an earlier version of memwell is writing to this store; stop it, and try again"
-            )
-        committed = status == "committed"
-        if status == "prepared":
-            if self.decided is None:
-                raise BackendError(
-                    "an earlier version of memwell left a transaction here that only the store it was a part of can "
-                    "decide; open that store, HOME,log=redis://…, and read the conversation there"
-                )
-            committed = self.decided(holder)
-        self.run(END, tag, [holder, "keep" if committed else "undo"])
 
     def call_many(self, script: Script, calls: Sequence[tuple[HashTag, Sequence[Argument]]]) -> list[Any]:
         """The replies of an idempotent script for several tags, in one pipeline for each server."""

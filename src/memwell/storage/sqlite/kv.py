@@ -12,7 +12,7 @@ from memwell.storage import arguments as given
 from memwell.storage.parts import BaseBlobs, BaseKeyValue, StoredEntry
 from memwell.storage.protocols import Entry
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.where import ENTRY, compiled
+from memwell.storage.sqlite.schema import ENTRY, compiled
 
 _SWEEP = 8
 """Every put drops up to this many expired entries, so that they go faster than they come."""

@@ -21,7 +21,6 @@ from memwell.language.segment import query_terms
 from memwell.messages import Message, Role, decode_message, plain_json
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
-from memwell.storage.bm25 import distinct_terms
 from memwell.storage.parts import (
     MAX_INDEX,
     MAX_TOKENS,
@@ -34,6 +33,7 @@ from memwell.storage.parts import (
     Tail,
     ThreadRow,
     check_follows,
+    distinct_terms,
     place,
     replaced_body,
     taken_id,

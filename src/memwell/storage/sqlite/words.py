@@ -17,10 +17,9 @@ import msgspec
 
 from memwell.language.segment import segment
 from memwell.messages import Message, decode_message
-from memwell.storage.bm25 import K1, B, inverse_frequency
+from memwell.storage.parts import K1, B, inverse_frequency
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.schema import THREAD_SHIFT
-from memwell.storage.sqlite.where import ALWAYS, Condition
+from memwell.storage.sqlite.schema import ALWAYS, THREAD_SHIFT, Condition
 
 _COMMON_ABOVE = 2_000
 """A term in more rows than this is common, when it is in an eighth of the collection or more."""

@@ -251,7 +251,6 @@ def usage(run: Run, folder: Path) -> Iterator[Checked]:
     for command, *named in (
         ("serve", "--tls-certificate", "--browser / --no-browser"),
         ("ingest", "--keep-missing", "--allow-private"),
-        ("capacity", "--local-embedder / --no-local-embedder"),
     ):
         yield f"{command} --help", run(command, "--help")[1], named
 

@@ -18,7 +18,6 @@ from memwell.runtime.transfer import (
     FORMATS,
     detect,
     export_jsonl,
-    export_markdown,
     import_chatgpt,
     import_file,
     import_langchain,
@@ -60,8 +59,6 @@ def exported(kind: str, path: Path) -> None:
     match kind:
         case "jsonl":
             export_jsonl(memory, path)
-        case "markdown":
-            export_markdown(memory, path)
         case "mem0":
             path.write_bytes(as_json(MEM0).getvalue())
         case "langchain":
@@ -139,7 +136,7 @@ def test_an_empty_file_that_is_named_as_json_is_refused(tmp_path: Path, name: st
         detect(tmp_path / name)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "markdown")])
+@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "text")])
 def test_words_under_another_name_stay_text(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).write_text("garbage")
     assert detect(tmp_path / name) == kind

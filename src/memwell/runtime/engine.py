@@ -366,7 +366,7 @@ class Engine(Closing):
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
-        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything, documents too.
+        Markdown holds the memories alone, for people to read; JSON lines hold everything, documents too.
         Returns how many lines or memories were written. The file is written whole or not at all. Raises ``FileError``
         when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """

@@ -278,10 +278,10 @@ def test_mem0_twice_in_one_file() -> None:
 
 def test_text() -> None:
     memory = opened()
-    data = "- Ann likes trains.\n\n* 她喜欢火车。\r\nAnn likes trains.\n".encode() + b"\xff\n"
+    data = "# Ann\n- Ann likes trains.\n\n* 她喜欢火车。\r\nAnn likes trains.\n".encode() + b"\xff\n"
     report = import_text(memory, io.BytesIO(data))
     assert texts(memory) == ["Ann likes trains.", "她喜欢火车。"]
-    assert reasons(report)[0].startswith("5: the line is not UTF-8")
+    assert reasons(report)[0].startswith("6: the line is not UTF-8")
     assert import_text(memory, io.BytesIO(data)).new == 0
 
 

@@ -15,7 +15,7 @@ from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
-from memwell.runtime.transfer.markdown import export_markdown, import_markdown
+from memwell.runtime.transfer.markdown import export_markdown
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
 from memwell.runtime.transfer.products import (
     TEXT_COLUMNS,
@@ -37,7 +37,6 @@ _Import: TypeAlias = Callable[..., Imported]
 
 FORMATS: dict[str, _Import] = {
     "jsonl": import_jsonl,
-    "markdown": import_markdown,
     "mem0": import_mem0,
     "langchain": import_langchain,
     "mcp": import_mcp,
@@ -119,8 +118,8 @@ def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
 
 def _written(head: bytes, suffix: str) -> str:
     first = head.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    if re.match(rb"---\r?\nmemwell:", head) or suffix in (".md", ".markdown"):
-        return "markdown"
+    if re.match(rb"---\r?\nmemwell:", head):
+        raise InvalidInput("a Markdown export is for reading; import the .jsonl export of the same memory")
     names = {name.strip().lower() for name in _split(first)}
     if suffix == ".csv" or (len(names) > 1 and names & set(TEXT_COLUMNS)):
         return "csv"
@@ -185,7 +184,6 @@ __all__ = [
     "import_file",
     "import_jsonl",
     "import_langchain",
-    "import_markdown",
     "import_mcp",
     "import_mem0",
     "import_text",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -298,6 +299,7 @@ def _id(item: dict[str, Any], text: str) -> str:
 
 TEXT_COLUMNS = ("text", "memory", "content", "note", "message", "内容", "文本", "记忆")
 TIME_COLUMNS = ("time", "date", "timestamp", "created_at", "时间", "日期")
+_HEADING = re.compile("#{1,6} ")
 _LONGEST = 1 << 20
 """The most bytes of a line of a plain file."""
 
@@ -305,7 +307,7 @@ _LONGEST = 1 << 20
 def import_text(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Remember every line of a text that is not empty, without list markers.
+    """Remember every line of a text that is not empty, without list markers. Headings of Markdown are left out.
 
     Raises ``FileError`` when the file cannot be read.
     """
@@ -317,6 +319,8 @@ def import_text(
 
 def _line(piece: Piece) -> Sequence[Arrival]:
     text = _decoded(piece.data).strip()
+    if _HEADING.match(text):
+        return ()
     for mark in ("- ", "* ", "• "):
         text = text.removeprefix(mark)
     text = as_text(text.strip(), "a line")

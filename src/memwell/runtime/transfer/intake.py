@@ -24,7 +24,7 @@ from memwell.longterm.traits import FORGOTTEN, traits_of
 from memwell.messages import Message
 from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
-from memwell.runtime.transfer.files import ImportCounts, Imported, Piece
+from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
 from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_text, shown
 
@@ -171,6 +171,17 @@ class Intake:
         self._raw = RawMemory.of(memory)
         self._taken: set[str] = set()
         self.counts = ImportCounts(format_, strict=strict)
+
+    def take_file(
+        self,
+        file: FileLike,
+        pieces: Callable[[Reading], Iterator[Piece]],
+        read: Callable[[Piece], Sequence[Arrival | Talk]],
+        progress: Progress | None,
+    ) -> Imported:
+        """Import a file that is cut into ``pieces``, as ``take_all`` does. Raises ``FileError`` when it cannot be read."""
+        with reading(file, progress) as source:
+            return self.take_all(pieces(source), read)
 
     def take_all(self, pieces: Iterator[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> Imported:
         """Import what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""

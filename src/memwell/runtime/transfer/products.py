@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -66,14 +67,12 @@ def import_chatgpt(
     What the user and the assistant said is imported, with its time; instructions, tools' messages and thoughts are not.
     Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "chatgpt", strict=strict)
 
     def read(piece: Piece) -> Sequence[Talk]:
         return (_talk(as_object(decoded(piece.data), "a conversation"), remember=remember),)
 
-    with reading(file, progress) as source:
-        return intake.take_all(items(source, ("conversations",)), read)
+    intake = Intake(as_memory(memory), "chatgpt", strict=strict)
+    return intake.take_file(file, partial(items, keys=("conversations",)), read, progress)
 
 
 def _talk(item: dict[str, Any], *, remember: bool) -> Talk:
@@ -187,8 +186,7 @@ def import_langchain(
     def read(piece: Piece) -> Sequence[Talk]:
         return (langchain_talk(name, piece.number, decoded(piece.data), origin=names.origin, remember=remember),)
 
-    with reading(file, progress) as source:
-        return intake.take_all(items(source, ("messages",)), read)
+    return intake.take_file(file, partial(items, keys=("messages",)), read, progress)
 
 
 class OwnNames(dict[str, str]):
@@ -248,8 +246,7 @@ def import_mem0(
     metadata under ``mem0``. The memories of several users go into one space, and a hint says so; ``user_id`` imports
     those of one. Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "mem0", strict=strict)
+    intake = Intake(as_memory(memory), "mem0", strict=strict)
     owners: set[str] = set()
 
     def read(piece: Piece) -> Sequence[Arrival]:
@@ -261,8 +258,7 @@ def import_mem0(
             return ()
         return (_arrival(item),)
 
-    with reading(file, progress) as source:
-        done = intake.take_all(items(source, ("results", "memories")), read)
+    done = intake.take_file(file, partial(items, keys=("results", "memories")), read, progress)
     if user_id is None and len(owners) > 1:
         hint = (
             f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
@@ -311,10 +307,8 @@ def import_text(
 
     Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "text", strict=strict)
-    with reading(file, progress) as source:
-        return intake.take_all(lines(source, _LONGEST), _line)
+    intake = Intake(as_memory(memory), "text", strict=strict)
+    return intake.take_file(file, partial(lines, longest=_LONGEST), _line, progress)
 
 
 def _line(piece: Piece) -> Sequence[Arrival]:
@@ -348,8 +342,7 @@ def import_csv(
 
     Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "csv", strict=strict)
+    intake = Intake(as_memory(memory), "csv", strict=strict)
     with reading(file, progress) as source:
         rows = _rows(source)
         first = next(rows, None)
@@ -422,10 +415,7 @@ def import_mcp(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Remember a knowledge graph. Raises ``FileError`` when the file cannot be read."""
-    memory = as_memory(memory)
-    intake = Intake(memory, "mcp", strict=strict)
-    with reading(file, progress) as source:
-        return intake.take_all(lines(source), _read)
+    return Intake(as_memory(memory), "mcp", strict=strict).take_file(file, lines, _read, progress)
 
 
 def _read(piece: Piece) -> Sequence[Arrival]:

@@ -258,19 +258,18 @@ PIECE = 48 * 1024 * 1024
 _MOST_BYTES = 512 * 1024 * 1024
 
 
-def attached_lines(raw: RawMemory, *, blobs: bool) -> Iterator[BlobLine | FeaturesLine]:
-    """The feature vectors of memories and, with ``blobs``, their bytes, each once."""
+def attached_lines(raw: RawMemory) -> Iterator[BlobLine | FeaturesLine]:
+    """The feature vectors of memories and their bytes, each once."""
     seen: set[str] = set()
     for record in raw.records():
         if dimensions := traits_of(record).features:
             for one in raw.store.index.get(features_space(raw.space, dimensions), [record.id]):
                 if one.vector is not None:
                     yield FeaturesLine(memory=record.id, vector=in_base64(pack_half(one.vector)))
-        if blobs:
-            named = named_blobs([record, *(version.record for version in raw.versions(record))])
-            for digest in sorted(named - seen):
-                yield from _blob_line(raw, blobs_space(raw.space), digest, memories=True)
-            seen |= named
+        named = named_blobs([record, *(version.record for version in raw.versions(record))])
+        for digest in sorted(named - seen):
+            yield from _blob_line(raw, blobs_space(raw.space), digest, memories=True)
+        seen |= named
 
 
 def space_blob_lines(raw: RawMemory) -> Iterator[BlobLine]:
@@ -384,17 +383,12 @@ def export_jsonl(
     file: FileLike,
     *,
     vectors: bool = False,
-    threads: bool = True,
-    values: bool = False,
-    blobs: bool = False,
-    documents: bool = True,
     progress: Progress | None = None,
 ) -> int:
-    """Write the memory of a space to a file, and return how many lines there are between the first and the last.
+    """Write all of a space to a file, and return how many lines there are between the first and the last.
 
-    ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
-    the bytes that its memories and messages refer to. ``threads`` and ``documents`` may be left out. Raises ``FileError``
-    when the file cannot be written; then it is as it was.
+    ``vectors`` writes them too, so that nothing need be embedded again. Raises ``FileError`` when the file cannot be
+    written; then it is as it was.
     """
     memory = as_memory(memory)
     raw = RawMemory.of(memory)
@@ -403,10 +397,9 @@ def export_jsonl(
     with written(file) as out:
         _put(out, header)
         total = raw.backend.index.info(raw.space).records
-        total += sum(info.messages + 1 for info in threads_of(raw.backend, raw.space)) if threads else 0
+        total += sum(info.messages + 1 for info in threads_of(raw.backend, raw.space))
         done = 0
-        everything = _lines(raw, vectors=vectors, threads=threads, values=values, blobs=blobs)
-        for line in chain(everything, _document_lines(memory, vectors=vectors) if documents else ()):
+        for line in chain(_lines(raw, vectors=vectors), _document_lines(memory, vectors=vectors)):
             _put(out, line)
             done += 1
             if progress is not None and done % _BATCH == 0:
@@ -421,22 +414,18 @@ def _put(out: BinaryIO, line: Line) -> None:
     out.write(_encode(line) + b"\n")
 
 
-def _lines(raw: RawMemory, *, vectors: bool, threads: bool, values: bool, blobs: bool) -> Iterator[Line]:
+def _lines(raw: RawMemory, *, vectors: bool) -> Iterator[Line]:
     for record in raw.records():
         yield memory_line(record, raw.versions(record), vector=vectors)
     for id_, memory in raw.aliases():
         yield AliasLine(id=id_, memory=memory)
     # After the memories, so that an import knows what they name.
-    yield from attached_lines(raw, blobs=blobs)
-    if blobs:
-        yield from space_blob_lines(raw)
-    if threads:
-        for info in threads_of(raw.backend, raw.space):
-            yield from thread_lines(raw, info)
-            if blobs:
-                yield from thread_blob_lines(raw, info)
-    if values:
-        yield from map(_value_line, entries_of(raw.backend, raw.space))
+    yield from attached_lines(raw)
+    yield from space_blob_lines(raw)
+    for info in threads_of(raw.backend, raw.space):
+        yield from thread_lines(raw, info)
+        yield from thread_blob_lines(raw, info)
+    yield from map(_value_line, entries_of(raw.backend, raw.space))
 
 
 def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:

@@ -205,14 +205,10 @@ def test_a_move_that_was_finished_can_be_run_again(run: Run, tmp_path: Path):
     run("move", "app.db", "new.db", "--seal")
     again = run("move", "app.db", "new.db", "--seal")
     assert (again.code, again.err) == (0, "")
-    assert "This move was finished before" in again.out
+    assert "Written this time: 0." in again.out
     with open_backend(tmp_path / "new.db") as store:
         store.kv.put(ACME, "coffee", 1)
-    used = run("move", "app.db", "./new.db", "--seal")
-    assert (used.code, "has been written to since" in used.out) == (0, True)
-    assert "此前已经完成" in run("move", "app.db", "new.db", "--seal", language="zh").out
-    told = json.loads(run("move", "app.db", "new.db", "--seal", "--json").out)
-    assert (told["finished_before"], told["written_since"], told["copied"]) == (True, True, 0)
+    assert run("move", "app.db", "new.db", "--seal").code == 1
 
 
 def test_a_seal_is_lifted(run: Run, tmp_path: Path):

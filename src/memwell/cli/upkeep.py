@@ -178,10 +178,6 @@ def move_command(
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
     screen = console()
     names = {"source": source, "target": target}
-    if done.finished_before:
-        key = "move_finished_used" if done.written_since else "move_finished"
-        screen.print(say(key, **names), style="green")
-        return
     screen.print(say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green")
     if done.changing:
         named = ", ".join(one_line(" / ".join(space)) for space in done.changing[:_MOST_NAMED])

@@ -291,8 +291,8 @@ _PHRASES = {
         "目标已有别的内容；请指定一个空的或尚不存在的存储。",
     ),
     "move_touched": (
-        "The target was written to since it became the copy of this store, and that would be lost. If it is in use already, "
-        "the move was done before; else name another target.",
+        "The target was written to since it became the copy of this store, and that would be lost. If it is in use "
+        "already, the move was done before; else name another target.",
         "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
     ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),

@@ -338,7 +338,7 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     assert told[0][0] == told[0][1]
 
 
-@pytest.mark.parametrize("good", range(8))
+@pytest.mark.parametrize("good", range(7))
 def test_an_import_that_died_is_finished_by_the_next(good: int) -> None:
     lines = exported(filled())
     backend = open_backend("memory:")

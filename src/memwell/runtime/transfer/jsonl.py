@@ -7,7 +7,7 @@ stored already stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from memwell.runtime.transfer.documents import DocumentWriter
 
 
-_CHUNK = 200
 _LONGEST_GAP = 1_000_000
 """How many consecutive indexes may be without a message: a file with larger gaps is damaged, or hostile."""
 
@@ -91,71 +90,73 @@ def thread_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[MessageLine | Thr
 
 
 class ThreadWriter:
-    """Restores conversations, in batches of places. What is stored stays, and an interrupted import can be continued."""
+    """Restores conversations, each whole or not at all. What is stored stays, and one that has grown is continued."""
 
     def __init__(self, raw: RawMemory, counts: ImportCounts) -> None:
         self._raw = raw
         self._log = raw.backend.log
         self._counts = counts
-        self._waiting: list[tuple[int, MessageLine]] = []
         self._thread: str | None = None
-        self._refused = False
-        """Whether the stored conversation of this name is another one, so that nothing more of this one is stored."""
+        self._places: list[Place] = []
 
     def add(self, number: int, line: MessageLine) -> None:
-        """Add a place of a conversation."""
+        """Add a place of a conversation, whose own line follows its places."""
         if line.thread != self._thread:
-            self._begin(line.thread)
-        self._waiting.append((number, line))
-        if len(self._waiting) >= _CHUNK:
-            self.flush()
-
-    def _begin(self, thread: str | None) -> None:
-        self.flush()
-        self._thread, self._refused = thread, False
-
-    def flush(self) -> None:
-        """Store the waiting places: together, or one by one when one of them cannot be stored."""
-        waiting, self._waiting = self._waiting, []
-        if not waiting or self._refused:
-            return
+            self.flush(number)
+            self._thread = line.thread
         try:
-            taken = self._store([line for _, line in waiting])
-        except (InvalidInput, Conflict):
-            self._store_singly(waiting)
+            self._places.append(_place(line))
+        except InvalidInput as error:
+            self._counts.problem(number, error)
+
+    def flush(self, number: int) -> None:
+        """Report the current conversation as incomplete: no more of its lines follow."""
+        thread, places = self._thread, self._places
+        self._thread, self._places = None, []
+        if places:
+            self._counts.problem(number, f"the last line of the conversation {thread!r} is missing; it was not stored")
+
+    def end(self, number: int, line: ThreadLine) -> None:
+        """Store a conversation."""
+        if line.id != self._thread:
+            self.flush(number)
+        places, self._thread, self._places = self._places, None, []
+        try:
+            with self._raw.backend.transaction():
+                fresh, is_new = self._store(line, places)
+        except (InvalidInput, Conflict) as error:
+            self._counts.problem(number, error)
         else:
-            self._count(taken, len(waiting))
+            self._counts.add("messages", fresh)
+            self._counts.add_known(len(places) - fresh)
+            self._counts.count("threads", new=is_new)
 
-    def _store_singly(self, waiting: Sequence[tuple[int, MessageLine]]) -> None:
-        for number, line in waiting:
-            try:
-                taken = self._store([line])
-            except InvalidInput as error:
-                self._counts.problem(number, error)
-            except Conflict as error:
-                self._refused = True
-                self._counts.problem(number, error)
-                return
-            else:
-                self._count(taken, 1)
-
-    def _count(self, taken: int, of: int) -> None:
-        self._counts.add("messages", taken)
-        self._counts.add_known(of - taken)
-
-    def _store(self, lines: Sequence[MessageLine]) -> int:
-        """Store places, all or none; how many were new."""
-        thread = Thread(self._raw.space, lines[0].thread)
-        places = [_place(line) for line in lines]
-        with self._raw.backend.transaction():
-            info = self._info(thread)
-            fresh = [place for place in places if info is None or place.index >= info.next]
-            if info is not None:
-                self._check_same(info, [place for place in places if info.first <= place.index < info.next])
-            if fresh:
-                self._check_gaps(info, fresh)
-                self._log.restore(self._listing(thread, info, fresh), fresh)
-        return len(fresh)
+    def _store(self, line: ThreadLine, places: Sequence[Place]) -> tuple[int, bool]:
+        """How many places were new, and whether the conversation was."""
+        for field in ("first", "next", "rounds"):
+            check_count(getattr(line, field), f"a conversation's {field}")
+        thread, now = Thread(self._raw.space, line.id), self._raw.clock()
+        found = self._log.threads(thread.space, ids=[thread.id]).items
+        info = found[0] if found else ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
+        self._check_same(info, [place for place in places if info.first <= place.index < info.next])
+        fresh = [place for place in places if place.index >= info.next]
+        # The same conversation, or one that has gone on here.
+        is_known = bool(found) and (info.created == line.created or info.next > line.next)
+        if is_known and not fresh:
+            return 0, False
+        _check_gaps([info.next if found else line.first, *(place.index for place in fresh), line.next])
+        wanted = replace(
+            info,
+            first=max(info.first, line.first),
+            next=max(info.next, line.next),
+            rounds=max(info.rounds, line.rounds),
+            edits=info.edits + sum(len(place.versions) for place in fresh),
+            created=line.created,
+            metadata=info.metadata if is_known else line.metadata,
+            ended_round=line.rounds if line.ended else None,
+        )
+        self._log.restore(wanted, fresh)
+        return len(fresh), not is_known
 
     def _check_same(self, info: ThreadInfo, places: Sequence[Place]) -> None:
         """Raises ``Conflict`` unless the stored places have the same messages, or had them."""
@@ -173,73 +174,16 @@ class ThreadWriter:
                     f"the conversation {info.thread.id!r} has gone on past index {place.index} without this message"
                 )
 
-    def _check_gaps(self, info: ThreadInfo | None, places: Sequence[Place]) -> None:
-        last = info.next if info else places[0].index
-        for place in places:
-            if place.index - last > _LONGEST_GAP:
-                raise InvalidInput(f"the index {place.index} leaves out more than {_LONGEST_GAP:,} behind {last}")
-            last = place.index
 
-    def _listing(self, thread: Thread, info: ThreadInfo | None, fresh: Sequence[Place]) -> ThreadInfo:
-        """The listing of a conversation whose last line was not read yet."""
-        now = self._raw.clock()
-        info = info or ThreadInfo(thread, fresh[0].index, 0, 0, 0, 0, now, now, {})
-        rounds = max(info.rounds, *(place.round for place in fresh))
-        edits = info.edits + sum(len(place.versions) for place in fresh)
-        return replace(info, next=fresh[-1].index + 1, rounds=rounds, edits=edits)
-
-    def end(self, number: int, line: ThreadLine) -> None:
-        """Finish a conversation: store its metadata and its times."""
-        if line.id != self._thread:
-            self._begin(line.id)
-        self.flush()
-        if not self._refused:
-            try:
-                new = self._finish(line)
-            except (InvalidInput, Conflict) as error:
-                self._counts.problem(number, error)
-            else:
-                self._counts.count("threads", new=new)
-        self._begin(None)
-
-    def _finish(self, line: ThreadLine) -> bool:
-        thread = Thread(self._raw.space, line.id)
-        for field in ("first", "next", "rounds"):
-            check_count(getattr(line, field), f"a conversation's {field}")
-        with self._raw.backend.transaction():
-            info = self._info(thread)
-            if info is not None and self._is_whole(info, line):
-                return False
-            if info is not None and line.next - info.next > _LONGEST_GAP:
-                raise InvalidInput(
-                    f"the conversation {line.id!r} ends {line.next - info.next:,} places behind its last message"
-                )
-            now = self._raw.clock()
-            info = info or ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
-            ended = line.rounds if line.ended else None
-            wanted = replace(
-                info,
-                first=max(info.first, line.first),
-                next=max(info.next, line.next),
-                rounds=max(info.rounds, line.rounds),
-                created=line.created,
-                metadata=line.metadata,
-                ended_round=ended,
-            )
-            self._log.restore(wanted, [])
-        return True
-
-    def _is_whole(self, info: ThreadInfo, line: ThreadLine) -> bool:
-        """Whether the conversation is the same one, or has gone on since."""
-        return info.next > line.next or info.created == line.created
-
-    def _info(self, thread: Thread) -> ThreadInfo | None:
-        found = self._log.threads(thread.space, ids=[thread.id]).items
-        return found[0] if found else None
+def _check_gaps(indexes: Sequence[int]) -> None:
+    for before, index in pairwise(indexes):
+        if index - before > _LONGEST_GAP:
+            raise InvalidInput(f"the index {index} leaves out more than {_LONGEST_GAP:,} behind {before}")
 
 
 def _place(line: MessageLine) -> Place:
     """The place of a line. Raises ``InvalidInput`` when it never held a message."""
+    check_count(line.index, "the index of a message")
     lives = [*(one.message for one in line.versions), line.message]
     first = lives[0]
     if first is None:
@@ -518,7 +462,7 @@ class _Unpacker:
                 ended = isinstance(line, End)
                 self._take(number, line)
         self._flush()
-        self._threads.flush()
+        self._threads.flush(number)
         if self._documents is not None:
             self._documents.end(number)
         if not ended:
@@ -531,11 +475,6 @@ class _Unpacker:
                 self._threads.add(number, line)
             case ThreadLine():
                 self._threads.end(number, line)
-            case BlobLine(thread=str()):
-                # Its conversation comes before it, and must be stored first.
-                self._threads.flush()
-                self._waiting.append((number, line))
-                self._flush()
             case ChunkingLine() | DocumentLine() | PartLine():
                 self._take_document(number, line)
             case End():

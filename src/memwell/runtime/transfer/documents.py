@@ -21,7 +21,7 @@ from memwell.knowledge.shelf import DocumentStore, Manifest, checked_metadata, c
 from memwell.longterm.base import MemoryBase
 from memwell.records import MAX_SEGMENTS, Vector, pack_half
 from memwell.runtime.transfer.files import ImportCounts
-from memwell.runtime.transfer.lines import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
+from memwell.runtime.transfer.jsonl import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 CHARACTERS = 6_000_000

@@ -116,7 +116,6 @@ def _announce(screen: Console, service: Service, store: str, address: str, token
 
 # MCP over standard streams
 
-_CHOICES = ("all", "memory", "graph")
 _MOST_OF_A_KEY = 10_000
 
 
@@ -126,21 +125,18 @@ def mcp_command(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Offer only what changes nothing. 只提供不改变内容的工具。")
     ] = False,
-    tools: Annotated[str, typer.Option(help="all, memory or graph: which tools to offer. 提供哪些工具。")] = "all",
     key_file: Annotated[
         Path | None, typer.Option(help="For a store at an http address: the file that holds the key. 存放密钥的文件。")
     ] = None,
 ) -> None:
     """Serve a memory to an assistant over MCP, on standard input and output. 通过 MCP 为助手提供记忆。"""
-    if tools not in _CHOICES:
-        raise ConfigurationError(f"--tools is one of {', '.join(_CHOICES)}, not {tools!r}")
     if is_served(store) and space:
         raise ConfigurationError("the space at an http address is that of the key; leave --space out")
     key = None if key_file is None else _key(key_file)
     with opened(store, space, make=not read_only, key=key) as memory:
         from memwell.service.mcp import serve_stdio  # noqa: PLC0415 - loads the protocol's package
 
-        serve_stdio(memory, tools=tools, read_only=read_only)
+        serve_stdio(memory, read_only=read_only)
 
 
 def _key(file: Path) -> str:

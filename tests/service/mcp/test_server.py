@@ -14,9 +14,8 @@ from mcp.shared.exceptions import MCPError
 
 from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
 from memwell.longterm.recall import looking
-from memwell.service.mcp import TOOLS
 from memwell.service.mcp.resources import PROMPTS
-from memwell.service.mcp.server import chosen
+from memwell.service.mcp.tools import TOOLS
 from tests.service.waiting import PATIENCE_S
 
 
@@ -137,45 +136,6 @@ def test_documents_are_looked_up_and_asked(inside: Any) -> None:
     assert not inside.use("ask", question="Who is the king of Spain?").structured_content["supported"]
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_graph_is_a_graph_to_a_client(inside: Any, mode: str) -> None:
-    ann = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
-    knows = {"from": "Ann", "to": "Ann", "relationType": "knows"}
-
-    async def work(client: Any) -> list[Any]:
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("create_entities", {"entities": [ann]}),
-            ("create_relations", {"relations": [knows]}),
-            ("add_observations", {"observations": [{"entityName": "Ann", "contents": ["sings"]}]}),
-            ("search_nodes", {"query": "SING"}),
-            ("open_nodes", {"names": ["Ann"]}),
-            ("read_graph", {}),
-            ("delete_observations", {"deletions": [{"entityName": "Ann", "observations": ["sings"]}]}),
-            ("delete_relations", {"relations": [knows]}),
-            ("delete_entities", {"entityNames": ["Ann"]}),
-        ]
-        answers = [await client.call_tool(name, arguments) for name, arguments in calls]
-        texts = [answer.content[0].text for answer in answers]
-        assert [json.loads(text) for text in texts[:6]] == [
-            [ann],
-            [knows],
-            [{"entityName": "Ann", "addedObservations": ["sings"]}],
-            *[{"entities": [{**ann, "observations": ["likes tea", "sings"]}], "relations": [knows]}] * 3,
-        ]
-        assert len(answers[-1].meta["memwell/forgotten"]) == 1
-        return [answer.structured_content for answer in answers]
-
-    found = inside.ask(work, mode=mode)
-    assert found[0] == {"entities": [ann]}
-    assert found[1] == {"relations": [knows]}
-    assert [one["message"] for one in found[6:]] == [
-        "Observations deleted successfully",
-        "Relations deleted successfully",
-        "Entities deleted successfully",
-    ]
-    assert inside.memory.memories() == []
-
-
 # What is declared
 
 
@@ -189,21 +149,8 @@ def test_what_a_tool_says_of_itself(inside: Any) -> None:
         assert told.input_schema["type"] == told.output_schema["type"] == "object"
         assert told.input_schema["additionalProperties"] is False
         assert told.annotations.read_only_hint is (tool.scope == "read")
-        assert told.annotations.destructive_hint is (tool.name == "forget" or tool.name.startswith("delete_"))
+        assert told.annotations.destructive_hint is (tool.name == "forget")
         assert 40 < len(told.description) < 400
-
-
-def test_only_chosen_tools_are_offered(inside: Any) -> None:
-    assert {tool.name for tool in chosen("memory")} | {tool.name for tool in chosen("graph")} == {t.name for t in TOOLS}
-    assert len(chosen("graph")) == 9
-
-    async def work(client: Any) -> None:
-        assert len((await client.list_tools()).tools) == 9
-        with pytest.raises(MCPError, match="there is no tool 'remember'"):
-            await client.call_tool("remember", {"text": "x"})
-
-    inside.ask(work, tools="graph")
-    assert inside.memory.memories() == []
 
 
 # What goes wrong
@@ -246,14 +193,6 @@ for _ in range(200):
         ("undo", {"id": "nobody"}, "there is no memory 'nobody'"),
         ("list_memories", {"cursor": "x" * 100}, "cursor"),
         ("context", {"query": "x " * 4_000, "budget": 50}, "budget"),
-        ("create_entities", {"entities": [{"name": "x"}]}, "missing required field `entityType`"),
-        ("create_entities", {"entities": "x"}, "Expected `array`"),
-        (
-            "create_relations",
-            {"relations": [{"from": "x", "to": "y", "relationType": "z"}]},
-            "Entity with name x not found",
-        ),
-        ("search_nodes", {"query": "x" * 3_000}, "length <= 2048"),
     ],
 )
 def test_bad_arguments_are_told_in_one_line_and_store_nothing(
@@ -327,15 +266,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "profile": {},
     "look_up": {"query": "stamps"},
     "ask": {"question": "stamps?"},
-    "create_entities": {"entities": []},
-    "create_relations": {"relations": []},
-    "add_observations": {"observations": []},
-    "delete_entities": {"entityNames": []},
-    "delete_observations": {"deletions": []},
-    "delete_relations": {"relations": []},
-    "read_graph": {},
-    "search_nodes": {"query": "x"},
-    "open_nodes": {"names": []},
 }
 CALL_LIST = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
 
@@ -400,7 +330,7 @@ def test_every_tool_is_refused_without_its_scope(served: Any, mode: str) -> None
 
 def test_resources_and_prompts_are_refused_without_their_scope(served: Any) -> None:
     async def work(client: Any) -> None:
-        for call in (client.list_resources(), client.read_resource("memwell://graph")):
+        for call in (client.list_resources(), client.read_resource("memwell://memories/x")):
             with pytest.raises(MCPError, match="the key may not read"):
                 await call
         assert (await client.list_prompts()).prompts == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.mcp.tools import MEMORY_TOOLS, McpTool
+from memwell.service.mcp.tools import TOOLS, McpTool
 
 GIVEN: dict[str, dict[str, Any]] = {
     "remember": {
@@ -53,7 +53,7 @@ class Listening:
         raise InterruptedError
 
 
-@pytest.mark.parametrize("tool", MEMORY_TOOLS, ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_all_that_a_model_gives_reaches_the_method(tool: McpTool):
     memory, given = Listening(), GIVEN[tool.name]
     with pytest.raises(InterruptedError):

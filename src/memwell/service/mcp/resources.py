@@ -14,8 +14,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.messages import Role
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.operations import READ, WRITE
-from memwell.service.mcp.graph import KnowledgeGraph
-from memwell.service.mcp.tools import entry, fenced, json_of, language_for, memory_item
+from memwell.service.mcp.tools import entry, fenced, language_for, memory_item
 from memwell.values import shown
 
 # Prompts that a user picks in a client, in English and Chinese.
@@ -129,7 +128,6 @@ PROMPTS = (
 # Resources
 
 SCHEME = "memwell"
-GRAPH = f"{SCHEME}://graph"
 PAGE = 50
 MESSAGES = 100
 CHARACTERS = 50_000
@@ -166,7 +164,7 @@ TEMPLATES = (
 )
 
 
-# Listing: first the graph and the memories, then conversations, then documents
+# Listing: first the memories, then conversations, then documents
 
 
 def listed(memory: Engine, cursor: str | None) -> tuple[list[types.Resource], str | None]:
@@ -185,11 +183,7 @@ def listed(memory: Engine, cursor: str | None) -> tuple[list[types.Resource], st
 
 def _memories(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
     page = memory.page(limit=PAGE, cursor=place)
-    found = [_listing("memories", one.id, f"of {one.time:%Y-%m-%d}") for one in page.items]
-    if place is None:
-        about = "The knowledge graph: entities, observations, relations."
-        found.insert(0, types.Resource(uri=GRAPH, name="graph", description=about, mime_type="application/json"))
-    return found, page.next
+    return [_listing("memories", one.id, f"of {one.time:%Y-%m-%d}") for one in page.items], page.next
 
 
 def _conversations(memory: Engine, place: str | None) -> tuple[list[types.Resource], str | None]:
@@ -235,9 +229,6 @@ def uri_of(kind: str, id_: str) -> str:
 
 def read(memory: Engine, uri: str) -> types.TextResourceContents:
     """The resource at an address. Raises ``NotFound`` when there is none, ``InvalidInput`` for another kind of address."""
-    if uri == GRAPH:
-        lines = list(KnowledgeGraph(memory).read().lines())
-        return types.TextResourceContents(uri=uri, mime_type="application/json", text=json_of(lines))
     kind, id_, options = _parsed(uri)
     match kind:
         case "memories":

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -35,20 +35,17 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp import resources
-from memwell.service.mcp.graph import GRAPH_TOOLS
 from memwell.service.mcp.resources import PROMPTS
-from memwell.service.mcp.tools import MEMORY_TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, one_line, schema_of
+from memwell.service.mcp.tools import TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, one_line, schema_of
 from memwell.values import shown
 
-TOOLS = (*MEMORY_TOOLS, *GRAPH_TOOLS)
-"""Every tool there is."""
-
-Choice: TypeAlias = Literal["all", "memory", "graph"]
 Context: TypeAlias = ServerRequestContext[Any, Any]
 FindCaller: TypeAlias = Callable[[Context], Caller]
 T = TypeVar("T")
 
 _MOST_AT_ONCE = 16
+"""How many requests run together."""
+
 _logger = logging.getLogger(__name__)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _INSTRUCTIONS = (
@@ -59,14 +56,9 @@ _INSTRUCTIONS = (
 )
 
 
-def chosen(choice: Choice) -> tuple[McpTool, ...]:
-    """The tools of a choice: all, those over the memory, or those of the knowledge graph."""
-    return tuple(tool for tool in TOOLS if choice in ("all", tool.group))
-
-
-def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int = _MOST_AT_ONCE) -> Server[Any]:
-    """An MCP server; ``find_caller`` gives the caller of each request. At most ``at_once`` requests run together."""
-    answering = _Answering(find_caller, chosen(tools), at_once)
+def build_server(find_caller: FindCaller) -> Server[Any]:
+    """An MCP server; ``find_caller`` gives the caller of each request."""
+    answering = _Answering(find_caller)
     return Server(
         "memwell",
         version=version("memwell"),
@@ -87,12 +79,11 @@ def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int
 class _Answering:
     """The handlers of a server's requests."""
 
-    def __init__(self, find_caller: FindCaller, tools: tuple[McpTool, ...], at_once: int) -> None:
+    def __init__(self, find_caller: FindCaller) -> None:
         self._find_caller = find_caller
-        self._tools = {tool.name: tool for tool in tools}
-        self._declared = {tool.name: _declared(tool) for tool in tools}
+        self._tools = {tool.name: tool for tool in TOOLS}
+        self._declared = {tool.name: _declared(tool) for tool in TOOLS}
         self._prompts = {prompt.offered.name: prompt for prompt in PROMPTS}
-        self._at_once = at_once
         self._limiter: anyio.CapacityLimiter | None = None
 
     # Tools
@@ -121,7 +112,6 @@ class _Answering:
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
             structured_content=msgspec.to_builtins(answer.data, str_keys=True),
-            _meta=answer.notes or None,
         )
 
     # Resources
@@ -183,7 +173,7 @@ class _Answering:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run work in a thread. An unexpected error is logged, and its details are kept from the caller."""
         if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._at_once)
+            self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
         except MemwellError:
@@ -253,15 +243,15 @@ _LAST_ANSWERS_S = 60.0
 """How long requests may take after the end of the input."""
 
 
-def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = False) -> None:
+def serve_stdio(memory: Engine, *, read_only: bool = False) -> None:
     """Answer requests on standard input until it ends, and those under way then. Logs go to standard error."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     caller = LocalCaller(memory, (READ,) if read_only else (READ, WRITE))
-    anyio.run(_serve, caller, tools)
+    anyio.run(_serve, caller)
 
 
-async def _serve(caller: LocalCaller, tools: Choice) -> None:
-    server = build_server(lambda context: caller, tools)
+async def _serve(caller: LocalCaller) -> None:
+    server = build_server(lambda context: caller)
     # The SDK cancels the requests under way when its input ends, so its input ends after the last answer.
     to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     to_client, answers = anyio.create_memory_object_stream[SessionMessage]()
@@ -309,12 +299,9 @@ class McpApp:
     It trusts the app around it: that has checked the host, the origin and the key, and put the caller under ``CALL``.
     """
 
-    def __init__(self, *, tools: Choice = "all", at_once: int = _MOST_AT_ONCE) -> None:
+    def __init__(self) -> None:
         self._manager = StreamableHTTPSessionManager(
-            build_server(_caller, tools, at_once=at_once),
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MOST_BYTES,
+            build_server(_caller), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
         )
 
     @asynccontextmanager

@@ -301,13 +301,12 @@ Moment: TypeAlias = Annotated[str, Meta(description="A time in ISO 8601, such as
 class ToolAnswer(msgspec.Struct, frozen=True):
     """The result of a tool: a text for models, and the same as data.
 
-    ``changed`` are the ids of the existing memories that it changed. ``notes`` are for programs; models do not see them.
+    ``changed`` are the ids of the existing memories that it changed.
     """
 
     text: str
     data: msgspec.Struct
     changed: tuple[str, ...] = ()
-    notes: dict[str, Any] = {}
 
 
 class McpTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -315,20 +314,18 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
 
     ``operation`` is its row of the table of operations. Arguments go to the engine's method under the same names, with
     times parsed and the language filled in; ``means`` replaces that. ``shows`` makes the answer from the result, the
-    arguments and the language. A tool without an operation has ``does`` instead. The title is made of the name by default.
+    arguments and the language. The title is made of the name by default.
     """
 
     name: str
     description: str
     takes: Any
     gives: Any
+    operation: str
+    shows: Callable[[Any, Any, str], ToolAnswer]
     title: str = ""
-    operation: str = ""
     means: Callable[[Any], dict[str, Any]] | None = None
-    shows: Callable[[Any, Any, str], ToolAnswer] | None = None
-    does: Callable[[Engine, Any], ToolAnswer] | None = None
     scope: str = READ
-    group: Literal["memory", "graph"] = "memory"
     destructive: bool = False
     idempotent: bool = True
 
@@ -343,9 +340,6 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
 
     def used(self, memory: Engine, given: Any) -> ToolAnswer:
         """The result of the tool for decoded arguments."""
-        if self.does is not None:
-            return self.does(memory, given)
-        assert self.shows is not None
         operation = OPERATIONS[self.operation]
         said = getattr(given, self.takes.__struct_fields__[0])
         language = language_for(said if isinstance(said, str) else "", getattr(given, "language", None))
@@ -387,12 +381,7 @@ def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:
     return {**schema, "$defs": shapes} if shapes else schema
 
 
-def json_of(data: object) -> str:
-    """Data as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
-
-
-# The tools over a memory
+# The tools
 
 MOST_TEXT = 100_000
 MOST_QUERY = 10_000
@@ -476,7 +465,7 @@ def _reply(answer: Answer, given: Any, language: str) -> ToolAnswer:
     return ToolAnswer(shown, DocumentReply(clean(answer.text), answer.supported, answer.note, sources))
 
 
-MEMORY_TOOLS = (
+TOOLS = (
     McpTool(
         name="remember",
         description=(

@@ -16,7 +16,6 @@ from memwell.messages import Role, ToolCall
 from memwell.records import Space
 from memwell.runtime.transfer import (
     Imported,
-    export_mcp,
     import_chatgpt,
     import_csv,
     import_langchain,
@@ -315,7 +314,7 @@ def test_csv_with_a_field_that_never_ends() -> None:
     assert report.failed >= 1
 
 
-# A knowledge graph comes in as memories and goes out as the graph it was.
+# A knowledge graph comes in as memories.
 
 
 def as_lines(*values: object) -> io.BytesIO:
@@ -329,13 +328,7 @@ GRAPH = [
 ]
 
 
-def graph(memory: Memory, **options: str) -> list[dict]:
-    out = io.BytesIO()
-    export_mcp(memory, out, **options)
-    return [json.loads(line) for line in out.getvalue().splitlines()]
-
-
-def test_an_mcp_graph_comes_in_and_goes_out_as_it_was() -> None:
+def test_an_mcp_graph_comes_in() -> None:
     memory = opened()
     report = import_mcp(memory, as_lines(*GRAPH))
     assert (report.counts, report.problems) == ({"memories": 4}, [])
@@ -345,20 +338,22 @@ def test_an_mcp_graph_comes_in_and_goes_out_as_it_was() -> None:
         "Acme: organization",
         "John_Smith works at Acme.",
     ]
-    assert graph(memory) == GRAPH
+    assert next(iter(memory._all())).metadata["mcp"] == {
+        "entity": "John_Smith",
+        "entityType": "person",
+        "observation": "Speaks Spanish",
+    }
     assert import_mcp(memory, as_lines(*GRAPH)).new == 0
 
 
-def test_an_mcp_graph_follows_what_was_changed_here() -> None:
+def test_secrets_of_an_mcp_graph_are_redacted_or_refused() -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwx1234567890"
+    entity = {"type": "entity", "name": "Mia", "entityType": "person", "observations": [f"has the key {secret}"]}
     memory = opened()
-    import_mcp(memory, as_lines(*GRAPH))
-    spanish, chinese, *_ = memory._all()
-    memory.update(spanish.id, "John_Smith: Speaks French")
-    memory.forget(chinese.id)
-    memory.remember("I like trains.")
-    found = graph(memory, entity="me")
-    assert found[0]["observations"] == ["Speaks French"]
-    assert found[2] == {"type": "entity", "name": "me", "entityType": "memory", "observations": ["I like trains."]}
+    report = import_mcp(memory, as_lines(entity, {**entity, "name": secret}, {**GRAPH[2], "to": secret}))
+    assert [note.number for note in report.problems] == [2, 3]
+    [record] = memory._all()
+    assert secret not in f"{record.text} {record.metadata}"
 
 
 def test_mcp_with_wrong_lines() -> None:

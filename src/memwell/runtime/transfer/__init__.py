@@ -18,7 +18,6 @@ from memwell.runtime.transfer.markdown import export_markdown
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
 from memwell.runtime.transfer.products import (
     TEXT_COLUMNS,
-    export_mcp,
     import_chatgpt,
     import_csv,
     import_langchain,
@@ -149,7 +148,6 @@ __all__ = [
     "export_format",
     "export_jsonl",
     "export_markdown",
-    "export_mcp",
     "import_agentscope",
     "import_chatgpt",
     "import_csv",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
@@ -18,7 +18,6 @@ from memwell.errors import InvalidInput
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
-from memwell.longterm.traits import own_metadata, traits_of
 from memwell.messages import Message, Role, Text
 from memwell.runtime.transfer.files import (
     FileLike,
@@ -30,12 +29,10 @@ from memwell.runtime.transfer.files import (
     items,
     lines,
     reading,
-    written,
 )
 from memwell.runtime.transfer.intake import (
     Arrival,
     Intake,
-    RawMemory,
     Talk,
     as_list,
     as_moment,
@@ -407,10 +404,6 @@ def _is_number(text: str) -> bool:
 # The knowledge graph of the MCP reference memory server: JSONL of entities with observations, and of relations.
 
 
-KEY = "mcp"
-"""The key of the metadata that says which part of a graph a memory is."""
-
-
 def import_mcp(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
@@ -432,38 +425,24 @@ def _read(piece: Piece) -> Sequence[Arrival]:
 def _entity(item: dict[str, Any]) -> list[Arrival]:
     name, kind = as_text(item.get("name"), "an entity's name"), as_text(item.get("entityType"), "an entity's type")
     observations = as_list(item.get("observations"), "an entity's observations")
-    # An entity without observations is a memory too.
-    said: list[str | None] = [*dict.fromkeys(as_text(one, "an observation") for one in observations)] or [None]
-    return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
+    said = dict.fromkeys(_without_secrets(name, as_text(one, "an observation")) for one in observations)
+    mcp = {"entity": name, "entityType": kind}
+    if not said:
+        # An entity without observations is a memory too.
+        _check_open(f"{name}: {kind}")
+        return [_part_of_graph(mcp, f"{name}: {kind}", name, kind, "entity")]
+    return [_part_of_graph({**mcp, "observation": one}, f"{name}: {one}", name, kind, f"says {one}") for one in said]
 
 
 def _relation(item: dict[str, Any]) -> Arrival:
     mcp = {key: as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType")}
-    return related(mcp["from"], mcp["to"], mcp["relationType"])
+    sentence = f"{mcp['from']} {mcp['relationType'].replace('_', ' ')} {mcp['to']}."
+    _check_open(sentence)
+    return _part_of_graph(mcp, sentence, *mcp.values())
 
 
-def observed(name: str, kind: str, observation: str | None) -> Arrival:
-    """The memory of an observation of an entity; with None, of the entity alone.
-
-    Secrets in the observation are redacted. Raises ``InvalidInput`` for a secret in the name or type.
-    """
-    mcp = {"entity": name, "entityType": kind}
-    if observation is None:
-        _check_open(f"{name}: {kind}")
-        return _mcp_arrival(mcp, name, kind, "entity")
-    mcp["observation"] = _without_secrets(name, observation)
-    return _mcp_arrival(mcp, name, kind, f"says {mcp['observation']}")
-
-
-def related(from_: str, to: str, kind: str) -> Arrival:
-    """The memory of a relation. Raises ``InvalidInput`` when there is a secret in it."""
-    mcp = {"from": from_, "to": to, "relationType": kind}
-    _check_open(_sentence(mcp))
-    return _mcp_arrival(mcp, *mcp.values())
-
-
-def _mcp_arrival(mcp: dict[str, str], *named: str) -> Arrival:
-    return Arrival(id=derived_id("mcp", *named), text=_sentence(mcp), metadata={KEY: mcp}, trust="document")
+def _part_of_graph(mcp: dict[str, str], text: str, *named: str) -> Arrival:
+    return Arrival(id=derived_id("mcp", *named), text=text, metadata={"mcp": mcp}, trust="document")
 
 
 def _without_secrets(name: str, observation: str) -> str:
@@ -481,106 +460,3 @@ def _without_secrets(name: str, observation: str) -> str:
 def _check_open(sentence: str) -> None:
     if any(one.secret for one in findings(sentence)):
         raise InvalidInput("the names and types of entities and relations must not hold a secret")
-
-
-def _sentence(mcp: dict[str, str]) -> str:
-    """A part of the graph as a sentence."""
-    if "relationType" in mcp:
-        return f"{mcp['from']} {mcp['relationType'].replace('_', ' ')} {mcp['to']}."
-    if "observation" in mcp:
-        return f"{mcp['entity']}: {mcp['observation']}"
-    return f"{mcp['entity']}: {mcp['entityType']}"
-
-
-class Observed(msgspec.Struct, frozen=True):
-    """An observation of an entity; None for the entity alone."""
-
-    name: str
-    kind: str
-    observation: str | None
-
-
-class McpRelation(msgspec.Struct, frozen=True):
-    """A relation between two entities."""
-
-    from_: str
-    to: str
-    kind: str
-
-
-def part_of(text: str, metadata: Mapping[str, Any]) -> Observed | McpRelation | None:
-    """The part of a graph that a memory is, by its text and its metadata; None when it is none.
-
-    An edited memory is an observation of its current text.
-    """
-    mcp = _mcp_of(metadata)
-    if not mcp:
-        return None
-    unchanged = text == _sentence(mcp)
-    if "relationType" in mcp:
-        return McpRelation(mcp["from"], mcp["to"], mcp["relationType"]) if unchanged else None
-    said = mcp.get("observation") if unchanged else text.removeprefix(f"{mcp['entity']}: ")
-    return Observed(mcp["entity"], mcp["entityType"], said)
-
-
-def _mcp_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The metadata of a part of a graph; empty for another memory, or when another program uses the key."""
-    found: Any = metadata.get(KEY)
-    if not isinstance(found, dict):
-        return {}
-    try:
-        mcp = msgspec.convert(found, dict[str, str])
-    except msgspec.ValidationError:
-        return {}
-    whole = {"from", "to", "relationType"} <= mcp.keys() or {"entity", "entityType"} <= mcp.keys()
-    return mcp if whole else {}
-
-
-class Entity(msgspec.Struct):
-    """An entity of a graph. Its observations are the keys, in their order."""
-
-    name: str
-    kind: str
-    observations: dict[str, None]
-
-
-class McpGraph:
-    """A graph of memories, in their order: the first one that names an entity determines its type."""
-
-    def __init__(self) -> None:
-        self.entities: dict[str, Entity] = {}
-        self.relations: dict[McpRelation, None] = {}
-
-    def add(self, part: Observed | McpRelation) -> None:
-        """Add a part."""
-        if isinstance(part, McpRelation):
-            self.relations[part] = None
-            return
-        entity = self.entities.setdefault(part.name, Entity(part.name, part.kind, {}))
-        if part.observation is not None:
-            entity.observations[part.observation] = None
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """The lines of its file."""
-        for one in self.entities.values():
-            named = {"name": one.name, "entityType": one.kind, "observations": list(one.observations)}
-            yield {"type": "entity", **named}
-        for one in self.relations:
-            yield {"type": "relation", "from": one.from_, "to": one.to, "relationType": one.kind}
-
-
-def export_mcp(memory: MemoryLike, file: FileLike, *, entity: str = "memories") -> int:
-    """Write a knowledge graph for the MCP reference server, and return how many lines it has.
-
-    Memories of an imported graph are written as they were; all others become observations of one entity of this name. The
-    graph is in memory whole, as in the server. Raises ``FileError`` when the file cannot be written.
-    """
-    memory = as_memory(memory)
-    graph = McpGraph()
-    for record in RawMemory.of(memory).records():
-        if traits_of(record).active:
-            graph.add(part_of(record.text, own_metadata(record)) or Observed(entity, "memory", record.text))
-    with written(file) as out:
-        for line in graph.lines():
-            out.write(msgspec.json.encode(line) + b"\n")
-    return len(graph.entities) + len(graph.relations)

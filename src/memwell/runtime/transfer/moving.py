@@ -130,7 +130,6 @@ class _Move:
         self._progress = progress
         self._read = self._reported = 0
         self._expected: int | None = None
-        self._notes = MoveNotes(target)
         self._copier = Copier(source, target, self._report)
         self._copied = 0
         self._passes = 0
@@ -139,11 +138,11 @@ class _Move:
         facts = self._source.facts()
         if facts.get("unread"):
             raise Unsupported(f"nothing was moved: {facts['unread']}")
-        finished = self._notes.claim(self._source)
+        finished = _claim(self._source, self._target)
         if finished is not None:
             if total_of(self._target).hexdigest() != finished:
                 raise MoveRefused("touched")
-            self._notes.note(self._source, None)
+            _note(self._source, self._target, None)
         counts = [count for name in _COUNTED if isinstance(count := facts.get(name), int)]
         self._expected = sum(counts) if len(counts) == len(_COUNTED) else None
         sealed = facts.get("sealed") is not None
@@ -206,7 +205,7 @@ class _Move:
             if None in checksums.values():
                 changing.append(space)
             total.add(space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()})
-        self._notes.note(self._source, total.hexdigest())
+        _note(self._source, self._target, total.hexdigest())
         self._report(0, last=True)
         return Moved(
             spaces=total.spaces,
@@ -384,38 +383,33 @@ def total_of(backend: Backend) -> Total:
     return total
 
 
-# Notes
+# Notes, in a space of the target: which store it is a copy of, and the checksum of the copy once it is finished
 
 
-class MoveNotes:
-    """The notes of a move, in a space of the target: which store it is a copy of, and how far the copy is."""
+def _claim(source: Backend, target: Backend) -> str | None:
+    """Note that the target is this source's copy; returns the checksum of a copy that was finished before.
 
-    def __init__(self, target: Backend) -> None:
-        self._target = target
+    Raises ``MoveRefused`` when the target is the source itself, or holds something else.
+    """
+    identity = _identity_of(source)
+    if _value(source, _COPY).get("finished", "") is None:
+        raise MoveRefused("unfinished")
+    here = target.kv.get(MOVING, _IDENTITY)
+    if target is source or (here is not None and here.value == identity):
+        raise MoveRefused("same")
+    noted = _value(target, _COPY)
+    if noted and noted["source"] != identity:
+        raise MoveRefused("other")
+    if not noted and next(spaces_of(target), None) is not None:
+        raise MoveRefused("holds")
+    if not noted:
+        target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
+    return noted.get("finished")
 
-    def claim(self, source: Backend) -> str | None:
-        """Note that the target is this source's copy; returns the checksum of a copy that was finished before.
 
-        Raises ``MoveRefused`` when the target is the source itself, or holds something else.
-        """
-        identity = _identity_of(source)
-        if _value(source, _COPY).get("finished", "") is None:
-            raise MoveRefused("unfinished")
-        here = self._target.kv.get(MOVING, _IDENTITY)
-        if self._target is source or (here is not None and here.value == identity):
-            raise MoveRefused("same")
-        noted = _value(self._target, _COPY)
-        if noted and noted["source"] != identity:
-            raise MoveRefused("other")
-        if not noted and next(spaces_of(self._target), None) is not None:
-            raise MoveRefused("holds")
-        if not noted:
-            self._target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
-        return noted.get("finished")
-
-    def note(self, source: Backend, finished: str | None) -> None:
-        """Note the checksum of the finished copy; None while it is being changed."""
-        self._target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": finished})
+def _note(source: Backend, target: Backend, finished: str | None) -> None:
+    """Note the checksum of the finished copy; None while it is being changed."""
+    target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": finished})
 
 
 def _identity_of(source: Backend) -> str:

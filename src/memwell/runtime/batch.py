@@ -244,15 +244,15 @@ def _opened(store: Store) -> AbstractContextManager[Backend]:
 def _each(store: Store, work: Work, pieces: Sequence[Any], workers: int) -> Iterator[tuple[Any, Any, str | None]]:
     """Do all pieces, in their order: each with its result, or with its error in words.
 
-    A store that no other process can open is worked on here. Raises ``BackendError`` when a process dies.
+    Processes open a store by its URL; one that is open already is worked on here. Raises ``BackendError`` when a process
+    dies.
     """
-    url = getattr(store, "path", None) if isinstance(store, Backend) else store
-    if workers == 1 or len(pieces) < 2 or url is None or str(url) == "memory:":
+    if workers == 1 or len(pieces) < 2 or isinstance(store, Backend) or str(store) == "memory:":
         with _opened(store) as backend:
             for piece in pieces:
                 yield _tried(work, backend, piece)
         return
-    with process_pool(min(workers, len(pieces)), _open_store, str(url)) as pool:
+    with process_pool(min(workers, len(pieces)), _open_store, str(store)) as pool:
         try:
             yield from pool.map(partial(_tried_there, work), pieces)
         except BrokenProcessPool as error:

@@ -105,7 +105,7 @@ _SLOW = (
     "cli/test_demo.py",
     "cli/test_serve.py",
     "examples",
-    "runtime/batch",
+    "runtime/test_batch.py",
     "service/browser",
     "service/test_processes.py",
     "service/test_server.py",

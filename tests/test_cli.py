@@ -339,8 +339,8 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
     assert "nuts" in run("undo", ids[0]).out
     for file in ("out.jsonl", "out.md"):
         assert "Wrote" in run("export", file).out
-        assert run("import", file, "--store", f"{file}.db").code == 0
-        assert "allergic to nuts" in run("recall", "nuts", "--store", f"{file}.db").out
+    assert run("import", "out.jsonl", "--store", "out.db").code == 0
+    assert "allergic to nuts" in run("recall", "nuts", "--store", "out.db").out
     assert "删除" in run("erase", "--all", "--yes", language="zh").out
     assert "Nothing relevant was found" in run("recall", "nuts").out
     assert run("recall", "nuts", "--min-relevance", 0).out == "Nothing found.\n"
@@ -493,12 +493,6 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", work=False) as m:
         assert m.pending().vectors == m.at("bob").pending().vectors == 0
     assert_told(run("flush", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
-
-
-def test_the_earlier_name_of_flush_still_works(run: Run, tmp_path: Path):
-    run("remember", "Ann likes tea.", "--store", "app.db")
-    outcome = run("settle", "--store", "app.db")
-    assert (outcome.code, "Nothing is pending" in outcome.out, "deprecated" in outcome.err) == (0, True, True)
 
 
 def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):

@@ -209,14 +209,10 @@ def test_a_move_that_was_finished_can_be_run_again(run: Run, tmp_path: Path):
     run("move", "app.db", "new.db", "--seal")
     again = run("move", "app.db", "new.db", "--seal")
     assert (again.code, again.err) == (0, "")
-    assert "This move was finished before" in again.out
+    assert "Written this time: 0." in again.out
     with open_backend(tmp_path / "new.db") as store:
         store.kv.put(ACME, "coffee", 1)
-    used = run("move", "app.db", "./new.db", "--seal")
-    assert (used.code, "has been written to since" in used.out) == (0, True)
-    assert "此前已经完成" in run("move", "app.db", "new.db", "--seal", language="zh").out
-    told = json.loads(run("move", "app.db", "new.db", "--seal", "--json").out)
-    assert (told["finished_before"], told["written_since"], told["copied"]) == (True, True, 0)
+    assert run("move", "app.db", "new.db", "--seal").code == 1
 
 
 def test_a_seal_is_lifted(run: Run, tmp_path: Path):
@@ -305,17 +301,13 @@ def store(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_every_space_is_audited_and_the_next_run_prints_what_was_found(store: str):
+def test_every_space_is_audited(store: str):
     first = CliRunner().invoke(app, ["batch", "audit", "-s", store, "--workers", "1"])
     assert first.exit_code == 0, first.output
     assert "ann" in first.output
     assert "bob" in first.output
-    with memwell.open(store, embedder=None, space="bob", work=False) as m:
-        m.remember("Bob writes.")
-    for arguments, records in (([], 1), (["--again"], 2)):
-        done = CliRunner().invoke(app, ["batch", "audit", "-s", store, "-w", "1", "--json", *arguments])
-        found = {one["space"][0]: one["records"] for one in json.loads(done.stdout)}
-        assert found == {"ann": 4, "bob": records}
+    done = CliRunner().invoke(app, ["batch", "audit", "-s", store, "-w", "1", "--json"])
+    assert {one["space"][0]: one["records"] for one in json.loads(done.stdout)} == {"ann": 4, "bob": 1}
 
 
 def test_every_space_is_consolidated(store: str):
@@ -361,7 +353,6 @@ def test_a_whole_store_gets_other_vectors(tmp_path: Path, workers: str):
         assert not [
             entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(STAGED)
         ]
-        assert backend.kv.scan(Space("memwell", "batch", f"reembed {NEW.name}")).items == []
     again = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name])
     assert "0 records in 0 spaces" in again.output
 

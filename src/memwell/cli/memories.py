@@ -105,7 +105,6 @@ def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
 
 
 @app.command("flush")
-@app.command("settle", hidden=True, deprecated="Use memwell flush.")  # pyright: ignore[reportArgumentType]
 def flush_command(store: Store, space: SpaceOption = None) -> None:
     """Do all pending work: words, facts, vectors. 完成待处理的工作：词索引、事实、向量。"""
     check_exists(store)
@@ -313,7 +312,7 @@ def export_command(
 
 def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
     if not served:
-        export_jsonl(engine.memory, sys.stdout.buffer, values=True, blobs=True)
+        export_jsonl(engine.memory, sys.stdout.buffer)
         return
     # A download may break off, so nothing is printed before all of it is here.
     with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:

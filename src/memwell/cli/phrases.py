@@ -284,8 +284,9 @@ _PHRASES = {
         "目标已有别的内容；请指定一个空的或尚不存在的存储。",
     ),
     "move_touched": (
-        "The target was written to since it became the copy of this store, and that would be lost; name another target.",
-        "目标在成为副本之后又被写入，那些内容会丢失；请指定另一个目标。",
+        "The target was written to since it became the copy of this store, and that would be lost. If it is in use "
+        "already, the move was done before; else name another target.",
+        "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
     ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
@@ -489,15 +490,6 @@ _PHRASES = {
     "moved": (
         "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
         "{target} 已包含 {source} 的全部内容，并逐部分核对：{counts}。本次写入：{copied}。",
-    ),
-    "move_finished": (
-        "This move was finished before: {source} is sealed, and {target} is its copy. Nothing was done.",
-        "这次搬移此前已经完成：{source} 已封存，{target} 是它的副本。本次未做任何改动。",
-    ),
-    "move_finished_used": (
-        "This move was finished before: {source} is sealed, and {target} was its copy and has been written to since. "
-        "Nothing was done.",
-        "这次搬移此前已经完成：{source} 已封存；{target} 曾是它的副本，此后又有新的写入。本次未做任何改动。",
     ),
     "unsealed": (
         "{store} takes writes again. It was sealed: {reason}. What is written to it from now on is in no copy.",

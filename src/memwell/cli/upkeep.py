@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -49,7 +49,7 @@ from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
     # These load drivers and numpy, which most commands do without.
-    from memwell.runtime.batch import Batch
+    from memwell.runtime.batch import BatchOutcome
     from memwell.storage.composed import ComposedBackend
 
 app = typer.Typer()
@@ -192,10 +192,6 @@ def move_command(
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
     screen = console()
     names = {"source": source, "target": target}
-    if done.finished_before:
-        key = "move_finished_used" if done.written_since else "move_finished"
-        screen.print(say(key, **names), style="green")
-        return
     screen.print(say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green")
     if done.changing:
         named = ", ".join(one_line(" / ".join(space)) for space in done.changing[:_MOST_NAMED])
@@ -279,9 +275,6 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
 ]
-Again = Annotated[
-    bool, typer.Option("--again/--kept", help="Begin again, or go on and print what was done. 重新做，或接着做。")
-]
 
 
 @batch.callback()
@@ -290,23 +283,23 @@ def batch_root() -> None:
 
 
 @batch.command("audit")
-def batch_audit_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+def batch_audit_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import audits  # noqa: PLC0415 - loads the engine
+    from memwell.runtime.batch import audit_all  # noqa: PLC0415 - loads the engine
 
-    results = _run(audits(store, workers=workers), say("auditing"), again)
+    results = _run(audit_all, store, workers, say("auditing"))
     rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
     _print_results(results, ("records", "found"), rows, as_json=as_json)
 
 
 @batch.command("consolidate")
-def consolidate_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+def consolidate_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import consolidation  # noqa: PLC0415 - loads the engine
+    from memwell.runtime.batch import consolidate_all  # noqa: PLC0415 - loads the engine
 
-    results = _run(consolidation(store, workers=workers), say("consolidating"), again)
+    results = _run(consolidate_all, store, workers, say("consolidating"))
     rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
     _print_results(results, ("records", "merged", "insights"), rows, as_json=as_json)
 
@@ -316,15 +309,19 @@ def _check(store: str) -> None:
     check_exists(store)
 
 
-def _run(work: Batch, label: str, again: bool) -> list[dict[str, Any]]:
+def _run(work: Callable[..., BatchOutcome], store: str, workers: int | None, label: str) -> list[dict[str, Any]]:
     """The results of all spaces. When some failed, they are named and the command fails."""
     with progress_bar(label) as progress:
-        outcome = work.run(again=again, progress=progress)
-    for failure in outcome.failures:
-        warn(say("batch_failed", space=one_line(" / ".join(failure.piece)), error=one_line(failure.error)))
+        outcome = work(store, workers=workers or _cores(), progress=progress)
+    for space, error in outcome.failures:
+        warn(say("batch_failed", space=one_line(" / ".join(space)), error=one_line(error)))
     if outcome.failures:
         raise typer.Exit(1)
-    return list(outcome.results)
+    return outcome.results
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def _print_results(
@@ -352,13 +349,17 @@ def reembed_command(
 ) -> None:
     """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import reembed  # noqa: PLC0415 - loads the models
+    from memwell.runtime.batch import reembed  # noqa: PLC0415 - loads the models
 
     chosen = load_settings().embedder
     name = embedder or chosen
     with progress_bar(say("reembedding")) as progress:
         done = reembed(
-            store, name, spaces=None if space is None else [space_of(space)], workers=workers, progress=progress
+            store,
+            name,
+            spaces=None if space is None else [space_of(space)],
+            workers=workers or _cores(),
+            progress=progress,
         )
     console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
     if name != chosen:

@@ -495,6 +495,12 @@ def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
     assert_told(run("flush", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
 
 
+def test_the_earlier_name_of_flush_still_works(run: Run, tmp_path: Path):
+    run("remember", "Ann likes tea.", "--store", "app.db")
+    outcome = run("settle", "--store", "app.db")
+    assert (outcome.code, "Nothing is pending" in outcome.out, "deprecated" in outcome.err) == (0, True, True)
+
+
 def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", work=False) as m:
         m.remember("Ann likes tea.")

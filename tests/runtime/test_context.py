@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.longterm.traits import Evidence
 from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult, ai, human, system, tool_result
-from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares, assemble
+from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares, aassemble, assemble
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
@@ -507,6 +508,11 @@ def test_a_profile_is_cut_to_its_share():
 
 
 # Recalling.
+
+
+def test_the_async_twin_gives_the_same():
+    options: dict[str, Any] = {"budget": 500, "history": small_talk(30), "recaller": Notebook(Memo("m", "A fact."))}
+    assert asyncio.run(aassemble("Hi", **options)) == assemble("Hi", **options)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
 
 
 @app.command("flush")
+@app.command("settle", hidden=True, deprecated="Use memwell flush.")  # pyright: ignore[reportArgumentType]
 def flush_command(store: Store, space: SpaceOption = None) -> None:
     """Do all pending work: words, facts, vectors. 完成待处理的工作：词索引、事实、向量。"""
     check_exists(store)

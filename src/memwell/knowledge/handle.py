@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
@@ -297,7 +297,11 @@ class Knowledge:
     aerase_all = asyncify(erase_all)
     arechunk = asyncify(rechunk)
     apending = asyncify(pending)
+    owed = renamed("owed", pending)
+    aowed = renamed("aowed", apending)
     aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
     arecall = asyncify(recall)
     aanswer = asyncify(answer)
 

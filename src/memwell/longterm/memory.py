@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where
 from memwell.longterm.audit import Action, AuditReport, Rules, audit
@@ -97,6 +97,8 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     afacts_about = asyncify(facts_about)
     aaudit = asyncify(audit)
     arepair = asyncify(repair)
+    mend = renamed("mend", repair)
+    amend = renamed("amend", arepair)
     afailures = asyncify(failures)
 
 

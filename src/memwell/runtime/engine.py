@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from msgspec.structs import replace
 
-from memwell._asyncify import Closing, asyncify
+from memwell._asyncify import Closing, asyncify, renamed
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
 from memwell.longterm.changing import Erased
@@ -427,6 +427,12 @@ class Engine(Closing):
 
     def __repr__(self) -> str:
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
+
+
+# The earlier names, kept for one release.
+_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}
+for _old, _new in {**_RENAMED, **{f"a{old}": f"a{new}" for old, new in _RENAMED.items()}}.items():
+    setattr(Engine, _old, renamed(_old, getattr(Engine, _new)))
 
 
 def _uncache(

@@ -69,6 +69,8 @@ class Router:
         self._root = _Node()
         for route in routes:
             self._add(route, route.path)
+            if route.earlier:
+                self._add(route, route.earlier)
 
     def _add(self, route: Operation, path: str) -> None:
         node = self._root

@@ -79,7 +79,7 @@ ROOMS: list[tuple[type, type]] = [
 REFUSED = {
     Engine: {"backend", "embedder", "chat", "clock", "note_uses", "purge", "attend"},
     History: {"backend", "log", "open", "fork", "copy_to"},
-    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending"},
+    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending", "owed"},
     MediaMemory: set[str](),
     Facts: {"learn", "retract", "restore"},
     Receipts: {"put", "forget"},

@@ -8,7 +8,7 @@ of the conversation, then what was recalled, fenced as data, then the query. The
 budget is never exceeded, and a receipt says what went in, what did not, and why.
 """
 
-from memwell.runtime.context.assembly import Context, Shares, assemble
+from memwell.runtime.context.assembly import Context, Shares, aassemble, assemble
 from memwell.runtime.context.choosing import (
     Entered,
     LeftOut,
@@ -29,5 +29,6 @@ __all__ = [
     "Receipts",
     "Recaller",
     "Shares",
+    "aassemble",
     "assemble",
 ]

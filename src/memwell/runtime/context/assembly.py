@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from itertools import chain
 from math import ceil, inf
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import msgspec
 
+from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.quoting import clean, quoted
@@ -163,6 +165,9 @@ def _no_larger(messages: Sequence[Message], before: Sequence[Message], size: Siz
     were = {message.id: size(message) for message in before}
     return [one if size(one) <= were[one.id] else one.changed(tokens=were[one.id]) for one in messages]
 
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTERS = 4
@@ -487,3 +492,15 @@ class _Plan:
     def _earlier(self, history: HistoryReader, messages: Sequence[Message]) -> int:
         info = history.info()
         return max(0, info.messages - sum(one.index is not None for one in messages)) if info else 0
+
+
+def _twin(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @functools.wraps(call)
+    async def twin(*args: P.args, **options: P.kwargs) -> T:
+        return await run_blocking(functools.partial(call, *args, **options))
+
+    twin.__name__ = f"a{call.__name__}"
+    return twin
+
+
+aassemble = _twin(assemble)

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import ConfigurationError, FileError, InvalidInput, NotFound, UnreadableDocument, Unsupported
 from memwell.history.media import MediaLimits
 from memwell.knowledge.documents import Document
@@ -50,7 +50,7 @@ _MOST_MEDIA = 1000
 @refuses("the service clears its own caches", "uncache")
 @refuses("the service cuts all documents alike; call it where the store is", "chunking", "rechunk")
 @refuses("a service does not send the structure of a document; text() has its text", "parsed")
-@refuses(_PENDING, "pending")
+@refuses(_PENDING, "pending", "owed")
 class RemoteKnowledge(Remote):
     """The documents of the key's space, with the methods of ``Knowledge``."""
 
@@ -112,6 +112,8 @@ class RemoteKnowledge(Remote):
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
     aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
 
 
 class RemoteMedia(Remote):

@@ -432,14 +432,14 @@ _MEMORIES = (
          "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
          takes=("Reflect", "How many insights to make, and of what."), notes=_made),
     _row("pending", "GET /v1/pending", Engine.pending,
-         "Pending work: memories and documents that are not indexed yet, or without a vector."),
+         "Pending work: memories and documents that are not indexed yet, or without a vector.", earlier="/v1/owed"),
     _row("failures", "GET /v1/failures", Engine.failures,
          "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
-    _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", **_JOB),
+    _row("flush", "POST /v1/flush", None, "Do all pending work, as a job.", earlier="/v1/settle", **_JOB),
     _row("audit", "POST /v1/audit", None, "Audit the whole memory, as a job.", **_JOB, **_ASKS),
     _row("repair", "POST /v1/repair", Engine.repair,
          "Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space.",
-         takes=("Repair", "Steps of an audit's plan to carry out."), gives=DONE, logged=True),
+         takes=("Repair", "Steps of an audit's plan to carry out."), gives=DONE, logged=True, earlier="/v1/mend"),
 )  # fmt: skip
 
 _PROMPTS = (

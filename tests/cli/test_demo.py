@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -8,18 +9,19 @@ from typing import Any
 
 import pytest
 
+import memwell
 from memwell.cli import demo
 from memwell.cli.terminal import console
 from memwell.history import History
-from tests.commands import Run, demonstrated_here, running
+from memwell.runtime.metrics import Metrics, figures_of, last_quality
+from tests.commands import Run, demonstrated_here
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in this process, for what the processes of the demonstration have no part in."""
-    here = running(capsys, monkeypatch, tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    return here
+    return run
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -136,11 +138,6 @@ def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "\x1b[" not in capsys.readouterr().out
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    return running(capsys, monkeypatch, tmp_path)
-
-
 def test_all_pictures_are_drawn_where_they_are_wanted(run: Run, tmp_path: Path):
     done = run("explain", "--to", "pictures", language="zh")
     assert done.code == 0
@@ -157,3 +154,36 @@ def test_one_is_enough_and_an_unknown_one_is_named(run: Run, tmp_path: Path):
     assert wrong.code == 1
     assert "'everything'" in wrong.err
     assert "attention" in wrong.err
+
+
+# Measuring recall
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    units = [{"id": f"u{n}", "text": text, "speaker": "Ann", "time": "2024-05-07", "session": "s"}
+             for n, text in enumerate(["I like green tea.", "My bicycle is red.", "Rome was hot."])]  # fmt: skip
+    queries = [{"id": "q", "text": "what colour is the bicycle?", "gold": ["u1"], "cat": "plain", "time": "2024-05-08"}]
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps([{"name": "one", "units": units, "queries": queries}]))
+    return path
+
+
+def test_the_result_is_in_the_overview_of_the_store(run: Run, data: Path, tmp_path: Path):
+    store = tmp_path / "app.db"
+    memwell.open(store, embedder=None, work=False).close()
+    outcome = run("bench", "recall", data, "--note-in", store)
+    assert (outcome.code, outcome.err) == (0, "")
+    with memwell.open(store, embedder=None, work=False) as engine:
+        told = figures_of(Metrics(engine.backend), engine).quality
+        assert told is not None
+        assert (told.data, told.ndcg10, told.recall10, told.queries) == ("small", 1.0, 1.0, 1)
+        assert told == last_quality(engine.backend.kv)
+
+
+def test_a_store_that_is_not_there_is_not_made_and_nothing_is_measured(run: Run, data: Path, tmp_path: Path):
+    outcome = run("bench", "recall", data, "--note-in", tmp_path / "none.db", "--keep", tmp_path / "kept")
+    assert outcome.code == 1
+    assert "none.db" in outcome.err
+    assert not (tmp_path / "none.db").exists()
+    assert not (tmp_path / "kept").exists()

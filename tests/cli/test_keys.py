@@ -2,29 +2,17 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
-import typer
 
-from memwell import cli
-from memwell.cli import keys as command
 from memwell.errors import AccessDenied
 from memwell.records import Space
 from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SERVICE, Keys
 from memwell.storage import open_backend
-from tests.commands import Run, running
+from tests.commands import Run
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    whole = typer.Typer(pretty_exceptions_enable=False)
-    whole.add_typer(command.app, name="keys")
-    monkeypatch.setattr(cli, "app", whole)
-    return running(capsys, monkeypatch, tmp_path)
 
 
 def token_in(text: str) -> str:

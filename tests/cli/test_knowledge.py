@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import Run, running
+from tests.commands import Run
 from tests.ports import closed_port
 
 NOTES = {
@@ -15,12 +15,11 @@ NOTES = {
 }
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+@pytest.fixture(autouse=True)
+def notes(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     for name, text in NOTES.items():
         (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
-    return running(capsys, monkeypatch, tmp_path)
 
 
 def test_documents_are_taken_in_asked_listed_and_removed(run: Run):

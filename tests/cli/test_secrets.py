@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
-import signal
 import subprocess
-import sys
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +16,7 @@ from tests.commands import Run, announce_only, running
 from tests.engines.postgres import schema_of, server
 from tests.engines.redis import single
 from tests.ports import closed_port
+from tests.service.children import serve_command, served_once
 
 SECRET = "Tr0ub4dor"
 TO_ESCAPE = (
@@ -140,36 +136,8 @@ def test_the_service_does_not_show_the_password_when_it_starts(
     url = with_secret(tmp_path)
     announce_only(monkeypatch, "http://127.0.0.1:7411")
     first = run("serve", "--no-browser", "--store", url)
-    second = started(url)
+    second = served_once(serve_command(MEMWELL_URL=url), subprocess.STDOUT)
     for said in (first.out + first.err, second):
         assert SECRET not in said
         assert f"memwell:***@127.0.0.1:{server().port}/memwell" in said
     assert "keys create" in second
-
-
-def started(url: str) -> str:
-    """All that the service says from its start to its end."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMWELL_")}
-    environment |= {"MEMWELL_LANGUAGE": "en", "MEMWELL_URL": url}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memwell", "serve", "--port", "0", "--no-browser"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    said = ""
-    with process.stdout:
-        while not re.search(r"Ctrl\+C", said):
-            line = process.stdout.readline()
-            assert line, said
-            said += line
-        address = re.search(r"http://127\.0\.0\.1:\d+", said)
-        assert address is not None
-        with urllib.request.urlopen(f"{address[0]}/health/live", timeout=20) as answer:
-            assert answer.status == 200
-        process.send_signal(signal.SIGTERM)
-        said += process.stdout.read()
-    assert process.wait(60) == 0, said
-    return said

@@ -4,82 +4,36 @@ import asyncio
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 import memwell
-from memwell import cli
-from memwell.cli import serve as command
 from memwell.service.keys import Keys
 from memwell.service.mcp import TOOLS
-from memwell.service.mcp.resources import PROMPTS, TEMPLATES
+from memwell.service.mcp.resources import TEMPLATES
 from memwell.storage import open_backend
-from tests.commands import Run, announce_only, running
+from tests.commands import Run, announce_only
+from tests.service.children import serve_command, served_once
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    whole = typer.Typer(pretty_exceptions_enable=False)
-    whole.command("serve")(command.serve_command)
-    whole.callback()(lambda: None)
-    monkeypatch.setattr(cli, "app", whole)
-    return running(capsys, monkeypatch, tmp_path)
-
-
 def started(store: Path) -> str:
-    """What the command says from its start to its end, with one question to it in between."""
-    log = (store.parent / "log").open("w+")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMWELL_")}
-    environment |= {"MEMWELL_LANGUAGE": "en", "COLUMNS": "60"}
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "memwell",
-            "serve",
-            "--store",
-            str(store),
-            "--port",
-            "0",
-            "--no-browser",
-            "--log",
-            "json",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env=environment,
-    )
-    assert process.stdout is not None
-    said = process.stdout.readline()
-    address = re.search(r"http://127\.0\.0\.1:\d+", said)
-    assert address is not None, said
-    with urllib.request.urlopen(f"{address[0]}/health/live", timeout=20) as answer:
-        assert answer.status == 200
-    process.send_signal(signal.SIGTERM)
-    with process.stdout:
-        out = process.stdout.read()
-    code = process.wait(60)
-    with log:
+    with (store.parent / "log").open("w+") as log:
+        said = served_once(serve_command("--store", str(store), "--log", "json", COLUMNS="60"), log)
         log.seek(0)
-        err = log.read()
-    assert code == 0, err
-    assert TOKEN.search(err) is None
-    assert '"route": "live"' in err
-    return said + out
+        logged = log.read()
+    assert TOKEN.search(logged) is None
+    assert '"route": "live"' in logged
+    return said
 
 
 def test_the_first_start_shows_the_key_once_and_the_second_does_not(
@@ -215,12 +169,9 @@ def test_every_request_before_the_end_of_input_is_answered_and_only_the_protocol
     assert [one["text"] for one in found] == ["Ann sings."]
 
 
-def test_which_tools_are_offered_is_an_option(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_which_tools_are_offered_is_an_option(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, object]] = []
     monkeypatch.setattr("memwell.service.mcp.serve_stdio", lambda memory, **options: given.append(options))
-    run = running(capsys, monkeypatch, tmp_path)
     assert run("mcp", "--store", "memory:").code == 0
     assert run("mcp", "--store", "memory:", "--tools", "graph", "--read-only").code == 0
     assert given == [{"tools": "all", "read_only": False}, {"tools": "graph", "read_only": True}]
@@ -235,14 +186,8 @@ def test_which_tools_are_offered_is_an_option(
         (("--store", "http://memory.example", "--space", "x"), "leave --space out"),
     ],
 )
-def test_a_wrong_option_is_told_on_the_error_stream(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    options: tuple[str, ...],
-    told: str,
-) -> None:
-    done = running(capsys, monkeypatch, tmp_path)("mcp", *options)
+def test_a_wrong_option_is_told_on_the_error_stream(run: Run, tmp_path: Path, options: tuple[str, ...], told: str):
+    done = run("mcp", *options)
     assert done.code != 0
     assert done.out == ""
     assert told in " ".join(done.err.split())
@@ -250,9 +195,8 @@ def test_a_wrong_option_is_told_on_the_error_stream(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_names_every_tool_resource_and_prompt() -> None:
+def test_the_page_names_every_tool_and_resource() -> None:
     page = (MCP_ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (read|write) \|", page, re.MULTILINE)
     assert rows == [(tool.name, tool.scope) for tool in TOOLS]
-    for named in (*(one.uri_template for one in TEMPLATES), *(one.offered.name for one in PROMPTS)):
-        assert f"`{named}`" in page
+    assert all(f"`{one.uri_template}`" in page for one in TEMPLATES)

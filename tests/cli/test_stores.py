@@ -62,6 +62,6 @@ def test_a_file_named_as_json_that_is_none_is_refused(run: Run, served: Served, 
     (tmp_path / "x.jsonl").write_text("garbage")
     outcome = run("import", "x.jsonl", "--store", served.address)
     assert (outcome.code, outcome.out) == (1, "")
-    assert "line 1" in outcome.err
-    with served.memory("acme") as memory, pytest.raises(InvalidInput, match=r"^'x\.jsonl' is not JSON: line 1"):
+    assert "is not JSON" in outcome.err
+    with served.memory("acme") as memory, pytest.raises(InvalidInput, match=r"^'x\.jsonl' is not JSON"):
         memory.import_file(tmp_path / "x.jsonl")

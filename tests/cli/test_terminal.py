@@ -209,8 +209,6 @@ def documents(run: Run, folder: Path) -> Iterator[Checked]:
     known = json.loads(run("documents", "--json", *store)[1])
     yield "documents", run("documents", *store)[1], [one["id"] for one in known]
     yield "no documents", run("documents", *store, *INSIDE)[1], ["memwell ingest FOLDER"]
-    tuned = run("tune", "--questions", 2, "--plot", folder / "tuned.png", *store)[1]
-    yield "tune", tuned, [str(folder / "tuned.png")]
 
 
 def keys(run: Run, folder: Path) -> Iterator[Checked]:
@@ -251,7 +249,6 @@ def usage(run: Run, folder: Path) -> Iterator[Checked]:
     for command, *named in (
         ("serve", "--tls-certificate", "--browser / --no-browser"),
         ("ingest", "--keep-missing", "--allow-private"),
-        ("capacity", "--local-embedder / --no-local-embedder"),
     ):
         yield f"{command} --help", run(command, "--help")[1], named
 

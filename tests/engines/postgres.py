@@ -26,6 +26,8 @@ from tests.engines.starting import (
     start_again,
     start_on_free_port,
     stop_at_end,
+    tell_children,
+    told_by_parent,
     wait_for_server,
 )
 
@@ -35,8 +37,6 @@ DATABASE = "memwell"
 
 _PROGRAMS = "TEST_POSTGRES_PROGRAMS"
 """Names the folder of another PostgreSQL's programs, to be used in the place of the package's."""
-_TOLD = "TEST_POSTGRES_PORT"
-"""Tells the processes that tests start which port the server is at."""
 
 
 class Server:
@@ -198,7 +198,7 @@ def server() -> Server:
     """The server that the tests of this process share; the test is skipped, and says why, where there is none."""
     started = Server()
     stop_at_end(started.remove)
-    os.environ[_TOLD] = str(started.port)
+    tell_children("postgres", str(started.port))
     return started
 
 
@@ -277,7 +277,7 @@ def opened(path: str, clock: Callable[[], float]) -> PostgresBackend:
     A server goes on for a moment with what a killed program has sent it. What it comes to then, the program that comes
     after must not find half done.
     """
-    url = url_of(int(os.environ[_TOLD]), schema=schema_of(path), durable="yes")
+    url = url_of(int(told_by_parent("postgres")), schema=schema_of(path), durable="yes")
     backend = PostgresBackend(url, clock=clock)
     _wait_for_others(url, schema_of(path), os.getpid())
     return backend

@@ -26,12 +26,12 @@ from tests.engines.starting import (
     start_again,
     start_on_free_port,
     stop_at_end,
+    tell_children,
+    told_by_parent,
     wait_for_server,
     wait_until,
 )
 
-_TOLD = "TEST_REDIS_URL"
-"""Tells the processes that tests start where the server is."""
 VOUCHED = "durable=yes"
 """The shared servers are not restarted under a store, and so lose nothing."""
 
@@ -190,7 +190,7 @@ def single() -> Server:
     """The one server of this process, which keeps nothing on disk: what is durable on one is tried apart from the rest."""
     server = Server(_folder(), "--appendonly", "no")
     stop_at_end(server.stop)
-    os.environ[_TOLD] = f"redis://127.0.0.1:{server.port}/0"
+    tell_children("redis", f"redis://127.0.0.1:{server.port}/0")
     return server
 
 
@@ -224,8 +224,8 @@ def cluster_url(place: Path, *options: str) -> str:
 
 
 def open_at(path: str | Path, *, clock: Callable[[], float]) -> RedisBackend:
-    """For children of a nursery: a store on the single server of the process that started them."""
-    return RedisBackend(f"{os.environ[_TOLD]}?{_query(Path(path))}", clock=clock)
+    """For processes that tests start: a store on the single server of the process that started them."""
+    return RedisBackend(f"{told_by_parent('redis')}?{_query(Path(path))}", clock=clock)
 
 
 def _query(place: Path, *options: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 PATIENCE_S = 60.0
 """How long anything may take that will happen: a crowded machine is slow, and a quiet one never waits so long."""
@@ -32,6 +35,25 @@ def stop_servers() -> None:
         process, stop = _running.pop()
         if process == os.getpid():
             stop()
+
+
+def tell_children(what: str, value: str) -> None:
+    """Tell something to the processes that this one starts. Their fork server may be older than the environment."""
+    file = _told(what, os.getpid())
+    file.write_text(value)
+    stop_at_end(lambda: file.unlink(missing_ok=True))
+
+
+def told_by_parent(what: str) -> str:
+    """What the process that started this one has told."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    assert parent.pid is not None
+    return _told(what, parent.pid).read_text()
+
+
+def _told(what: str, pid: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"memwell-test-{pid}-{what}"
 
 
 def free_port() -> int:

@@ -1,208 +1,198 @@
 from __future__ import annotations
 
-import importlib.util
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memwell.errors import BackendError, Conflict, InvalidInput, MissingDependency
+import memwell
+from memwell.errors import InvalidInput
+from memwell.longterm.embedding import MARK
+from memwell.longterm.journal import MARKS, inner_space
+from memwell.longterm.memory import Memory
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
-from memwell.runtime.batch import DIED, Batch, BatchOutcome, OnRay
-from memwell.storage import Backend, open_backend
-from tests.runtime.batch import sample_works
-from tests.runtime.batch.sample_works import NOTES
+from memwell.runtime.batch import audit_all, consolidate_all, reembed, spaces_with_memories
+from memwell.storage import open_backend
+from tests.senses import Sense
 
-ROOT = Path(__file__).resolve().parents[2]
-WITHOUT_RAY = importlib.util.find_spec("ray") is None
-
-
-def runs(store: Path, piece: int) -> int:
-    with open_backend(store) as backend:
-        return noted(backend, str(piece))
-
-
-def noted(backend: Backend, what: str) -> int:
-    entry = backend.kv.get(NOTES, what)
-    return 0 if entry is None else int(entry.value)
-
-
-@pytest.mark.parametrize("runner", ["inline", "processes"])
-def test_results_are_the_same_and_in_order_however_it_is_run(tmp_path: Path, runner: Any):
-    check_results(tmp_path / "s.db", runner)
-
-
-def check_results(store: Path, runner: Any) -> None:
-    told: list[tuple[int, int]] = []
-    batch = Batch(store, "squares", list(range(7)), sample_works.square, workers=2, runner=runner)
-    outcome = batch.run(progress=lambda done, total: told.append((done, total)))
-    assert outcome == BatchOutcome([{"square": n * n} for n in range(7)], [])
-    assert told == sorted(told)
-    assert (told[0], told[-1]) == ((0, 7), (7, 7))
-    assert runner != "inline" or told == [(n, 7) for n in range(8)]
-    assert batch.run() == outcome
-    assert [runs(store, n) for n in range(7)] == [1] * 7, "a second run does nothing"
-    assert batch.run(again=True) == outcome
-    assert runs(store, 6) == 2
-
-
-@pytest.mark.parametrize("runner", ["inline", "processes"])
-def test_a_piece_that_fails_is_tried_again_and_then_reported(tmp_path: Path, runner: Any):
-    store = tmp_path / "s.db"
-    batch = Batch(store, "picky", list(range(6)), sample_works.picky, workers=2, runner=runner)
-    outcome = batch.run()
-    assert outcome.results == [0, 1, 4, None, 16, 25]
-    assert [(one.number, one.piece, one.error, one.tries) for one in outcome.failures] == [
-        (3, 3, "ValueError: not this one", 3)
-    ]
-    assert not outcome.complete
-    assert (runs(store, 3), runs(store, 4)) == (3, 2)
-    assert batch.run().failures[0].number == 3
-    assert (runs(store, 3), runs(store, 5)) == (6, 1), "the next run tries it again, and it alone"
-
-
-def test_a_process_that_dies_takes_only_its_own_piece_with_it(tmp_path: Path):
-    outcome = Batch(tmp_path / "s.db", "d", list(range(6)), sample_works.deadly, workers=2, runner="processes").run()
-    assert outcome.results == [0, 1, 4, None, 16, 25]
-    assert [(one.number, one.error) for one in outcome.failures] == [(3, DIED)]
+ANN, BOB = Space("ann"), Space("team", "bob")
 
 
 @pytest.fixture
-def ray_started() -> Iterator[None]:
-    """Ray, started as a batch would start it."""
-    with OnRay(2):
-        yield
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "s.db"
+    with memwell.open(path, embedder=None, space=ANN, work=False) as m:
+        m.remember(["My key is sk-proj-abcdefghijklmnopqrstuvwx1234567890.", "Ann likes green tea very much."])
+        m.remember([f"Ann drinks tea with Cora on day {n}." for n in range(4)])
+        m.at(BOB).remember(["Bob sails a boat on the lake.", "Bob sails a boat on the lake!!", "Bob reads."])
+        m.knowledge.add("Cheese is made of milk.", id="cheese")
+        m.thread("talk").add(memwell.human("Hello"))
+    return path
 
 
-# One test, because Ray takes half a minute to start where much else is going on.
-@pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed")
-@pytest.mark.timeout(300)
-@pytest.mark.usefixtures("ray_started")
-def test_ray_has_the_same_results_and_replaces_a_worker_that_dies(tmp_path: Path):
-    check_results(tmp_path / "s.db", "ray")
-    outcome = Batch(tmp_path / "d.db", "d", [2, 4, 5], sample_works.deadly, workers=2).run()
-    assert outcome == BatchOutcome([4, 16, 25], []), "Ray runs, so it is used"
-
-
-def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
-    store = tmp_path / "s.db"
-    script = (
-        "from memwell.runtime.batch import Batch\n"
-        f"Batch({str(store)!r}, 'slow', list(range(10)), 'tests.runtime.batch.sample_works:slow',"
-        " workers=2, runner='processes').run()\n"
-    )
+def test_only_spaces_with_memories_are_pieces(store: Path):
     with open_backend(store) as backend:
-        driver = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": _path()})
-        while len(under_way := [n for n in range(6, 10) if noted(backend, f"begun {n}")]) < 2:
-            assert driver.poll() is None, "it ended before it was killed"
-            time.sleep(0.01)
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-        backend.kv.put(NOTES, "go on", 1)
-    batch = Batch(store, "slow", list(range(10)), sample_works.slow, workers=2, runner="processes")
-    assert batch.run() == BatchOutcome([n * n for n in range(10)], [])
-    others = [n for n in range(10) if n not in under_way]
-    assert [runs(store, n) for n in others] == [1] * 8, "only what was under way may be done twice"
-    assert {runs(store, n) for n in under_way} <= {1, 2}
+        assert set(spaces_with_memories(backend)) == {ANN, BOB}
 
 
-def test_two_programs_share_the_pieces_of_one_batch(tmp_path: Path):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_audit_of_all_spaces_is_that_of_each(store: Path, workers: int):
+    told: list[tuple[int, int | None]] = []
+    outcome = audit_all(store, workers=workers, progress=lambda done, total: told.append((done, total)))
+    with open_backend(store) as backend:
+        reports = {space: Memory(backend, space).audit() for space in (ANN, BOB)}
+    assert outcome.failures == []
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert [Space(*one["space"]) for one in outcome.results] == [ANN, BOB]
+    for one, report in zip(outcome.results, reports.values(), strict=True):
+        assert (one["records"], one["counts"]) == (report.records, report.counts)
+        assert [step["record"] for step in one["plan"]] == [step.record for step in report.plan]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_space_that_fails_is_reported_and_the_others_go_on(store: Path, workers: int):
+    with open_backend(store) as backend:
+        backend.kv.put(inner_space(BOB), MARKS, "damaged")
+    outcome = audit_all(store, workers=workers)
+    assert [Space(*one["space"]) for one in outcome.results] == [ANN]
+    assert [failure.space for failure in outcome.failures] == [BOB]
+
+
+def test_an_open_store_is_worked_on_here():
+    with open_backend("memory:") as backend:
+        for space in (ANN, BOB):
+            Memory(backend, space).remember("Tea is warm.")
+        assert [one["records"] for one in audit_all(backend, workers=2).results] == [1, 1]
+
+
+def test_processes_end_when_their_program_is_killed(tmp_path: Path):
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import os, time\n"
+        "from memwell.runtime.batch import process_pool\n"
+        "if __name__ == '__main__':\n"
+        "    pool = process_pool(1)\n"
+        "    print(pool.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, env=environment()) as program:
+        assert program.stdout is not None
+        assert int(program.stdout.readline())
+        program.kill()
+        # The worker holds the other end of the pipe, too.
+        assert program.stdout.read() == b""
+
+
+def test_a_consolidation_done_again_changes_nothing_more(store: Path):
+    first, again = consolidate_all(store), consolidate_all(store)
+    ann = first.results[0]
+    assert ann["insights"]
+    for before, after in zip(first.results, again.results, strict=True):
+        assert after["after"] == after["before"] == before["after"] + len(before["insights"])
+        assert after["insights"] == before["insights"]
+    with open_backend(store) as backend:
+        assert {record.kind for record in backend.index.get(ANN, ann["insights"])} == {"insight"}
+
+
+ROOT = Path(__file__).resolve().parents[2]
+REEMBEDDING_ANN = Space("ann")
+READER = """
+import sys
+import time
+import memwell
+from memwell.models.scripted import HashEmbedder
+
+with memwell.open(sys.argv[1], embedder=HashEmbedder(64), space="ann") as m:
+    for line in sys.stdin:
+        if line.startswith("remember"):
+            m.remember("Dora plants a tulip.")
+        hit = m.recall(line.split(maxsplit=1)[1], limit=1)[0]
+        dense = hit.signals.get("dense")
+        print(hit.text, "|", 0 if dense is None else round(dense.value, 2), flush=True)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
+
+
+def filled(store: Path) -> None:
+    with memwell.open(store, embedder=HashEmbedder(64), space=REEMBEDDING_ANN, work=False) as m:
+        m.remember(["Ann plays the violin.", "Bob climbs a mountain.", "Cy bakes bread."])
+        m.flush()
+
+
+def stored_model(store: Path) -> str:
+    with open_backend(store) as backend:
+        return str(backend.kv.get(inner_space(REEMBEDDING_ANN), MARK).value)  # type: ignore[union-attr]
+
+
+def test_another_process_with_the_old_embedder_goes_on(tmp_path: Path):
     store = tmp_path / "s.db"
-    batches = [Batch(store, "squares", list(range(30)), sample_works.square, workers=2, runner="processes")] * 2
-    with ThreadPoolExecutor(2) as pool:
-        # The second begins when the pieces are stored.
-        first = pool.submit(batches[0].run)
-        while len(batches[0].outcome().results) < 30:
-            time.sleep(0.01)
-        assert (
-            pool.submit(batches[1].run).result()
-            == first.result()
-            == BatchOutcome([{"square": n * n} for n in range(30)], [])
-        )
-    assert [runs(store, n) for n in range(30)] == [1] * 30
+    filled(store)
+    with subprocess.Popen(
+        [sys.executable, "-c", READER, str(store)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+
+        def asked(line: str) -> tuple[str, bool]:
+            print(line, file=reader.stdin, flush=True)
+            text, dense = reader.stdout.readline().rsplit(" | ", 1)  # type: ignore[union-attr]
+            return text, float(dense) > 0.3
+
+        assert asked("recall violin") == ("Ann plays the violin.", True)
+        assert reembed(store, HashEmbedder(128), workers=1) == (1, 3, [])
+        assert asked("recall violin") == ("Ann plays the violin.", True)
+        assert asked("remember tulip") == ("Dora plants a tulip.", True)
+        reader.stdin.close()
+    assert stored_model(store) == HashEmbedder(128).name, "the other process did not make them back"
+    with open_backend(store) as backend:
+        info = backend.index.info(REEMBEDDING_ANN)
+        assert (info.dimensions, info.vectors) == (128, 4)
 
 
-def test_a_worker_that_cannot_begin_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(BackendError, match="before they begin"):
-        Batch(tmp_path / "s.db", "b", [1, 2], sample_works.square, workers=2, runner="processes").run()
+def test_an_embedder_of_ones_own_is_used_here(tmp_path: Path):
+    store = tmp_path / "s.db"
+    filled(store)
+    told: list[tuple[int, int | None]] = []
+    mine = Sense("my very own")
+    assert reembed(store, mine, progress=lambda done, total: told.append((done, total))) == (1, 3, [])
+    assert stored_model(store) == "my very own"
+    assert told[-1] == (3, 3)
+    assert mine.embedded == 3
 
 
-def test_a_batch_that_an_earlier_version_began_begins_again(tmp_path: Path):
-    """Its pieces were a page of a list, its results and failures entries of their own."""
-    space, work = Space("memwell", "batch", "squares"), "tests.runtime.batch.sample_works:square"
-    with open_backend(tmp_path / "s.db") as backend:
-        backend.kv.put(space, "head", {"work": work, "count": 3})
-        backend.kv.put(space, "pieces/00000000", [5, 6, 7])
-        backend.kv.put(space, "result/000000000001", [{"square": 36}])
-        backend.kv.put(space, "failed/000000000002", {"number": 2, "piece": 7, "error": "?", "tries": 3})
-        outcome = Batch(backend, "squares", [5, 6, 7], work, runner="inline").run()
-        assert outcome == BatchOutcome([{"square": 25}, {"square": 36}, {"square": 49}], [])
-        assert [entry.key for entry in backend.kv.scan(space).items] == ["head"]
+def test_a_space_whose_texts_cannot_be_taken_is_reported_and_keeps_its_vectors(tmp_path: Path):
+    store = tmp_path / "s.db"
+    filled(store)
+    mine = Sense("out of order")
+    mine.fails_on = " "
+    assert reembed(store, mine, spaces=["ann"]) == (0, 0, [REEMBEDDING_ANN])
+    assert stored_model(store) == HashEmbedder(64).name
+    with pytest.raises(InvalidInput, match="no embedder is known"):
+        reembed(store, "nobody")
 
 
-def _path() -> str:
-    return os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-
-
-def test_pieces_may_be_listed_by_a_function_once():
-    asked: list[int] = []
-
-    def pieces(store: Any) -> list[int]:
-        asked.append(len(store.kv.scan(NOTES).items))
-        return list(range(600))
-
-    with open_backend("memory:") as backend:
-        batch = Batch(backend, "many", pieces, sample_works.square)
-        assert len(batch.run().results) == 600
-        assert batch.outcome().results[599] == {"square": 599 * 599}
-        batch.run()
-        assert asked == [0]
-        batch.forget()
-        assert batch.outcome() == BatchOutcome([], [])
-
-
-def test_a_batch_of_other_pieces_or_another_work_is_refused(tmp_path: Path):
-    Batch(tmp_path / "s.db", "b", [1, 2], sample_works.square, runner="inline").run()
-    with pytest.raises(Conflict, match="other pieces"):
-        Batch(tmp_path / "s.db", "b", [1, 3], sample_works.square, runner="inline").run()
-    with pytest.raises(Conflict, match="sample_works:square"):
-        Batch(tmp_path / "s.db", "b", [1, 2], sample_works.slow, runner="inline").run()
-
-
-def test_what_is_no_json_is_a_failure():
-    with open_backend("memory:") as backend:
-        outcome = Batch(backend, "b", [1], sample_works.no_json, tries=1).run()
-        assert outcome.results == [None]
-        assert "InvalidInput" in outcome.failures[0].error
-        assert Batch(backend, "empty", [], sample_works.square).run() == BatchOutcome([], [])
-
-
-def _inner(store: Any, piece: Any) -> None: ...
-
-
-def test_values_that_break_a_rule_are_refused(tmp_path: Path):
-    url = tmp_path / "s.db"
-    for work in (lambda store, piece: 1, "nowhere:at_all", "memwell.runtime.batch:nothing", "memwell", "os:sep"):
-        with pytest.raises(InvalidInput):
-            Batch(url, "b", [1], work)
-    with pytest.raises(InvalidInput, match="runner"):
-        Batch(url, "b", [1], _inner, runner="threads")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="workers"):
-        Batch(url, "b", [1], _inner, workers=0)
-    with pytest.raises(InvalidInput, match="no other process"):
-        Batch("memory:", "b", [1], _inner, runner="processes")
-    assert not url.exists()
-
-
-def test_without_ray_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingDependency, match=r'pip install "memwell\[ray\]"'):
-        Batch(tmp_path / "s.db", "b", [1, 2], sample_works.square, runner="ray").run()
+def test_an_engine_with_another_embedder_does_it_in_the_background(tmp_path: Path):
+    store = tmp_path / "s.db"
+    filled(store)
+    with memwell.open(store, embedder=HashEmbedder(64), space=REEMBEDDING_ANN, work=False) as m:
+        m.knowledge.add("Cheese is made of milk.", id="cheese")
+    with memwell.open(store, embedder=HashEmbedder(128), space=REEMBEDDING_ANN) as m:
+        spaces = (REEMBEDDING_ANN, m.knowledge.space)
+        for _ in range(3_000):
+            assert m.recall("violin", limit=1)[0].signals["dense"].value > 0.3
+            assert m.knowledge.recall("milk", limit=1)[0].signals["dense"].value > 0.3
+            if all(m.backend.index.info(space).dimensions == 128 for space in spaces):
+                break
+            time.sleep(0.02)
+        assert [m.backend.index.info(space).dimensions for space in spaces] == [128, 128]

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
-from memwell.messages import human
-from memwell.models import Completion, Embedder, Tool
-from memwell.models.scripted import HashEmbedder, ScriptedChat
+from memwell.models import Embedder
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
-from memwell.runtime.cache import CompletionCache, EmbeddingCache
+from memwell.runtime.cache import EmbeddingCache
 from memwell.runtime.ring import Ring
 from memwell.storage import Backend, open_backend
 
@@ -233,27 +232,3 @@ def test_processes_share_a_cache_and_its_bound(tmp_path: Path):
         cache = EmbeddingCache(model, backend.kv, CACHE_SPACE, most_entries=1000)
         cache.embed([f"text {number}" for number in range(45)])
         assert len(model.asked) == 45 - kept
-
-
-def test_completions_are_remembered_by_messages_and_options(cache_store: Backend):
-    chat = ScriptedChat(["one", "two", "three", "four"])
-    cache = CompletionCache(chat, cache_store.kv, CACHE_SPACE)
-    question = [human("Hi")]
-    first, again = cache.complete(question), cache.complete([human("Hi")], temperature=None)
-    assert (first.text, again.text, again.cost) == ("one", "one", 0.0)
-    assert first.message.id != again.message.id
-    assert cache.complete(question, temperature=0.5).text == "two"
-    assert cache.complete(question, tools=[Tool("search")]).text == "three"
-    assert cache.complete([human("Hi!")]).text == "four"
-    assert cache.name == "scripted"
-
-
-def test_an_answer_cut_off_or_forgotten_is_asked_for_again(cache_store: Backend):
-    cut = Completion(message=ScriptedChat(["par"]).complete([human("x")]).message, model="m", finish="length")
-    cache = CompletionCache(ScriptedChat([cut, "whole", "anew", "last"]), cache_store.kv, CACHE_SPACE)
-    question = [human("Hi")]
-    assert [cache.complete(question).text for _ in range(3)] == ["par", "whole", "whole"]
-    assert cache.forget(question)
-    assert cache.complete(question).text == "anew"
-    cache.clear()
-    assert cache.complete(question).text == "last"

@@ -444,25 +444,33 @@ def test_near_duplicates_are_shown_once_with_their_days():
 # Cut to fit.
 
 
-def test_a_long_memory_is_cut_where_a_sentence_ends_around_what_was_asked():
-    story = "It rained all day. " * 60 + "The passport is in the blue box. " + "Then we ate soup. " * 60
-    context = assemble("Where is the passport?", budget=260, recaller=Notebook(Memo("m", story)))
+@pytest.mark.parametrize(
+    ("question", "before", "answer", "after", "language"),
+    [
+        (
+            "Where is the passport?",
+            "It rained all day. ",
+            "The passport is in the blue box. ",
+            "Then we ate soup. ",
+            "en",
+        ),
+        ("护照在哪里？", "今天下雨了。", "护照在蓝色的盒子里。", "后来我们喝了汤。", "zh"),
+    ],
+)
+def test_a_long_memory_is_cut_where_a_sentence_ends_around_what_was_asked(
+    question: str, before: str, answer: str, after: str, language: str
+):
+    story = before * 70 + answer + after * 70
+    options: dict[str, Any] = {"recaller": Notebook(Memo("m", story)), "language": language}
+    context = assemble(question, budget=260, **options)
     text = re.findall(r"^\| (.*)$", frames(context)[0], re.MULTILINE)[0]
-    assert "The passport is in the blue box." in text
+    assert answer.strip() in text
     assert text.startswith("… ")
-    assert text.endswith(". …")
+    assert text.endswith(f"{after.strip()[-1]} …")
     assert context.receipt.entered[1].cut
-    whole = assemble("Where is the passport?", budget=2_000, recaller=Notebook(Memo("m", story)))
+    whole = assemble(question, budget=4_000, **options)
     assert story.strip() in frames(whole)[0]
     assert not whole.receipt.entered[1].cut
-
-
-def test_a_chinese_memory_is_cut_where_a_sentence_ends():
-    story = "今天下雨了。" * 80 + "护照在蓝色的盒子里。" + "后来我们喝了汤。" * 80
-    context = assemble("护照在哪里？", budget=260, recaller=Notebook(Memo("m", story)), language="zh")
-    text = re.findall(r"^\| (.*)$", frames(context)[0], re.MULTILINE)[0]
-    assert "护照在蓝色的盒子里。" in text
-    assert text.endswith("。 …")
 
 
 def test_what_has_no_place_is_left_out_with_the_reason():

@@ -18,7 +18,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from memwell.errors import ConfigurationError, MissingDependency
 from memwell.runtime import tracing as module
 from memwell.runtime.tracing import Tracer
-from memwell.settings import Settings
 from tests.ports import closed_port
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -67,19 +66,13 @@ def collector() -> Iterator[Collector]:
         thread.join()
 
 
-@contextmanager
-def tracing(url: str) -> Iterator[Tracer]:
-    with Tracer.of(Settings(otlp_url=url)) as tracer:
-        yield tracer
-
-
 def attributes(span: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
 def test_spans_are_sent_with_their_places_and_numbers(collector: Collector):
     with (
-        tracing(collector.url) as tracer,
+        Tracer(collector.url) as tracer,
         tracer.span("request", headers={"Traceparent": CALLER}, operation="recall", limit=10) as outer,
     ):
         with tracer.span("search", stage="words"):
@@ -105,7 +98,7 @@ def test_spans_are_sent_with_their_places_and_numbers(collector: Collector):
     "headers", [None, {}, {"traceparent": "nonsense"}, {"traceparent": "00-" + "0" * 32 + "-1-01"}]
 )
 def test_a_request_without_a_caller_begins_a_trace(collector: Collector, headers: dict[str, str] | None):
-    with tracing(collector.url) as tracer, tracer.span("request", headers=headers):
+    with Tracer(collector.url) as tracer, tracer.span("request", headers=headers):
         pass
     assert collector.spans()["request"].parent_span_id == b""
 
@@ -116,7 +109,7 @@ def test_no_text_of_anybodys_is_sent(collector: Collector):
             span.note(memory=["geheim"], found={"geheim": 1}, code="x" * 1_000)
             raise ValueError("geheim")
 
-    with tracing(collector.url) as tracer, pytest.raises(ValueError, match="geheim"):
+    with Tracer(collector.url) as tracer, pytest.raises(ValueError, match="geheim"):
         fail()
     sent = collector.spans()["request"]
     assert attributes(sent)["error.type"] == "ValueError"
@@ -127,7 +120,7 @@ def test_no_text_of_anybodys_is_sent(collector: Collector):
 
 def test_the_tracing_of_the_program_is_left_alone(collector: Collector):
     before = trace.get_tracer_provider()
-    with tracing(collector.url) as tracer:
+    with Tracer(collector.url) as tracer:
         with tracer.span("request"):
             assert trace.get_tracer_provider() is before
         assert not trace.get_current_span().get_span_context().is_valid
@@ -136,12 +129,9 @@ def test_the_tracing_of_the_program_is_left_alone(collector: Collector):
 def test_without_a_collector_nothing_is_done_and_nothing_loaded(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
         monkeypatch.setitem(sys.modules, name, None)
-    with Tracer.of(Settings()) as tracer:
-        span = tracer.span("request", headers={"traceparent": CALLER}, operation="recall")
-        assert span is tracer.span("another")
-        with span as same:
-            same.note(status=200)
-        assert same is span
+    with Tracer() as tracer:
+        with tracer.span("request", headers={"traceparent": CALLER}, operation="recall") as span:
+            span.note(status=200)
         with pytest.raises(KeyError), tracer.span("x"):
             raise KeyError
 
@@ -149,13 +139,13 @@ def test_without_a_collector_nothing_is_done_and_nothing_loaded(monkeypatch):
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(MissingDependency, match=r"memwell\[otel\]"):
-        Tracer.of(Settings(otlp_url="http://localhost:4318/v1/traces"))
+        Tracer("http://localhost:4318/v1/traces")
 
 
 @pytest.mark.parametrize("url", ["localhost:4318", "ftp://x", "file:///etc/passwd"])
 def test_an_address_that_is_none_is_refused(url: str):
     with pytest.raises(ConfigurationError, match="otlp_url"):
-        Tracer.of(Settings(otlp_url=url))
+        Tracer(url)
 
 
 @contextmanager
@@ -177,7 +167,7 @@ def absent() -> Iterator[str]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tracer]:
     """Makes tracers that hardly wait for the collector when they are closed."""
     monkeypatch.setattr(module, "_LAST_S", 0.05)
-    return lambda url: module._SendingTracer(url, closing_s=0.05)
+    return lambda url: Tracer(url, closing_s=0.05)
 
 
 @pytest.mark.parametrize("away", [silent, absent])

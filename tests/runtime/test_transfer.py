@@ -18,7 +18,6 @@ from memwell.runtime.transfer import (
     FORMATS,
     detect,
     export_jsonl,
-    export_markdown,
     import_chatgpt,
     import_file,
     import_langchain,
@@ -60,8 +59,6 @@ def exported(kind: str, path: Path) -> None:
     match kind:
         case "jsonl":
             export_jsonl(memory, path)
-        case "markdown":
-            export_markdown(memory, path)
         case "mem0":
             path.write_bytes(as_json(MEM0).getvalue())
         case "langchain":
@@ -103,33 +100,22 @@ def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "line"),
+    ("name", "content", "reason"),
     [
-        ("x.jsonl", "garbage", 1),
-        ("x.json", "garbage", 1),
-        ("X.JSONL", "\ufeff\n\n  Ann likes trains.\nAnd boats.\n", 3),
-        ("x.ndjson", "time,text\n2024-05-01,Ann likes trains.\n", 1),
-        ("x.jsonl", "\n{garbage\n", 2),
-        ("x.json", '[\n{"memory" "no colon"}\n]', 2),
+        ("x.jsonl", "garbage", "not JSON: it begins with 'garbage'"),
+        ("X.JSONL", "\ufeff\n\n  Ann likes trains.\nAnd boats.\n", "not JSON: it begins with 'Ann likes trains.'"),
+        ("x.ndjson", "time,text\n2024-05-01,Ann likes trains.\n", "not JSON: it begins with 'time,text'"),
+        ("x.jsonl", "\n{garbage\n", "of no known format"),
+        ("x.json", '[\n{"some" "no colon"}\n]', "of no known format"),
     ],
 )
-def test_what_is_named_as_json_is_never_taken_for_text(tmp_path: Path, name: str, content: str, line: int) -> None:
+def test_what_is_named_as_json_is_never_taken_for_text(tmp_path: Path, name: str, content: str, reason: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     memory = opened()
-    with pytest.raises(InvalidInput, match=rf"{name}' is not JSON: line {line}\b"):
+    with pytest.raises(InvalidInput, match=rf"{name}' is {reason}.*name .*jsonl, mem0"):
         import_file(memory, tmp_path / name)
     assert memory.memories() == []
     assert import_file(memory, tmp_path / name, format="text").new > 0
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-def test_json_that_goes_on_behind_its_beginning_is_json(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(json.dumps({"some": "thing " * 20_000}))
-    with pytest.raises(InvalidInput, match="no known format"):
-        detect(tmp_path / name)
-    (tmp_path / name).write_text('"' + "just words " * 20_000)
-    with pytest.raises(InvalidInput, match="line 1"):
-        detect(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
@@ -139,7 +125,7 @@ def test_an_empty_file_that_is_named_as_json_is_refused(tmp_path: Path, name: st
         detect(tmp_path / name)
 
 
-@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "markdown")])
+@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "text")])
 def test_words_under_another_name_stay_text(tmp_path: Path, name: str, kind: str) -> None:
     (tmp_path / name).write_text("garbage")
     assert detect(tmp_path / name) == kind

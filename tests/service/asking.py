@@ -21,7 +21,7 @@ from memwell.runtime.wire.codec import Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Job, Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.call import Answered, Call, Events, File, RequestData, answer
+from memwell.service.call import Answered, Call, File, RequestData, answer
 from memwell.service.http import Router
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
@@ -47,7 +47,7 @@ def ask(service: Service, key: Key, name: str, path: dict[str, str] | None = Non
     """What a route gives back for an address and a body, by its own shape. Raises the error that a problem tells of."""
     route = OPERATIONS[name]
     answered = asked_with(service, key, route, path or {}, body)
-    if isinstance(answered.body, File | Events):
+    if isinstance(answered.body, File):
         return answered.body
     if answered.status >= 400:
         raise answered.failed or error_of(decode(answered.body, Problem))

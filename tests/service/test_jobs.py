@@ -26,7 +26,6 @@ from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.jobs import SERVICE_JOBS, Job, JobQueue, Kept
-from memwell.service import jobs as job_files
 from memwell.service import jobs as jobs_module
 from memwell.service.jobs import (
     MOST_WAITING,
@@ -121,7 +120,7 @@ def test_a_job_is_nobody_elses(running: Jobs):
     hers = running.start(ANN, "hold", held)
     his = ended(running, BOB, running.start(BOB, "export", lambda report: _made(report, b"his")))
     for space, job in ((BOB, hers), (ANN, his), (Space("acme"), hers), (Space("acme", "ann", "x"), hers)):
-        for ask in (running.get, running.watch, running.file):
+        for ask in (running.get, running.file):
             with pytest.raises(NotFound):
                 ask(space, job.id)
     assert [one.id for one in running.all(ANN)] == [hers.id]
@@ -162,11 +161,11 @@ def test_a_file_lies_where_nobody_else_can_look_and_goes_at_the_end(backend: Bac
             other.file(ANN, job.id)
 
 
-def test_a_file_goes_after_its_time(running: Jobs, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(job_files, "KEPT_S", 0.05)
-    job = running.start(ANN, "export", lambda report: _made(report, b"x"))
-    assert until(lambda: running.get(ANN, job.id).status == "done")
-    assert until(lambda: running.get(ANN, job.id).file == "")
+def test_a_file_goes_after_its_time(running: Jobs, memory: Engine, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs_module, "KEPT_S", 0.0)
+    job = ended(running, ANN, running.start(ANN, "export", lambda report: _made(report, b"x")))
+    running.take_up(memory.at)
+    assert running.get(ANN, job.id).file == ""
     with pytest.raises(NotFound):
         running.file(ANN, job.id)
 
@@ -376,22 +375,6 @@ def test_the_store_is_not_written_at_every_report(running: Jobs, backend: Backen
     assert len(writes) <= 5
 
 
-def test_watching_ends_with_the_job(running: Jobs):
-    held = Held({"n": 1})
-    job = running.start(ANN, "hold", held)
-    assert held.begun.wait(PATIENCE_S)
-    watched = running.watch(ANN, job.id)
-    first = next(watched)
-    assert first is not None
-    assert (first.status, first.stage) == ("running", "holding")
-    assert next(watched) is None
-    held.let_go.set()
-    rest = [one for one in watched if one is not None]
-    assert (rest[-1].status, rest[-1].result) == ("done", {"n": 1})
-    # Of one that has ended there is this one thing to say.
-    assert list(running.watch(ANN, job.id)) == [rest[-1]]
-
-
 def test_a_large_result_is_read_by_itself_and_a_huge_one_is_a_file(running: Jobs, monkeypatch: pytest.MonkeyPatch):
     large = {"words": ["\x00记忆" * 10] * 2000}
     job = ended(running, ANN, running.start(ANN, "audit", lambda report: large))
@@ -585,7 +568,7 @@ def test_who_was_taken_for_dead_writes_over_nobodys_end(
         monkeypatch.setattr(pending, "beat", lambda: None)
 
         def is_taken() -> bool:
-            pending.end_lease(pending.owner)
+            backend.kv.delete(SERVICE_JOBS / "owners", pending.owner)
             # It may write just now how far the job is; then the other one comes again.
             return other.take_up(memory.at) == 1
 
@@ -700,5 +683,5 @@ def test_after_the_end_no_file_is_made_or_kept(tmp_path: Path):
         files.path("1", ".md")
     late = tmp_path / "late"
     late.write_text("x")
-    files.keep("1", Made(path=late, name="late"))
+    files.keep("1", Made(path=late, name="late"), "key")
     assert not late.exists()

@@ -19,7 +19,7 @@ from memwell.runtime.wire.operations import ANYONE, JSON, Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
-from memwell.service.openapi import BOUNDS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, REQUESTS, bounds_of, meaning_of
+from memwell.service.openapi import BOUNDS, COUNTS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, REQUESTS, bounds_of, meaning_of
 from memwell.service.parts import Service
 from tests.service.asking import asked_with, key_of, service_at
 from tests.service.serving import running
@@ -187,7 +187,7 @@ def test_nothing_is_told_of_what_is_not_there():
     }
     names = {field.partition(".")[2] for field in fields}
     assert set(MEANINGS) | set(BOUNDS) <= names
-    assert set(OWN_MEANINGS) | set(OWN_BOUNDS) <= fields
+    assert set(OWN_MEANINGS) | set(OWN_BOUNDS) | set(COUNTS) <= fields
     assert meaning_of("Recall", "colour") == ""
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import http.client
-import json
 import random
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +22,7 @@ from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SCOPES, Keys
 from memwell.storage import Backend, open_backend
 from tests.engines import processes
-from tests.service.children import environment
+from tests.service.children import Child, serve_command
 from tests.service.waiting import PATIENCE_S, until
 
 EFFECTS = Space("effects")
@@ -70,53 +67,6 @@ serve(service, ready=lambda address: print(address, flush=True))
 """
 
 
-class Served:
-    """A service in a process of its own, at a port of its own that is another one with each start."""
-
-    def __init__(self, store: str) -> None:
-        self.store = store
-        self.port = 0
-        self.process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        made = environment(MEMWELL_SERVE_PORT="0", MEMWELL_SERVE_LOG="off")
-        command = [sys.executable, "-c", CHILD, self.store]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=made)
-
-    def wait(self) -> None:
-        """Until it serves."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline().strip().rpartition(":")[2])
-
-    def end(self, how: signal.Signals) -> None:
-        process, self.process, self.port = self.process, None, 0
-        if process is not None:
-            process.send_signal(how)
-            process.communicate(timeout=PATIENCE_S)
-
-    def line(self) -> http.client.HTTPConnection:
-        """A line to it. Raises ``ConnectionRefusedError`` while it does not serve."""
-        if not self.port:
-            raise ConnectionRefusedError
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-
-    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
-        line = self.line()
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        try:
-            line.request(
-                method,
-                path,
-                None if body is None else json.dumps(body),
-                {"Authorization": f"Bearer {token}", **named},
-            )
-            answer = line.getresponse()
-            return answer.status, json.loads(answer.read())
-        finally:
-            line.close()
-
-
 @pytest.fixture(scope="module", params=processes.STORES)
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
@@ -125,8 +75,8 @@ def kind(request: pytest.FixtureRequest) -> str:
 class Pair(NamedTuple):
     """Two services over one store, and the store."""
 
-    one: Served
-    other: Served
+    one: Child
+    other: Child
     backend: Backend
 
 
@@ -135,7 +85,7 @@ def pair(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Each test has spaces of its own, and leaves both running."""
     with ExitStack() as held:
         url = held.enter_context(processes.store(kind, tmp_path_factory.mktemp("pair")))
-        both = (Served(url), Served(url))
+        both = (Child(CHILD, url), Child(CHILD, url))
         for served in both:
             served.start()
             held.callback(served.end, signal.SIGKILL)
@@ -148,7 +98,7 @@ def key(backend: Backend, space: Space) -> str:
     return Keys(backend).create("test", space=space, scopes=SCOPES, rate=0)[1]
 
 
-def job_of(served: Served, token: str, id_: str) -> dict[str, Any]:
+def job_of(served: Child, token: str, id_: str) -> dict[str, Any]:
     status, job = served.ask(token, "GET", f"/v1/jobs/{id_}")
     assert status == 200, job
     return job
@@ -163,27 +113,14 @@ def test_two_that_start_together_over_nothing_make_one_store_and_one_first_key(k
 
 
 def assert_that_one_first_key_is_made(store: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "memwell",
-        "serve",
-        "--store",
-        store,
-        "--port",
-        "0",
-        "--no-browser",
-        "--log",
-        "off",
-    ]
-    made = environment(COLUMNS="200", MEMWELL_LANGUAGE="en")
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=made) for _ in range(2)]
+    started = [serve_command("--store", store, COLUMNS="200") for _ in range(2)]
     try:
+        for one in started:
+            one.start()
         said = ["".join(_until_it_serves(one)) for one in started]
     finally:
         for one in started:
-            one.kill()
-            one.communicate(timeout=PATIENCE_S)
+            one.end(signal.SIGKILL)
     shown = [found[0] for text in said if (found := re.search("mw_[0-9a-f]{16}_[0-9a-f]{64}", text))]
     assert len(shown) == 1, said
     with open_backend(store) as backend:
@@ -193,13 +130,12 @@ def assert_that_one_first_key_is_made(store: str) -> None:
         assert AuditLog(backend).verify().entries == 1
 
 
-def _until_it_serves(process: subprocess.Popen[str]) -> Iterator[str]:
-    assert process.stdout is not None
-    for line in process.stdout:
+def _until_it_serves(process: Child) -> Iterator[str]:
+    line = ""
+    while "Ctrl+C" not in line:
+        line = process.line(strip=False)
+        assert line, "a service did not start"
         yield line
-        if "Ctrl+C" in line:
-            return
-    raise AssertionError("a service did not start")
 
 
 # Requests at both
@@ -209,7 +145,7 @@ def test_what_is_asked_of_both_at_once_is_done_once(pair: Pair):
     space = Space("acme", "ann")
     token = key(pair.backend, space)
 
-    def remember(number: int, served: Served) -> tuple[int, Any]:
+    def remember(number: int, served: Child) -> tuple[int, Any]:
         said = {"content": f"note {number} of Ann"}
         answers: list[tuple[int, Any]] = []
 
@@ -287,7 +223,7 @@ class Writers:
                 time.sleep(0.02)
             self.acknowledged[whose].add(said)
 
-    def _told(self, served: Served, whose: int, said: str) -> bool:
+    def _told(self, served: Child, whose: int, said: str) -> bool:
         named = said.replace(" ", "-")
         with suppress(OSError, http.client.HTTPException):
             told = served.ask(self._tokens[whose], "POST", "/v1/memories", {"content": said}, Idempotency_Key=named)
@@ -319,7 +255,7 @@ def test_one_after_the_other_goes_and_nothing_is_lost_or_done_twice(pair: Pair):
     assert pair.backend.check() == []
 
 
-def _jobs_outlive(goes: Served, stays: Served, tokens: list[str], how: signal.Signals, backend: Backend) -> None:
+def _jobs_outlive(goes: Child, stays: Child, tokens: list[str], how: signal.Signals, backend: Backend) -> None:
     """One ends in the middle of its jobs, the other does them, and the first comes back."""
     for whose in ("hal", "ida"):
         backend.kv.put(HELD, whose, True)

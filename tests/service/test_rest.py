@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +21,6 @@ import memwell
 from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, MemwellError, NotFound, UnreadableDocument
 from memwell.knowledge import shelf as vectors
 from memwell.knowledge.reading import web
-from memwell.knowledge.reading import web as addresses
 from memwell.longterm.audit import AuditReport
 from memwell.messages import Image, Message, Role, Text, ToolCall, ai, encode_message, human
 from memwell.models.scripted import HashEmbedder
@@ -30,12 +28,13 @@ from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode, encode
 from memwell.runtime.wire.running import Job, Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import rest as handlers
 from memwell.service.call import File
 from memwell.service.jobs import Report
 from memwell.service.parts import Service
 from memwell.service.rest import label_of
-from tests.knowledge.bench import HANDBOOK, SHOUCE
+from tests.knowledge.bench import HANDBOOK
 from tests.knowledge.reading.conftest import pdf_of
 from tests.media_files import film, picture, sound, wav
 from tests.service.asking import ask, ended, key_of, send, service_at
@@ -109,23 +108,6 @@ def test_prometheus_gets_its_text(service: Service, operator: Key):
         ask(service, key_of(service, "ann", scopes=["read"]), "metrics")
 
 
-# Grants
-
-
-def test_grants_are_given_listed_and_ended(service: Service):
-    ann, bob = key_of(service, "ann"), key_of(service, "bob")
-    until = datetime.now(UTC) + timedelta(days=1)
-    given = ask(service, ann, "grant", to=["bob"], write=True, until=until.isoformat())
-    assert (given.owner, given.to, given.write, given.until) == (ann.space, bob.space, True, until)
-    assert ask(service, ann, "grants").given == ask(service, bob, "grants").received == [given]
-    assert ask(service, ann, "grants").received == ask(service, bob, "grants").given == []
-    assert ask(service, ann, "revoke_grant", to=["bob"]).done == 1
-    assert ask(service, ann, "revoke_grant", to=["bob"]).done == 0
-    assert ask(service, bob, "grants").received == []
-    entries = service.log.entries().items
-    assert [(one.action, one.targets) for one in entries] == [("revoke_grant", ('["bob"]',)), ("grant", ('["bob"]',))]
-
-
 # Keys
 
 
@@ -154,9 +136,6 @@ def test_a_key_turns_and_ends_even_the_one_that_asks(service: Service, operator:
         ask(service, operator, "rotate_key", {"id": operator.id})
     actions = [one.action for one in service.log.entries().items]
     assert actions == ["revoke_key", "rotate_key", "rotate_key"]
-
-
-# The log
 
 
 # Health
@@ -213,7 +192,7 @@ def test_the_name_tells_a_format_that_the_content_does_not(service: Service, ann
     for name in ("a/b/NOTES.CSV", "notes.txt", "notes.../x" + "\u00e9" * 100, "", "x.md"):
         job = ended(service, ann, send(service, ann, "import", table, sent, name=name or None))
         formats.append(job.result["format"] if job.result else str(job.problem))
-    assert formats == ["csv", "text", "text", "text", "markdown"]
+    assert formats == ["csv", "text", "text", "text", "text"]
     named = ended(service, ann, send(service, ann, "import", table, sent, name="x.csv", format="text"))
     assert named.result is not None
     assert named.result["format"] == "text"
@@ -382,36 +361,6 @@ def test_what_is_added_is_remembered_when_it_is_asked_for(service: Service, ann:
     assert ask(service, ann, "count").count == 1
 
 
-def test_a_message_is_edited_removed_and_restored_and_the_log_says_so(service: Service, ann: Key):
-    fill(service, ann, "before", "answer")
-    place = {**TRIP, "index": "0"}
-    assert ask(service, ann, "edit_message", place, content="after").text == "after"
-    changed = ask(service, ann, "edit_message", place, message={"role": "user", "content": "whole"})
-    assert (changed.text, changed.index) == ("whole", 0)
-    assert ask(service, ann, "remove_message", place).done == 1
-    with pytest.raises(NotFound):
-        ask(service, ann, "message_at", place)
-    assert ask(service, ann, "restore_message", place).text == "whole"
-    assert ask(service, ann, "message_at", place).text == "whole"
-    held = [None if one.message is None else one.message.text for one in versions_of(service, ann, place)]
-    assert held == ["before", "after", "whole", None]
-    entries = service.log.entries().items
-    assert [one.action for one in entries] == ["restore_message", "remove_message", "edit_message", "edit_message"]
-    assert all(one.targets == ("trip",) and one.detail == {"place": 0} for one in entries)
-
-
-def versions_of(service: Service, key: Key, place: dict[str, str]) -> list[Any]:
-    return ask(service, key, "message_versions", place).versions
-
-
-@pytest.mark.parametrize("body", [{}, {"content": "a", "message": {"role": "user", "content": "b"}}])
-def test_an_edit_takes_exactly_one_change(service: Service, ann: Key, body: dict[str, Any]):
-    fill(service, ann, "before")
-    with pytest.raises(InvalidInput, match="either"):
-        ask(service, ann, "edit_message", {**TRIP, "index": "0"}, **body)
-    assert ask(service, ann, "message_at", {**TRIP, "index": "0"}).text == "before"
-
-
 def test_a_conversation_too_long_for_one_answer_needs_a_number(service: Service, ann: Key):
     history = service.memory_of(ann.space).thread("trip")
     for start in range(0, 1001, 91):
@@ -421,30 +370,6 @@ def test_a_conversation_too_long_for_one_answer_needs_a_number(service: Service,
             ask(service, ann, route, TRIP)
     assert len(ask(service, ann, "rounds", TRIP, last=1000).rounds) == 1000
     assert len(ask(service, ann, "window", TRIP, tokens=100).messages) < 100
-
-
-def test_metadata_is_replaced_as_a_whole_and_a_round_closed(service: Service, ann: Key):
-    fill(service, ann, "one")
-    assert ask(service, ann, "annotate_thread", TRIP, metadata={"title": "A", "old": 1}).metadata["old"] == 1
-    assert ask(service, ann, "annotate_thread", TRIP, metadata={"title": "B"}).metadata == {"title": "B"}
-    noted = ask(service, ann, "annotate_thread", TRIP, end_round=True)
-    assert (noted.ended_round, noted.metadata) == (1, {"title": "B"})
-    assert ask(service, ann, "thread", TRIP) == noted
-    with pytest.raises(InvalidInput, match="nothing to note"):
-        ask(service, ann, "annotate_thread", TRIP)
-
-
-def test_trimming_and_deleting_are_logged_when_something_went(service: Service, ann: Key):
-    fill(service, ann, "one", "uno", "two", "dos")
-    assert ask(service, ann, "trim_thread", TRIP, rounds=1).count == 2
-    assert ask(service, ann, "trim_thread", TRIP, rounds=1).count == 0
-    with pytest.raises(InvalidInput):
-        ask(service, ann, "trim_thread", TRIP)
-    assert ask(service, ann, "delete_thread", TRIP).done == 1
-    assert ask(service, ann, "delete_thread", TRIP).done == 0
-    assert [one.action for one in service.log.entries().items] == ["delete_thread", "trim_thread"]
-    assert service.log.entries().items[1].detail == {"messages": 2}
-    assert ask(service, ann, "threads").items == []
 
 
 # In and out
@@ -478,6 +403,12 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
         ("forget", {"ids": ["x"] * 1001}),
         ("merge", {"kept": "x", "others": ["y"] * 1001}),
         ("similarities", {"query": "x", "ids": ["x"] * 1001}),
+        ("edit_message", {}),
+        ("edit_message", {"content": "a", "message": {"role": "user", "content": "b"}}),
+        ("annotate_thread", {}),
+        ("trim_thread", {}),
+        ("forget_by", {}),
+        ("forget_by", {"dry_run": True}),
         ("erase", {}),
         ("erase", {"ids": ["x"], "everything": True}),
         ("erase", {"ids": [], "where": {"a": 1}}),
@@ -494,37 +425,55 @@ def test_what_breaks_a_rule_is_refused_and_changes_nothing(
     service: Service, ann: Key, route: str, body: dict[str, Any]
 ):
     remembered(service, ann, NUTS)
-    before = ask(service, ann, "memories")
+    fill(service, ann, "said")
+
+    def held() -> list[Any]:
+        return [ask(service, ann, "memories"), ask(service, ann, "messages", TRIP), ask(service, ann, "thread", TRIP)]
+
+    before = held()
+    places = {"thread": "trip", "index": "0"}
     with pytest.raises(InvalidInput):
-        ask(service, ann, route, TRIP if route in ("messages", "add_messages") else {}, **body)
-    assert ask(service, ann, "memories") == before
+        ask(service, ann, route, {name: places[name] for name in OPERATIONS[route].places if name in places}, **body)
+    assert held() == before
     assert service.log.entries().items == []
 
 
 # Changing and forgetting
 
 
-def test_changes_are_kept_as_versions_and_logged_without_words(service: Service, ann: Key):
+def test_a_change_is_logged_by_ids_and_numbers_when_something_changed(service: Service, ann: Key):
+    fill(service, ann, "one", "uno", "two", "dos")
     [id_] = remembered(service, ann, NUTS)
-    at = memory_path(id_)
-    assert ask(service, ann, "update", at, text="Ann is allergic to eggs.", metadata={"a": 1}).metadata == {"a": 1}
-    assert ask(service, ann, "pin", at).pinned
-    assert not ask(service, ann, "pin", at, pinned=False).pinned
-    assert ask(service, ann, "feedback", at, useful=True).importance > 0.5
-    assert 0 <= ask(service, ann, "worth", at).worth <= 1
-    versions = ask(service, ann, "versions", at).versions
-    assert [one.reason for one in versions] == ["updated", "pinned", "unpinned", "called useful"]
-    assert versions[0].record.text == NUTS
-    assert ask(service, ann, "forget_one", at).ids == [id_]
-    assert ask(service, ann, "forget_one", at).ids == []
-    assert ask(service, ann, "memories").items == []
-    assert [one.id for one in ask(service, ann, "memories", forgotten=True).items] == [id_]
-    assert ask(service, ann, "undo", at).text == "Ann is allergic to eggs."
-    entries = service.log.entries().items
-    assert [(one.action, one.targets) for one in entries] == [
-        (name, (id_,)) for name in ("undo", "forget_one", "update")
-    ]
-    assert "allergic" not in encode(entries).decode()
+    place = {**TRIP, "index": "0"}
+    for name, path, body, target, detail in (
+        ("edit_message", place, {"content": "after"}, "trip", {"place": 0}),
+        ("edit_message", place, {"message": {"role": "user", "content": "whole"}}, "trip", {"place": 0}),
+        ("remove_message", place, {}, "trip", {"place": 0}),
+        ("restore_message", place, {}, "trip", {"place": 0}),
+        ("annotate_thread", TRIP, {"metadata": {"title": "nuts"}, "end_round": True}, "trip", {}),
+        ("trim_thread", TRIP, {"rounds": 1}, "trip", {"messages": 2}),
+        ("trim_thread", TRIP, {"rounds": 1}, "", {}),
+        ("delete_thread", TRIP, {}, "trip", {}),
+        ("delete_thread", TRIP, {}, "", {}),
+        ("update", memory_path(id_), {"text": "Ann is allergic to eggs."}, id_, {}),
+        ("forget_one", memory_path(id_), {}, id_, {"memories": 1}),
+        ("forget_one", memory_path(id_), {}, "", {}),
+        ("undo", memory_path(id_), {}, id_, {}),
+        ("grant", {}, {"to": ["bob"]}, '["bob"]', {"write": 0}),
+        ("revoke_grant", {}, {"to": ["bob"]}, '["bob"]', {}),
+        ("revoke_grant", {}, {"to": ["bob"]}, "", {}),
+        ("add_document", {}, {"id": "hb", "text": HANDBOOK}, "hb", {"chunks": 1}),
+        ("remove_document", {"id": "hb"}, {}, "hb", {}),
+        ("remove_document", {"id": "hb"}, {}, "", {}),
+    ):
+        before = len(service.log.entries().items)
+        ask(service, ann, name, path, **body)
+        told = service.log.entries().items
+        assert len(told) - before == bool(target), name
+        if target:
+            assert (told[0].action, told[0].targets) == (name, (target,))
+            assert told[0].detail == detail or name == "add_document"
+    assert not re.search("allergic|eggs|nuts|whole|leave", encode(service.log.entries().items).decode())
 
 
 def test_a_policy_tells_first_and_forgets_then(service: Service, ann: Key):
@@ -536,14 +485,6 @@ def test_a_policy_tells_first_and_forgets_then(service: Service, ann: Key):
     assert service.log.entries().items == []
     assert ask(service, ann, "forget_by", older_than_days=365).ids == [old]
     assert service.log.entries().items[0].targets == (old,)
-    assert ask(service, ann, "count").count == 1
-
-
-def test_a_policy_without_a_condition_is_refused(service: Service, ann: Key):
-    ask(service, ann, "remember", content=NUTS)
-    for policy in ({}, {"dry_run": True}):
-        with pytest.raises(InvalidInput, match="at least one condition"):
-            ask(service, ann, "forget_by", **policy)
     assert ask(service, ann, "count").count == 1
 
 
@@ -630,9 +571,6 @@ def test_a_plan_for_another_space_is_refused(service: Service, ann: Key):
     assert ask(service, bob, "memory", memory_path(id_)).text == NUTS
 
 
-# What was shared
-
-
 # Prompts and facts
 
 
@@ -640,19 +578,6 @@ def test_a_plan_for_another_space_is_refused(service: Service, ann: Key):
 def known(service: Service, ann: Key) -> Key:
     remembered(service, ann, *KNOWN)
     return ann
-
-
-def test_a_prompt_is_the_librarys_with_its_receipt(service: Service, known: Key):
-    ask(service, known, "add_messages", {"thread": "t"}, messages=[{"role": "user", "content": "Hello there."}])
-    body = {"query": "what am I allergic to?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
-    prompt = ask(service, known, "context", **body)
-    library = service.memory_of(known.space).context(**body)
-    assert [one.text for one in prompt.messages] == [one.text for one in library.messages]
-    assert (prompt.tokens, prompt.budget) == (library.tokens, 2000)
-    assert prompt.openai == library.openai()
-    assert any("nuts" in str(one["content"]) for one in prompt.openai)
-    assert prompt.receipt.memories == library.receipt.memories
-    assert {one.kind for one in prompt.receipt.entered} >= {"system", "memory", "message", "query", "profile"}
 
 
 def test_passages_that_are_given_and_looked_up_go_in(service: Service, known: Key):
@@ -691,32 +616,6 @@ def uploaded(service: Service, key: Key, body: bytes, folder: Path, **query: Any
     return job.result
 
 
-def watched(service: Service, key: Key, job: Job) -> list[Job]:
-    """All that is told of a job until it ends."""
-    seen: list[Job] = []
-    for one in service.jobs.watch(key.space, job.id):
-        if one is None:
-            time.sleep(0.01)
-        else:
-            seen.append(one)
-    return seen
-
-
-def test_documents_are_logged_and_passages_come_with_their_places(service: Service, ann: Key):
-    ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md")
-    ask(service, ann, "add_document", id="sc", text=SHOUCE, title="员工手册")
-    found = ask(service, ann, "look_up", query="how many days of paid leave?", documents=["hb"], limit=1)
-    assert "28 days" in found.passages[0].text
-    assert found.places[0].startswith("handbook.md")
-    assert found.why != ask(service, ann, "look_up", query="how many days of paid leave?", limit=1, language="zh").why
-    assert [ask(service, ann, "remove_document", {"id": "hb"}).done for _ in range(2)] == [1, 0]
-    assert [(one.action, one.targets) for one in service.log.entries().items] == [
-        ("remove_document", ("hb",)),
-        ("add_document", ("sc",)),
-        ("add_document", ("hb",)),
-    ]
-
-
 def test_a_file_is_read_in_a_job_and_the_same_name_replaces_it(service: Service, ann: Key, sent: Path):
     first = uploaded(service, ann, PDF, sent, name="../../Handbook.pdf", metadata='{"year": 2024}')
     assert (first["source"], first["title"], first["pages"]) == ("Handbook.pdf", "Staff handbook", 2)
@@ -745,11 +644,8 @@ def test_a_document_is_found_by_its_words_and_the_note_counts_its_pending_vector
     with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
         ann = key_of(service, "acme", "ann")
         job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
-        seen = watched(service, ann, job)
-        known = ["", "reading", "storing"]
-        stages = [known.index(one.stage) for one in seen]
-        assert stages == sorted(stages)
-        last = seen[-1]
+        last = ended(service, ann, job)
+        assert last.stage == "storing"
         assert last.result is not None
         pending = service.memory_of(ann.space).knowledge.pending().vectors
         assert last.result["chunks"] == pending == ask(service, ann, "pending").vectors > 4
@@ -863,7 +759,7 @@ def server() -> Iterator[int]:
 @pytest.fixture
 def public(server: int, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of the server under a name that is taken for public; any other is looked up as ever."""
-    resolved = addresses.resolved
+    resolved = web.resolved
 
     def looked_up(host: str, port: int, **options: Any) -> Any:
         if host == "pages.example":
@@ -994,32 +890,22 @@ def test_nothing_of_the_own_network_is_reached_or_told(
 # Media
 
 
-def test_a_picture_comes_back_as_it_was(service: Service, ann: Key, sent: Path):
-    data = picture()
-    item = send(
-        service,
-        ann,
-        "add_medium",
-        data,
-        sent,
-        description="a red wall in 杭州",
-        features=["red", "wall"],
-        sentiment="0.5",
-        session="trip",
-        speaker="Ann",
-        name="../wall.png",
-        metadata={"camera": "old"},
-        time="2024-05-01T12:00:00Z",
-    )
-    assert (item.kind, item.media_type, item.name, item.size) == ("image", "image/png", "wall.png", len(data))
-    assert (item.features, item.sentiment, item.session, item.speaker) == (("red", "wall"), 0.5, "trip", "Ann")
-    assert (item.metadata, item.time) == ({"camera": "old"}, datetime(2024, 5, 1, 12, tzinfo=UTC))
-    found = ask(service, ann, "medium", {"id": item.id})
-    assert found == item
+def test_passages_come_with_their_places_and_reasons(service: Service, ann: Key):
+    ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md")
+    found = ask(service, ann, "look_up", query="how many days of paid leave?", documents=["hb"], limit=1)
+    assert "28 days" in found.passages[0].text
+    assert found.places[0].startswith("handbook.md")
+    assert found.why != ask(service, ann, "look_up", query="how many days of paid leave?", limit=1, language="zh").why
+
+
+def test_the_bytes_of_a_picture_are_a_file_with_a_harmless_name(service: Service, ann: Key, sent: Path):
+    item = send(service, ann, "add_medium", picture(), sent, description="a red wall", name="../wall.png")
     file = ask(service, ann, "medium_data", {"id": item.id})
-    assert file == File(content=data, media_type="image/png", name="wall.png")
+    assert file == File(content=picture(), media_type="image/png", name="wall.png")
     small = ask(service, ann, "medium_thumbnail", {"id": item.id})
     assert (small.media_type, small.content[:3]) == ("image/jpeg", b"\xff\xd8\xff")
+    found = ask(service, ann, "recall_media", query="red wall", language="zh")
+    assert len(found.why) == len(found.media) == 1
     assert list(sent.iterdir()) == []
 
 
@@ -1035,25 +921,6 @@ def test_sounds_and_films_are_what_their_bytes_say(
     # The file on the way has a name that is nobody's.
     assert (item.media_type, item.name) == (media_type, name)
     assert ask(service, ann, "medium_data", {"id": item.id}).media_type == media_type
-
-
-def test_a_medium_may_only_be_described(service: Service, ann: Key, sent: Path):
-    item = send(service, ann, "add_medium", None, sent, kind="video", transcript="我们去了西湖", sentiment="calm")
-    assert (item.kind, item.size, item.sentiment) == ("video", 0, "calm")
-    for name in ("medium_data", "medium_thumbnail"):
-        with pytest.raises(NotFound):
-            ask(service, ann, name, {"id": item.id})
-
-
-def test_media_are_recalled_and_found_by_likeness_with_their_reasons(service: Service, ann: Key, sent: Path):
-    wall = send(service, ann, "add_medium", picture(), sent, description="a red wall", session="trip")
-    tone = send(service, ann, "add_medium", wav(), sent, description="a rising tone", vector="[1, 0, 2.5]")
-    assert [one.id for one in ask(service, ann, "media", kinds=["audio", "video"]).media] == [tone.id]
-    found = ask(service, ann, "recall_media", query="red wall", language="zh")
-    assert found.media[0].id == wall.id
-    assert len(found.why) == len(found.media)
-    alike = ask(service, ann, "like_media", vector=[1, 0, 2])
-    assert ([one.id for one in alike.media], alike.why[0][:14]) == ([tone.id], "alike features")
 
 
 @pytest.mark.parametrize(

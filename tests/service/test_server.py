@@ -5,8 +5,6 @@ import json
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -20,17 +18,16 @@ import pytest
 import memwell
 from memwell.errors import AccessDenied, BackendUnavailable, ConfigurationError
 from memwell.records import Space
-from memwell.service import server as line
-from memwell.service import server as visits
+from memwell.service import server
 from memwell.service.keys import SCOPES, Keys
 from memwell.service.server import Local, Visit, address_of, check_tls, first_key, serve, threads_left
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.values import now
 from tests.service.asking import service_at
-from tests.service.children import environment
+from tests.service.children import Child
 from tests.service.serving import Running, running
-from tests.service.waiting import PATIENCE_S, until
+from tests.service.waiting import PATIENCE_S
 
 ME = b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\n"
 
@@ -90,7 +87,7 @@ def test_a_head_without_end_is_cut_off(pieces: list[bytes], run: Running):
 
 
 def test_a_slow_head_is_not_waited_for(run: Running, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(line, "HEAD_S", 0.2)
+    monkeypatch.setattr(server, "HEAD_S", 0.2)
     assert status(run.raw(ME)) == 408
     assert run.raw(b"") == b""
 
@@ -134,7 +131,7 @@ def test_requests_that_come_at_once_are_answered_in_order(run: Running):
 
 
 def test_a_body_that_was_refused_is_not_read_for_ever(run: Running, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(line, "_DRAIN_S", 0.2)
+    monkeypatch.setattr(server, "_DRAIN_S", 0.2)
     head = b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(("127.0.0.1", run.port), timeout=PATIENCE_S) as talk:
         talk.sendall(head)
@@ -149,7 +146,7 @@ def test_a_visit_ends_with_the_service(monkeypatch: pytest.MonkeyPatch):
     with service_at() as service:
         visit = Visit(service)
         later = now() + timedelta(minutes=1)
-        monkeypatch.setattr(visits, "now", lambda: later)
+        monkeypatch.setattr(server, "now", lambda: later)
         service.tick()
         assert service.keys.check(visit.token).expires == later + timedelta(minutes=2)
         # A service that was killed does not renew it: it is over within minutes.
@@ -200,48 +197,15 @@ if service.lingering:
 """
 
 
-class Child:
-    """A service in a process of its own, which a signal can reach."""
-
-    def __init__(self, store: Path, *more: str, **settings: str) -> None:
-        made = environment(MEMWELL_SERVE_PORT="0", MEMWELL_SERVE_LOG="off", **settings)
-        command = [sys.executable, "-c", CHILD, str(store), *more]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=made)
-        self.address = self.line()
-        self.port = int(self.address.rpartition(":")[2])
-
-    def line(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> tuple[int, bytes]:
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        sent = {
-            "Authorization": f"Bearer {token}",
-            **{name.replace("_", "-"): value for name, value in headers.items()},
-        }
-        try:
-            line.request(method, path, None if body is None else json.dumps(body), sent)
-            answer = line.getresponse()
-            return answer.status, answer.read()
-        finally:
-            line.close()
-
-    def end(self, how: signal.Signals) -> int:
-        self.process.send_signal(how)
-        return self.process.wait(PATIENCE_S)
-
-
 @contextmanager
 def child(store: Path, *more: str, **settings: str) -> Iterator[Child]:
-    started = Child(store, *more, **settings)
+    started = Child(CHILD, str(store), *more, **settings)
+    started.start()
     try:
+        started.wait()
         yield started
     finally:
-        started.process.kill()
-        started.process.wait(PATIENCE_S)
-        assert started.process.stdout is not None
-        started.process.stdout.close()
+        started.end(signal.SIGKILL)
 
 
 def key_in(store: Path) -> str:
@@ -252,59 +216,6 @@ def key_in(store: Path) -> str:
 def stored(store: Path) -> set[str]:
     with service_at(store) as service:
         return {hit.id for hit in service.memory_of(Space("a")).memories()}
-
-
-class Writers:
-    """Twenty clients that write until they are refused or nobody answers any more."""
-
-    def __init__(self, service: Child, token: str) -> None:
-        self._service, self._token = service, token
-        self._where = f"at {service.port}"
-        self.acknowledged, self.refused = set[str](), set[int]()
-        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(20)]
-        for thread in self._threads:
-            thread.start()
-
-    def _write(self, number: int) -> None:
-        for turn in range(10_000):
-            said = {"content": f"{number} said {turn} {self._where}"}
-            try:
-                status, body = self._service.ask(self._token, "POST", "/v1/memories", said)
-            except (OSError, http.client.HTTPException):
-                return
-            if status != 201:
-                self.refused.add(status)
-                return
-            self.acknowledged.update(json.loads(body)["ids"])
-
-    def end(self, how: signal.Signals) -> int:
-        """End the service while they write, and return what its process ended with."""
-        assert until(lambda: len(self.acknowledged) >= 60)
-        code = self._service.end(how)
-        for thread in self._threads:
-            thread.join(PATIENCE_S)
-            assert not thread.is_alive()
-        return code
-
-
-def test_what_was_acknowledged_is_there_however_it_ends_and_is_done_once_when_asked_again(tmp_path: Path):
-    store = tmp_path / "s.db"
-    token, asked = key_in(store), {"content": "said once"}
-    with child(store) as service:
-        first = service.ask(token, "POST", "/v1/memories", asked, Idempotency_Key="k1")
-        killed = Writers(service, token)
-        assert killed.end(signal.SIGKILL) == -signal.SIGKILL
-    with child(store) as service:
-        assert service.ask(token, "POST", "/v1/memories", asked, Idempotency_Key="k1") == first
-        stopped = Writers(service, token)
-        assert (stopped.end(signal.SIGTERM), service.line()) == (0, "stopped")
-    once = set(json.loads(first[1])["ids"])
-    with service_at(store) as opened:
-        found = {hit.id: hit.text for hit in opened.memory_of(Space("a")).memories()}
-    assert killed.acknowledged | stopped.acknowledged | once <= set(found)
-    assert {id_ for id_, text in found.items() if text == "said once"} == once
-    assert killed.refused == set()
-    assert stopped.refused <= {503}
 
 
 def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path):
@@ -319,8 +230,7 @@ def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path):
         hanging = threading.Thread(target=hang)
         hanging.start()
         assert service.line() == "hanging"
-        assert service.end(signal.SIGTERM) == 0
-        assert service.line() == "stopped"
+        assert service.end(signal.SIGTERM) == (0, "stopped")
         hanging.join(PATIENCE_S)
     # Nobody knows whether it was done, so nobody is told that it was not.
     assert answers == [500]
@@ -334,9 +244,8 @@ def test_a_model_in_the_middle_of_its_work_does_not_keep_it_from_ending(tmp_path
         for one in said:
             assert service.ask(token, "POST", "/v1/memories", one)[0] == 201
         assert service.line() == "embedding"
-        assert service.end(signal.SIGTERM) == 0
         # It says so itself: whoever runs it ends the process without taking anything from under the model.
-        assert service.line() == "stopped"
+        assert service.end(signal.SIGTERM) == (0, "stopped")
     assert len(stored(store)) == 20
 
 
@@ -384,7 +293,7 @@ def test_it_speaks_tls_by_two_files(tls: tuple[str, str], tmp_path: Path):
         line.close()
         with pytest.raises((OSError, http.client.HTTPException)):
             service.ask(token, "GET", "/v1/me")
-        assert service.end(signal.SIGINT) == 0
+        assert service.end(signal.SIGINT) == (0, "stopped")
 
 
 def test_tls_files_that_do_not_fit_are_named(tls: tuple[str, str], tmp_path: Path):

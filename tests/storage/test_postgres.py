@@ -47,7 +47,7 @@ class TestKills(KillsSuite):
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def running(cls) -> None:
-        """The server is there, and the environment says where, before a process is started that is to use it."""
+        """The server is there before a process is started that is to use it."""
         server()
 
 

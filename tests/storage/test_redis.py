@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from memwell.strategies.entities import Entities, Graph
 from memwell.strategies.summary import SummaryBuffer
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import KillsSuite, StoreSuite
-from memwell.testing.machine import Nursery
 from tests.engines.redis import single, single_url
 from tests.media_files import picture
 
@@ -40,12 +38,11 @@ class TestKills(KillsSuite):
     opener = "tests.engines.redis:open_at"
     share = 0.15
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture(scope="class", autouse=True)
     @classmethod
-    def nursery(cls) -> Iterator[Nursery]:
+    def server(cls) -> None:
+        """The server that the processes of the suite use."""
         single()
-        with Nursery("tests.engines.redis", "memwell.storage.sqlite.vectors") as nursery:
-            yield nursery
 
 
 def test_histories_and_strategies_work_without_records_and_transactions(tmp_path: Path):

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import demo as explain
-from memwell.cli import keys, knowledge, measuring, memories, upkeep
-from memwell.cli.demo import run_demo
-from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
+from memwell.cli import demo, keys, knowledge, memories, upkeep
 from memwell.cli.phrases import say
 from memwell.cli.serve import mcp_command, serve_command
-from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
+from memwell.cli.stores import SpaceOption, Store, opened
 from memwell.cli.terminal import (
-    AsJson,
     Commands,
     console,
     help_style,
     message_table,
     never_fail_to_encode,
     one_line,
-    print_json,
     thread_table,
     visible,
 )
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings
-from memwell.storage.urls import without_secrets
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
@@ -54,28 +46,8 @@ _FORMATS = ("table", "text", "json", "openai")
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version. 版本号。")] = False) -> None:
     """Memory for LLM applications and agents. 为大模型应用与智能体而生的记忆引擎。"""
     if version:
-        typer.echo(versions()["memwell"])
+        typer.echo(upkeep.versions()["memwell"])
         raise typer.Exit
-
-
-@app.command("demo")
-def demo_command(
-    store: Annotated[
-        str | None, typer.Option("--store", "-s", help="Where to write it; a temporary file by default. 写到哪里。")
-    ] = None,
-    language: Annotated[str | None, typer.Option(help="en or zh; that of the terminal by default. 语言。")] = None,
-) -> None:
-    """Write a conversation, kill the writer, and show what survives. 写入会话，杀死写入者，看看什么还在。"""
-    if language is not None and language[:2] not in ("en", "zh"):
-        raise ConfigurationError(say("demo_language", language=repr(language)))
-    chosen = language or load_settings().language
-    file = file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
-    if file is None:
-        raise ConfigurationError(say("demo_needs_file", chosen, url=repr(without_secrets(store or ""))))
-    if file.exists():
-        raise ConfigurationError(say("demo_exists", chosen, path=file))
-    if not run_demo(console(), file, chosen):
-        raise typer.Exit(1)
 
 
 @app.command("threads")
@@ -150,42 +122,14 @@ def _written(messages: list[Message], output: str) -> str:
     return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
 
 
-@app.command("doctor")
-def doctor_command(
-    store: Store,
-    as_json: AsJson = False,
-    leaks: Annotated[
-        bool,
-        typer.Option(
-            "--leaks", help="Instead, look for memory leaks, in stores of its own. 改为检查内存泄漏，不看存储。"
-        ),
-    ] = False,
-) -> None:
-    """Check a store: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
-    screen = console()
-    status = console(stderr=True) if as_json else screen
-    if leaks:
-        growth = find_leaks(status)
-        print_json(growth.as_dict()) if as_json else report_leaks(growth, screen)
-        bad = growth.leaks
-    else:
-        with existing(store) as backend:
-            found = examine(backend, status)
-        print_json(found) if as_json else report(found, screen)
-        bad = found["problems"]
-    if bad:
-        raise typer.Exit(1)
-
-
+app.add_typer(demo.app)
 app.command("serve")(serve_command)
 app.command("mcp")(mcp_command)
 app.add_typer(keys.app, name="keys")
 app.add_typer(memories.app)
 app.add_typer(knowledge.app)
-app.add_typer(explain.app)
-app.add_typer(measuring.app)
 app.add_typer(upkeep.app)
-app.add_typer(measuring.bench, name="bench")
+app.add_typer(demo.bench, name="bench")
 app.add_typer(upkeep.batch, name="batch")
 
 

@@ -1,4 +1,4 @@
-"""The commands ``demo`` (a conversation survives the death of its process) and ``explain`` (how ranking works, drawn)."""
+"""The commands ``demo`` (a conversation survives its process), ``explain`` (pictures) and ``bench recall`` (measures)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,39 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
-from memwell.cli.terminal import PlainTable, console, hit_table, message_table, one_line, visible
-from memwell.errors import InvalidInput
+from memwell.cli.stores import check_exists, existing, file_of
+from memwell.cli.terminal import (
+    Commands,
+    PlainTable,
+    console,
+    hit_table,
+    message_table,
+    one_line,
+    progress_bar,
+    visible,
+)
+from memwell.errors import ConfigurationError, InvalidInput
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
 from memwell.messages import ToolCall as Call
 from memwell.settings import load_settings
 from memwell.storage import open_backend
+from memwell.storage.urls import without_secrets
+
+if TYPE_CHECKING:
+    from memwell.runtime.evaluation import Evaluation, Scores
+
+app = typer.Typer()
 
 THREAD = "trip"
 BUDGET = 120
@@ -150,9 +168,28 @@ def child() -> None:
         show_survivors(path, language, console(width=int(width), colours=colours == "colours"))
 
 
+@app.command("demo")
+def demo_command(
+    store: Annotated[
+        str | None, typer.Option("--store", "-s", help="Where to write it; a temporary file by default. 写到哪里。")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="en or zh; that of the terminal by default. 语言。")] = None,
+) -> None:
+    """Write a conversation, kill the writer, and show what survives. 写入会话，杀死写入者，看看什么还在。"""
+    if language is not None and language[:2] not in ("en", "zh"):
+        raise ConfigurationError(say("demo_language", language=repr(language)))
+    chosen = language or load_settings().language
+    file = file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
+    if file is None:
+        raise ConfigurationError(say("demo_needs_file", chosen, url=repr(without_secrets(store or ""))))
+    if file.exists():
+        raise ConfigurationError(say("demo_exists", chosen, path=file))
+    if not run_demo(console(), file, chosen):
+        raise typer.Exit(1)
+
+
 # Pictures
 
-app = typer.Typer()
 _NAMES = ("attention", "context", "roadmap")
 _LENGTHS = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 131_072)
 
@@ -182,3 +219,107 @@ def explain_command(
     for name in what or _NAMES:
         path = save(drawn[name](), folder / f"memwell-{name}.png")
         console().print(say("plot_written", chosen, path=one_line(str(path))))
+
+
+# Measuring recall
+
+bench = typer.Typer(cls=Commands, help="Measure memwell here. 在本机测量。", no_args_is_help=True)
+
+_PUBLISHED: dict[str, list[tuple[str, str, str, str]]] = {
+    "LoCoMo": [
+        ("BM25, text only", "43.6", "57.4", "–"),
+        ("BM25 with date, speaker and neighbours", "51.7", "67.6", "46.0"),
+        ("MiniLM", "34.3", "50.0", "27.7"),
+        ("min-max sum of the last two", "54.6", "71.3", "48.3"),
+        ("best of 89 embedding models published (Nemotron-3-Embed-8B)", "–", "–", "56.5"),
+    ],
+    "LongMemEval, pooled": [("BM25, sessions", "68.8", "80.4", "–"), ("MiniLM, sessions", "53.6", "68.2", "–")],
+    "madial_zh_user1": [
+        ("BM25, pairs of characters", "50.4", "–", "50.4"),
+        ("USE-multilingual", "56.1", "–", "56.1"),
+        ("BGE-M3, by the data set's authors", "59.3", "–", "59.3"),
+        ("OpenAI embeddings, by the data set's authors", "70.0", "–", "70.0"),
+    ],
+}
+"""Published results on the same data: nDCG@10 and R@10 without adversarial questions, macro nDCG@10."""
+
+
+@bench.callback()
+def bench_root() -> None:
+    """Measure memwell here. 在本机测量。"""
+
+
+@bench.command("recall")
+def recall_command(
+    data: Annotated[Path, typer.Argument(help="LoCoMo, LongMemEval, or the common form, as JSON. 数据集文件。")],
+    keep: Annotated[Path, typer.Option(help="Where the raw rankings go. 原始排名存放处。")] = Path("memwell-bench"),
+    queries: Annotated[int | None, typer.Option(help="Only this many of each store. 每个库只问几个。")] = None,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="How many processes. 进程数。")] = 1,
+    note_in: Annotated[
+        str | None, typer.Option(help="A store whose overview shall show the result. 在哪个存储的概览中显示结果。")
+    ] = None,
+) -> None:
+    """Remember a data set, ask its questions, and print how well they were answered. 用数据集测量召回。"""
+    from memwell.runtime.evaluation import evaluate  # noqa: PLC0415 - loads the models
+
+    if note_in is not None:
+        check_exists(note_in)
+    with progress_bar(say("measuring")) as progress:
+        run = evaluate(data, progress=progress, most_queries=queries, workers=workers)
+    screen = console()
+    screen.print(
+        say("measured", data=one_line(run.data), stores=run.stores, units=f"{run.units:,}", queries=f"{run.queries:,}")
+    )
+    screen.print(_overview(run))
+    screen.print()
+    screen.print(_by_type(run))
+    screen.print(say("rankings_kept", path=one_line(str(run.write(keep)))))
+    if note_in is not None:
+        _note(run, note_in)
+
+
+def _note(run: Evaluation, store: str) -> None:
+    """Store the result for the overview of the store's service."""
+    from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415 - loads the models
+    from memwell.runtime.metrics import note_quality  # noqa: PLC0415
+    from memwell.runtime.wire.running import Quality  # noqa: PLC0415
+
+    scores = run.summaries[MEMWELL].answerable
+    measured = Quality(
+        data=run.data, ndcg10=scores.ndcg10, recall10=scores.recall10, queries=run.queries, time=datetime.now(UTC)
+    )
+    with existing(store) as backend:
+        note_quality(backend.kv, measured)
+
+
+def _table(*columns: str) -> PlainTable:
+    table = PlainTable()
+    table.prose("")
+    table.whole(*columns, justify="right")
+    return table
+
+
+def _overview(run: Evaluation) -> PlainTable:
+    table = _table("nDCG@10", "R@10", say("macro"))
+    for way, found in run.summaries.items():
+        scores = found.answerable
+        table.add_row(way, _percent(scores.ndcg10), _percent(scores.recall10), _percent(found.macro))
+    for name, *numbers in _PUBLISHED.get(run.data, ()):
+        table.add_row(f"{say('elsewhere')} {name}", *numbers, style="dim")
+    return table
+
+
+def _by_type(run: Evaluation) -> PlainTable:
+    kinds = list(next(iter(run.summaries.values())).by_type)
+    table = _table(*kinds)
+    for way, found in run.summaries.items():
+        table.add_row(way, *(_both(found.by_type.get(kind)) for kind in kinds))
+    return table
+
+
+def _both(scores: Scores | None) -> str:
+    return "–" if scores is None else f"{_percent(scores.ndcg10)} / {_percent(scores.recall10)}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"

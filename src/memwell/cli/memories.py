@@ -313,7 +313,7 @@ def export_command(
 
 def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
     if not served:
-        export_jsonl(engine.memory, sys.stdout.buffer, values=True, blobs=True)
+        export_jsonl(engine.memory, sys.stdout.buffer)
         return
     # A download may break off, so nothing is printed before all of it is here.
     with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:

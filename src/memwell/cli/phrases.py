@@ -134,13 +134,6 @@ _PHRASES = {
         "{path} 处没有存储。请指定一个，或新建：memwell remember TEXT --store {path}",
     ),
     "problems": ("Problems found: {count}", "发现的问题：{count} 个"),
-    "leaks_watching": ("Using memwell and watching what stays in memory…", "正在使用 memwell 并观察内存中留下了什么……"),
-    "leaks_title": (
-        "What stayed in memory after {rounds} stores were made, used and closed:",
-        "新建、使用并关闭 {rounds} 个存储之后，内存中留下的：",
-    ),
-    "leaks_none": ("Nothing leaks.", "没有泄漏。"),
-    "leaks_found": ("Something leaks. Please report this.", "存在泄漏。请报告这个问题。"),
     "healthy": ("Everything agrees.", "一切正常。"),
     "when": ("said", "时间"),
     "why": ("why", "理由"),
@@ -291,8 +284,9 @@ _PHRASES = {
         "目标已有别的内容；请指定一个空的或尚不存在的存储。",
     ),
     "move_touched": (
-        "The target was written to since it became the copy of this store, and that would be lost; name another target.",
-        "目标在成为副本之后又被写入，那些内容会丢失；请指定另一个目标。",
+        "The target was written to since it became the copy of this store, and that would be lost. If it is in use "
+        "already, the move was done before; else name another target.",
+        "目标在成为副本之后又被写入，那些内容会丢失。如果它已在使用，说明搬移早已完成；否则请指定另一个目标。",
     ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
@@ -330,32 +324,6 @@ _PHRASES = {
         "演示的是比进程活得更久的文件，不能用 {url}。",
     ),
     "demo_language": ("The demonstration speaks en and zh, not {language}.", "演示只有 en 和 zh，没有 {language}。"),
-    "capacity_what": ("what", "项目"),
-    "capacity_amount": ("how much", "数量"),
-    "capacity_basis": ("rests on", "依据"),
-    "capacity_records": ("memories in all", "记忆总数"),
-    "capacity_requests": ("requests at the peak", "高峰请求数"),
-    "capacity_kept": ("kept by the store", "存储占用"),
-    "capacity_cores_memwell": ("memwell's own work at the peak", "memwell 高峰计算"),
-    "capacity_cores_embedding": ("embedding at the peak", "嵌入高峰计算"),
-    "capacity_cores_store": ("the store's work at the peak", "存储引擎高峰计算"),
-    "capacity_memory_pools": ("memories held ready", "常驻内存的记忆"),
-    "capacity_measured": ("measured", "实测"),
-    "capacity_source": ("Costs were measured on {date}: {machine}.", "成本实测于 {date}：{machine}。"),
-    "capacity_extrapolated": ("extrapolated", "外推"),
-    "capacity_assumed": ("your numbers", "由你给定"),
-    "capacity_one_file": (
-        "One file lives on one machine: more than that is a matter for PostgreSQL.",
-        "单个文件只能在一台机器上；超出时请用 PostgreSQL。",
-    ),
-    "capacity_no_replicas": (
-        "Replicas and backups are not counted: add them.",
-        "未计入副本与备份，请自行增加。",
-    ),
-    "capacity_distributed": (
-        "The store needs more than one machine: distribute it by space (Citus). This was not measured.",
-        "存储需要多台机器：按空间分布（Citus）。这一点没有实测。",
-    ),
     "parts": ("Parts of the store", "存储的各部分"),
     "part": ("part", "部分"),
     "place": ("place", "位置"),
@@ -523,26 +491,11 @@ _PHRASES = {
         "{target} holds all that {source} holds, checked part by part: {counts}. Written this time: {copied}.",
         "{target} 已包含 {source} 的全部内容，并逐部分核对：{counts}。本次写入：{copied}。",
     ),
-    "move_finished": (
-        "This move was finished before: {source} is sealed, and {target} is its copy. Nothing was done.",
-        "这次搬移此前已经完成：{source} 已封存，{target} 是它的副本。本次未做任何改动。",
-    ),
-    "move_finished_used": (
-        "This move was finished before: {source} is sealed, and {target} was its copy and has been written to since. "
-        "Nothing was done.",
-        "这次搬移此前已经完成：{source} 已封存；{target} 曾是它的副本，此后又有新的写入。本次未做任何改动。",
-    ),
     "unsealed": (
         "{store} takes writes again. It was sealed: {reason}. What is written to it from now on is in no copy.",
         "{store} 可以重新写入了。此前的封存原因：{reason}。从现在起写入的内容不在任何副本中。",
     ),
     "not_sealed": ("{store} is not sealed. Nothing was done.", "{store} 没有封存。未做任何改动。"),
-    # capacity
-    "capacity_machines": ("{own} for memwell, {store} for {engine}.", "memwell 需要 {own}，{engine} 需要 {store}。"),
-    "machines_with_files": (
-        "{own} for memwell; {engine} lies in files there and needs none of its own.",
-        "memwell 需要 {own}；{engine} 的数据就在本机文件里，不另需机器。",
-    ),
     # serve
     "serving": ("memwell is running at {address}", "memwell 已启动：{address}"),
     "store_is": ("The store is {store}", "存储：{store}"),

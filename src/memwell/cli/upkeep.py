@@ -1,17 +1,19 @@
-"""The commands for whole stores: ``backup``, ``restore``, ``move``, ``unseal``, ``reindex``, ``batch`` and ``reembed``."""
+"""The commands for whole stores, from ``backup``, ``move`` and ``reindex`` to ``doctor``."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Generator, Sequence
+import platform
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text as Styled
 
-from memwell.cli.doctor import of_users
 from memwell.cli.phrases import say
 from memwell.cli.stores import (
     SpaceOption,
@@ -24,16 +26,30 @@ from memwell.cli.stores import (
     naming_file,
     space_of,
 )
-from memwell.cli.terminal import AsJson, Commands, PlainTable, console, one_line, print_json, progress_bar, warn
-from memwell.errors import BackendError, ConfigurationError, InvalidInput
+from memwell.cli.terminal import (
+    AsJson,
+    Commands,
+    PlainTable,
+    console,
+    one_line,
+    print_json,
+    progress_bar,
+    visible,
+    warn,
+)
+from memwell.errors import BackendError, ConfigurationError, InvalidInput, MemwellError
+from memwell.longterm.journal import inner_space
+from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.transfer import Moved, MoveRefused, move
+from memwell.runtime.worker import listed_spaces, pending_by_space
 from memwell.settings import load_settings
 from memwell.storage import open_backend
+from memwell.storage.protocols import Backend
 from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
     # These load drivers and numpy, which most commands do without.
-    from memwell.runtime.batch import Batch
+    from memwell.runtime.batch import BatchOutcome
     from memwell.storage.composed import ComposedBackend
 
 app = typer.Typer()
@@ -144,8 +160,6 @@ _COUNTED = {
     "records": ("record", "records", "条记录"),
     "blobs": ("blob", "blobs", "个二进制对象"),
 }
-_PARTS = re.compile(r",(?=(?:log|kv|index|blobs)=)")
-_SECRET = re.compile(r"(?i)([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*")
 _MOST_NAMED = 10
 
 
@@ -165,23 +179,19 @@ def move_command(
         raise ConfigurationError(say("move_to_memory", url=target))
     with existing(source) as here, open_backend(target) as there, progress_bar(say("moving")) as progress:
         try:
-            done = move(here, there, seal=seal, reason=f"moved to {_without_secrets(target)}", progress=progress)
+            done = move(here, there, seal=seal, reason=f"moved to {without_secrets(target)}", progress=progress)
         except MoveRefused as error:
             raise ConfigurationError(say(f"move_{error.code}")) from error
         durable = there.durable
     if as_json:
         print_json(done)
     else:
-        _report_move(done, one_line(_without_secrets(source)), one_line(_without_secrets(target)), durable=durable)
+        _report_move(done, one_line(without_secrets(source)), one_line(without_secrets(target)), durable=durable)
 
 
 def _report_move(done: Moved, source: str, target: str, *, durable: bool) -> None:
     screen = console()
     names = {"source": source, "target": target}
-    if done.finished_before:
-        key = "move_finished_used" if done.written_since else "move_finished"
-        screen.print(say(key, **names), style="green")
-        return
     screen.print(say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green")
     if done.changing:
         named = ", ".join(one_line(" / ".join(space)) for space in done.changing[:_MOST_NAMED])
@@ -208,22 +218,9 @@ def unseal_command(
         reason = backend.facts().get("sealed")
         if reason is not None:
             backend.seal(None)
-    named = one_line(_without_secrets(store))
+    named = one_line(without_secrets(store))
     said = say("not_sealed", store=named) if reason is None else say("unsealed", store=named, reason=one_line(reason))
     console().print(said)
-
-
-def _without_secrets(url: str) -> str:
-    """The URL without the user, the password, and secrets in its query."""
-    return ",".join(_part_without_secrets(part) for part in _PARTS.split(url))
-
-
-def _part_without_secrets(part: str) -> str:
-    scheme, found, rest = without_secrets(part).partition("://")
-    if not found:
-        return without_secrets(part)
-    # A password may hold a slash that is not escaped, so everything up to the last @ is left out.
-    return f"{scheme}://" + _SECRET.sub(r"\1…", rest.rpartition("@")[2])
 
 
 # Followers
@@ -278,9 +275,6 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
 ]
-Again = Annotated[
-    bool, typer.Option("--again/--kept", help="Begin again, or go on and print what was done. 重新做，或接着做。")
-]
 
 
 @batch.callback()
@@ -289,23 +283,23 @@ def batch_root() -> None:
 
 
 @batch.command("audit")
-def batch_audit_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+def batch_audit_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import audits  # noqa: PLC0415 - loads the engine
+    from memwell.runtime.batch import audit_all  # noqa: PLC0415 - loads the engine
 
-    results = _run(audits(store, workers=workers), say("auditing"), again)
+    results = _run(audit_all, store, workers, say("auditing"))
     rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
     _print_results(results, ("records", "found"), rows, as_json=as_json)
 
 
 @batch.command("consolidate")
-def consolidate_command(store: Store, workers: Workers = None, again: Again = False, as_json: AsJson = False) -> None:
+def consolidate_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import consolidation  # noqa: PLC0415 - loads the engine
+    from memwell.runtime.batch import consolidate_all  # noqa: PLC0415 - loads the engine
 
-    results = _run(consolidation(store, workers=workers), say("consolidating"), again)
+    results = _run(consolidate_all, store, workers, say("consolidating"))
     rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
     _print_results(results, ("records", "merged", "insights"), rows, as_json=as_json)
 
@@ -315,15 +309,19 @@ def _check(store: str) -> None:
     check_exists(store)
 
 
-def _run(work: Batch, label: str, again: bool) -> list[dict[str, Any]]:
+def _run(work: Callable[..., BatchOutcome], store: str, workers: int | None, label: str) -> list[dict[str, Any]]:
     """The results of all spaces. When some failed, they are named and the command fails."""
     with progress_bar(label) as progress:
-        outcome = work.run(again=again, progress=progress)
-    for failure in outcome.failures:
-        warn(say("batch_failed", space=one_line(" / ".join(failure.piece)), error=one_line(failure.error)))
+        outcome = work(store, workers=workers or _cores(), progress=progress)
+    for space, error in outcome.failures:
+        warn(say("batch_failed", space=one_line(" / ".join(space)), error=one_line(error)))
     if outcome.failures:
         raise typer.Exit(1)
-    return list(outcome.results)
+    return outcome.results
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def _print_results(
@@ -351,13 +349,17 @@ def reembed_command(
 ) -> None:
     """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
     _check(store)
-    from memwell.runtime.batch.upkeep import reembed  # noqa: PLC0415 - loads the models
+    from memwell.runtime.batch import reembed  # noqa: PLC0415 - loads the models
 
     chosen = load_settings().embedder
     name = embedder or chosen
     with progress_bar(say("reembedding")) as progress:
         done = reembed(
-            store, name, spaces=None if space is None else [space_of(space)], workers=workers, progress=progress
+            store,
+            name,
+            spaces=None if space is None else [space_of(space)],
+            workers=workers or _cores(),
+            progress=progress,
         )
     console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
     if name != chosen:
@@ -366,3 +368,203 @@ def reembed_command(
         warn(say("reembed_left", space=one_line(" / ".join(left))))
     if done.left:
         raise typer.Exit(1)
+
+
+# Checking a store
+
+_PACKAGES = ("memwell", "apsw", "msgspec", "numpy", "usearch", "rs-bpe")
+_COUNTS = (
+    ("threads", "threads"),
+    ("messages", "messages"),
+    ("messages_indexed", "indexed"),
+    ("entries", "entries"),
+    ("records", "records"),
+    ("vectors", "vectors"),
+    ("blobs", "blobs"),
+)
+_SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"), ("caches", "cache_size"))
+
+
+@app.command("doctor")
+def doctor_command(store: Store, as_json: AsJson = False) -> None:
+    """Check a store: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
+    screen = console()
+    with existing(store) as backend:
+        found = examine(backend, console(stderr=True) if as_json else screen)
+    print_json(found) if as_json else report(found, screen)
+    if found["problems"]:
+        raise typer.Exit(1)
+
+
+def examine(backend: Backend, console: Console) -> dict[str, Any]:
+    """Check the whole store and collect its facts. A large one takes a while."""
+    with console.status(say("checking")):
+        problems = backend.check()
+        facts = of_users(backend)
+        pending = [
+            {"space": list(space), "words": one.words, "vectors": one.vectors}
+            for space, one in pending_by_space(backend).items()
+        ]
+        model = _embedder_facts()
+    return {"versions": versions(), "store": facts, "pending": pending, "embedder": model, "problems": problems}
+
+
+def of_users(backend: Backend) -> dict[str, Any]:
+    """The facts of the store, without memwell's own conversations and spaces."""
+    facts = backend.facts()
+    spaces: list[dict[str, Any]] = facts.get("spaces", [])
+    remembered = {Space(*one["space"]) for one in spaces} | set(listed_spaces(backend))
+    for space in remembered:
+        if len(space) < MAX_SEGMENTS:
+            for own in backend.log.threads(inner_space(space)).items:
+                facts["threads"] -= 1
+                facts["messages"] -= own.messages
+    if spaces:
+        facts["spaces"] = [one for one in spaces if Space(*one["space"]) not in set(map(inner_space, remembered))]
+    return facts
+
+
+def _embedder_facts() -> dict[str, Any]:
+    """The embedder of the settings, and the cost of its first call."""
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415 - loads the weights
+
+    try:
+        return LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
+    except MemwellError as error:
+        return {"error": str(error)}
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python, memwell and its main packages."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def report(found: dict[str, Any], console: Console) -> None:
+    """Print what was found."""
+    facts = found["store"]
+    console.print(_rows(say("versions"), found["versions"]))
+    console.print()
+    console.print(_rows(say("store"), _store_rows(facts, found["problems"])))
+    if "parts" in facts:
+        console.print()
+        console.print(_parts(facts["parts"]))
+    if facts.get("spaces"):
+        console.print()
+        console.print(_spaces(facts["spaces"]))
+    if "embedder" in found:
+        console.print()
+        console.print(_rows(say("model"), _model_rows(found["embedder"])))
+    if found.get("pending"):
+        console.print()
+        console.print(_pending(found["pending"]))
+        advice = "pending_read_only" if facts.get("read_only") else "pending_what_to_do"
+        console.print(say(advice), style="yellow")
+    problems = found["problems"]
+    console.print()
+    for words in _not_durable(facts):
+        console.print(say("not_durable", words=visible(words)), style="yellow")
+    if facts.get("read_only"):
+        console.print(say("unchecked"), style="yellow")
+    for problem in problems:
+        console.print(Styled.assemble(("• ", "red"), visible(problem)))
+    key = "problems" if problems else "healthy"
+    console.print(say(key, count=len(problems)), style="red" if problems else "green")
+
+
+def _not_durable(facts: dict[str, Any]) -> list[str]:
+    """The durability of the store and its parts, where acknowledged writes can be lost."""
+    parts: dict[str, dict[str, Any]] = facts.get("parts", {})
+    return [
+        one["durability"] for one in (facts, *parts.values()) if "durability" in one and one.get("durable") is False
+    ]
+
+
+def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
+    rows = {say("file"): visible(facts["path"])} if "path" in facts else {say("kind"): str(facts["kind"])}
+    rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
+    sizes = facts.get("bytes", {})
+    if isinstance(sizes, int):
+        sizes = {"store": sizes}
+    rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
+    rows |= {say(name): visible(facts[name]) for name in ("wall",) if name in facts}
+    rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
+    if "durability" in facts:
+        rows[say("durability")] = visible(facts["durability"])
+    rows[say("integrity")] = say("problems", count=len(problems)) if problems else say("ok")
+    return rows
+
+
+def _model_rows(facts: dict[str, Any]) -> dict[str, str]:
+    if "error" in facts:
+        return {say("kind"): visible(facts["error"])}
+    sizes = sum(facts["weights_bytes"].values())
+    return {
+        say("kind"): one_line(facts["name"]),
+        say("dimensions"): f"{facts['dimensions']}",
+        say("weights"): _bytes(sizes),
+        say("first_call"): say("first_call_cost", load=facts["load_seconds"], ms=facts["first_call_ms"]),
+    }
+
+
+def _rows(title: str, rows: dict[str, str]) -> PlainTable:
+    table = PlainTable(title, header=False)
+    table.whole("", style="dim")
+    table.whole("")
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _spaces(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("spaces"))
+    table.whole(say("space"))
+    table.whole(say("records"), say("vectors"), justify="right")
+    table.whole(say("search_by"))
+    for one in spaces:
+        vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
+        table.add_row(
+            one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one.get("changes_since_graph"))
+        )
+    return table
+
+
+def _parts(parts: dict[str, dict[str, Any]]) -> PlainTable:
+    """Where each part of the store is, and whether it answers."""
+    table = PlainTable(say("parts"))
+    table.whole(say("part"), say("place"), say("state"))
+    for name, part in parts.items():
+        table.add_row(name, one_line(str(part["place"])), one_line(_state_of(part)))
+    return table
+
+
+def _state_of(part: dict[str, Any]) -> str:
+    if not part["answers"]:
+        return say("part_away", why=part.get("why"))
+    behind = part.get("spaces_behind", 0)
+    if behind == 1:
+        return say("part_behind_one")
+    return say("part_behind", count=f"{behind:,}") if behind else say("part_answers")
+
+
+def _pending(spaces: list[dict[str, Any]]) -> PlainTable:
+    table = PlainTable(say("pending"))
+    table.whole(say("space"))
+    table.whole(say("without_words"), say("without_vectors"), justify="right")
+    for one in spaces:
+        table.add_row(one_line(" / ".join(one["space"])), f"{one['words']:,}", f"{one['vectors']:,}")
+    return table
+
+
+def _search(changes: int | None) -> str:
+    if changes is None:
+        return say("exact")
+    return say("graph_behind", changes=changes) if changes else say("graph_fresh")
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -124,9 +124,10 @@ class EngineParts:
             self.backend.close()
 
 
-def _of_memory(method: Callable[Concatenate[Memory, P], T]) -> Callable[Concatenate[Engine, P], T]:
-    """The method of the engine's memory, as a method of the engine."""
-
+def _of_memory(
+    method: Callable[Concatenate[Memory, P], T],
+) -> tuple[Callable[Concatenate[Engine, P], T], Callable[Concatenate[Engine, P], Coroutine[Any, Any, T]]]:
+    """The method of the engine's memory, as a method of the engine, and its async twin."""
     name = method.__name__
 
     @functools.wraps(method)
@@ -134,7 +135,7 @@ def _of_memory(method: Callable[Concatenate[Memory, P], T]) -> Callable[Concaten
         bound: Callable[..., T] = getattr(self.memory, name)
         return bound(*args, **options)
 
-    return call
+    return call, asyncify(call)
 
 
 class Engine(Closing):
@@ -182,34 +183,34 @@ class Engine(Closing):
         """The chat model of the memory, if it has one."""
         return self.memory.chat
 
-    remember = _of_memory(Memory.remember)
-    recall = _of_memory(Memory.recall)
-    similarities = _of_memory(Memory.similarities)
-    get = _of_memory(Memory.get)
-    memories = _of_memory(Memory.memories)
-    page = _of_memory(Memory.page)
-    count = _of_memory(Memory.count)
-    history = _of_memory(Memory.history)
-    update = _of_memory(Memory.update)
-    pin = _of_memory(Memory.pin)
-    feedback = _of_memory(Memory.feedback)
-    note_uses = _of_memory(Memory.note_uses)
-    forget = _of_memory(Memory.forget)
-    forget_by = _of_memory(Memory.forget_by)
-    undo = _of_memory(Memory.undo)
-    merge = _of_memory(Memory.merge)
-    compress = _of_memory(Memory.compress)
-    reflect = _of_memory(Memory.reflect)
-    erase = _of_memory(Memory.erase)
-    erase_where = _of_memory(Memory.erase_where)
-    purge = _of_memory(Memory.purge)
-    profile = _of_memory(Memory.profile)
-    facts_about = _of_memory(Memory.facts_about)
-    audit = _of_memory(Memory.audit)
-    repair = _of_memory(Memory.repair)
-    failures = _of_memory(Memory.failures)
-    pending = _of_memory(Memory.pending)
-    catch_up = _of_memory(Memory.catch_up)
+    remember, aremember = _of_memory(Memory.remember)
+    recall, arecall = _of_memory(Memory.recall)
+    similarities, asimilarities = _of_memory(Memory.similarities)
+    get, aget = _of_memory(Memory.get)
+    memories, amemories = _of_memory(Memory.memories)
+    page, apage = _of_memory(Memory.page)
+    count, acount = _of_memory(Memory.count)
+    history, ahistory = _of_memory(Memory.history)
+    update, aupdate = _of_memory(Memory.update)
+    pin, apin = _of_memory(Memory.pin)
+    feedback, afeedback = _of_memory(Memory.feedback)
+    note_uses, anote_uses = _of_memory(Memory.note_uses)
+    forget, aforget = _of_memory(Memory.forget)
+    forget_by, aforget_by = _of_memory(Memory.forget_by)
+    undo, aundo = _of_memory(Memory.undo)
+    merge, amerge = _of_memory(Memory.merge)
+    compress, acompress = _of_memory(Memory.compress)
+    reflect, areflect = _of_memory(Memory.reflect)
+    erase, aerase = _of_memory(Memory.erase)
+    erase_where, aerase_where = _of_memory(Memory.erase_where)
+    purge, apurge = _of_memory(Memory.purge)
+    profile, aprofile = _of_memory(Memory.profile)
+    facts_about, afacts_about = _of_memory(Memory.facts_about)
+    audit, aaudit = _of_memory(Memory.audit)
+    repair, arepair = _of_memory(Memory.repair)
+    failures, afailures = _of_memory(Memory.failures)
+    pending, apending = _of_memory(Memory.pending)
+    catch_up, acatch_up = _of_memory(Memory.catch_up)
 
     def evaluate(self, id_: str, /) -> float:
         """The worth of a memory, from 0 to 1, by its uses and feedback until now. Raises ``NotFound``."""
@@ -383,7 +384,7 @@ class Engine(Closing):
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
-        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything, documents too.
+        Markdown holds the memories alone, for people to read; JSON lines hold everything, documents too.
         Returns how many lines or memories were written. The file is written whole or not at all. Raises ``FileError``
         when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """
@@ -392,7 +393,7 @@ class Engine(Closing):
             raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
         if export_format(path) == "markdown":
             return export_markdown(self.memory, path, progress=progress)
-        return export_jsonl(self.memory, path, vectors=vectors, values=True, blobs=True, progress=progress)
+        return export_jsonl(self.memory, path, vectors=vectors, progress=progress)
 
     def import_file(
         self,
@@ -426,34 +427,6 @@ class Engine(Closing):
         """Stop the worker and close the store, for every space. Pending work is done when the store is opened again."""
         self._parts.close()
 
-    aremember = asyncify(remember)
-    arecall = asyncify(recall)
-    asimilarities = asyncify(similarities)
-    aget = asyncify(get)
-    amemories = asyncify(memories)
-    apage = asyncify(page)
-    acount = asyncify(count)
-    ahistory = asyncify(history)
-    aupdate = asyncify(update)
-    apin = asyncify(pin)
-    afeedback = asyncify(feedback)
-    anote_uses = asyncify(note_uses)
-    aforget = asyncify(forget)
-    aforget_by = asyncify(forget_by)
-    aundo = asyncify(undo)
-    amerge = asyncify(merge)
-    acompress = asyncify(compress)
-    areflect = asyncify(reflect)
-    aerase = asyncify(erase)
-    aerase_where = asyncify(erase_where)
-    apurge = asyncify(purge)
-    aprofile = asyncify(profile)
-    afacts_about = asyncify(facts_about)
-    aaudit = asyncify(audit)
-    arepair = asyncify(repair)
-    afailures = asyncify(failures)
-    apending = asyncify(pending)
-    acatch_up = asyncify(catch_up)
     aevaluate = asyncify(evaluate)
     agrant = asyncify(grant)
     arevoke = asyncify(revoke)

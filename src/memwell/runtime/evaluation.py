@@ -8,23 +8,23 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from memwell.errors import InvalidInput, MemwellError
+from memwell.errors import InvalidInput
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import Snapshot, SnapshotEntry
 from memwell.longterm.weights import Weights
 from memwell.models.ports import Embedder
 from memwell.records import Space
-from memwell.runtime.batch import Batch
+from memwell.runtime.batch import process_pool
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_engine
 from memwell.runtime.transfer import Progress
-from memwell.storage import Backend
 from memwell.values import shown
 
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -250,7 +250,7 @@ def evaluate(
     """
     name, stores = load(path)
     if workers > 1:
-        parts = _in_processes(path, stores, embedder, progress, most_queries, workers)
+        parts = _in_processes(path, len(stores), embedder, progress, most_queries, workers)
     else:
         total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
         done = 0
@@ -308,27 +308,22 @@ def _measured(
 
 
 def _in_processes(
-    path: Path, stores: Sequence[Sample], embedder: object, progress: Progress | None, most: int | None, workers: int
+    path: Path, stores: int, embedder: object, progress: Progress | None, most: int | None, workers: int
 ) -> list[_Part]:
     if embedder is not None and not isinstance(embedder, str):
         raise InvalidInput(f"several processes need an embedder that is known by its name, not {shown(embedder)}")
-    pieces = [
-        {"path": str(path.resolve()), "store": number, "embedder": embedder, "queries": most}
-        for number in range(len(stores))
-    ]
-    with tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder:
-        batch = Batch(Path(folder) / "batch.db", "recall", pieces, measure_store, workers=workers, runner="processes")
-        outcome = batch.run(progress=progress)
-    if outcome.failures:
-        raise MemwellError(f"a store of the data set could not be measured: {outcome.failures[0].error}")
-    return [msgspec.convert(result, _Part) for result in outcome.results]
+    parts: list[_Part] = []
+    with process_pool(min(workers, stores)) as pool:
+        for part in pool.map(partial(_measure_store, path, embedder, most), range(stores)):
+            parts.append(part)
+            if progress is not None:
+                progress(len(parts), stores)
+    return parts
 
 
-def measure_store(_: Backend, piece: dict[str, Any]) -> Any:
-    """The work of a batch: measure one sample in a store of its own."""
-    number: int = piece["store"]
-    store = load(Path(piece["path"]))[1][number]
-    return msgspec.to_builtins(_measured(store, piece["embedder"], piece["queries"], lambda steps: None))
+def _measure_store(path: Path, embedder: str | None, most: int | None, number: int) -> _Part:
+    """Measure one sample of a data set, in a process of its own."""
+    return _measured(load(path)[1][number], embedder, most, lambda steps: None)
 
 
 def _remember(memory: Engine, store: Sample, report: Callable[[int], None]) -> None:

@@ -1,12 +1,12 @@
 """The job queue of a store: durable jobs, each owned by one process under a lease, with retries, progress and results.
 
     queue = JobQueue(backend, Space("memwell", "service", "jobs"))
-    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to any process
+    version = queue.add(key, Kept(job))              # this process owns it
     for found in queue.free(): ...                   # open jobs that no living process owns
     found = queue.claim(found.key)                   # one process gets it
     version = queue.write(key, kept, version)        # progress, and at last the end
 
-It has three users: the jobs of the service, the pieces of batches, and the spaces whose memories are to be indexed.
+It has two users: the jobs of the service, and the spaces whose memories are to be indexed.
 Everything is in the key-value part of the store. A ``PendingList`` has the keys of open work, each with its owner.
 ``JobQueue`` adds the state of each job. A process that owns something renews one entry every few seconds. When the entry
 runs out, what the process owned is free, and another process claims it. An owner writes a job at the version that it wrote
@@ -130,24 +130,16 @@ class PendingList:
     earlier version is True, and free too.
     """
 
-    def __init__(
-        self,
-        kv: KeyValue,
-        space: Space,
-        *,
-        lease_s: float = LEASE_S,
-        kept_s: float | None = None,
-        owner: str | None = None,
-    ) -> None:
+    def __init__(self, kv: KeyValue, space: Space, *, lease_s: float = LEASE_S, kept_s: float | None = None) -> None:
         self._kv = kv
         self._space = space
         self._lease_s = lease_s
         self._kept_s = kept_s
-        self._begin(new_id() if owner is None else owner)
+        self._begin()
 
-    def _begin(self, owner: str) -> None:
+    def _begin(self) -> None:
         self._pid = os.getpid()
-        self._owner = owner
+        self._owner = new_id()
         self._lock = threading.Lock()
         self._held: set[str] = set()
         self._beaten = float("-inf")
@@ -158,7 +150,7 @@ class PendingList:
     def owner(self) -> str:
         """The id of this process as an owner. A forked child has another one, and owns nothing."""
         if self._pid != os.getpid():
-            self._begin(new_id())
+            self._begin()
         return self._owner
 
     def offer(self, key: str, *, mine: bool = False) -> None:
@@ -187,10 +179,6 @@ class PendingList:
     def is_empty(self) -> bool:
         """Whether nothing is on the list."""
         return not self._kv.scan(self._space, limit=1).items
-
-    def count(self) -> int:
-        """How many keys are on the list."""
-        return self._kv.count(self._space)
 
     def claim(self, key: str) -> bool:
         """Own a key of the list, or keep it. False when another process owns it, or it is not listed."""
@@ -223,10 +211,6 @@ class PendingList:
         if entry is not None:
             with suppress(Conflict):
                 self._kv.delete(self._space, key, expect=entry.version)
-
-    def owned_by(self, owner: str) -> list[str]:
-        """The keys that a process owns."""
-        return [entry.key for entry in self.entries() if entry.value == owner]
 
     def _own_entry(self, key: str) -> Entry | None:
         self._lose(key)
@@ -267,10 +251,6 @@ class PendingList:
             with suppress(MemwellError):
                 self.beat()
 
-    def end_lease(self, owner: str) -> None:
-        """Release everything that a process owned that is known to be gone."""
-        self._kv.delete(_OWNERS, owner)
-
     def close(self) -> None:
         """Release everything that this process owns."""
         self._stop.set()
@@ -283,7 +263,7 @@ class PendingList:
             said = self._beaten > float("-inf")
         if said:
             with suppress(MemwellError):
-                self.end_lease(self.owner)
+                self._kv.delete(_OWNERS, self.owner)
 
 
 def _owner(entry: Entry) -> str:
@@ -308,7 +288,6 @@ class JobQueue:
         *,
         lease_s: float = LEASE_S,
         kept_s: float | None = None,
-        owner: str | None = None,
     ) -> None:
         self._backend = backend
         self._kv = backend.kv
@@ -316,16 +295,16 @@ class JobQueue:
         self._results = space / "results"
         self._cancelled = space / "cancelled"
         self._kept_s = kept_s
-        self.pending = PendingList(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
+        self.pending = PendingList(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s)
 
-    def add(self, key: str, kept: Kept, *, mine: bool = True) -> int:
-        """Store a new job, and return its version. With ``mine`` this process owns it, else any may claim it.
+    def add(self, key: str, kept: Kept) -> int:
+        """Store a new job that this process owns, and return its version.
 
         Raises ``Conflict`` when the queue has a job of this key.
         """
         with self._backend.transaction():
-            self.pending.offer(key, mine=mine)
-            return self._put(key, replace(kept, owner=self.pending.owner if mine else ""), expect=0)
+            self.pending.offer(key, mine=True)
+            return self._put(key, replace(kept, owner=self.pending.owner), expect=0)
 
     def claim(self, key: str) -> FoundJob | None:
         """Own a free job, and return it. None when another process owns it, or it has ended."""
@@ -346,8 +325,8 @@ class JobQueue:
         result = None if job.result is None else msgspec.json.encode(job.result)
         apart = result is not None and len(result) > _LARGEST_INLINE
         job = replace(job, result=None) if apart else job
-        # The input of an ended job is not needed any more, except in queues that keep their jobs without limit.
-        again = None if ended and self._kept_s is not None else kept.again
+        # The input of an ended job is not needed any more.
+        again = None if ended else kept.again
         stored = replace(kept, job=job, owner=self.pending.owner, apart=apart, again=again)
         try:
             with self._backend.transaction() if ended else nullcontext():
@@ -367,22 +346,6 @@ class JobQueue:
         with self._backend.transaction():
             self._put(key, replace(kept, owner=""), expect=version)
             self.pending.release(key)
-
-    def retry(self, found: FoundJob, failed: Job, tries: int) -> None:
-        """Count a failed try: the job is released, or ends as ``failed`` after ``tries`` tries."""
-        kept = replace(found.kept, begun=found.kept.begun + 1)
-        # When another process has claimed it, that one counts its own tries.
-        with suppress(Conflict):
-            if kept.begun < tries:
-                self.give_back(found.key, kept, found.version)
-            else:
-                self.write(found.key, replace(kept, job=failed), found.version)
-
-    def reopen(self, key: str, kept: Kept) -> None:
-        """Open an ended job again, for any process."""
-        with self._backend.transaction():
-            self._put(key, kept)
-            self.pending.offer(key)
 
     def _put(self, key: str, kept: Kept, expect: int | None = None) -> int:
         # As bytes: a result may hold characters that a JSON value of a store may not, such as NUL.
@@ -457,12 +420,6 @@ class JobQueue:
     def take_cancel(self, key: str) -> None:
         """Drop a cancellation request that is being carried out."""
         self._kv.delete(self._cancelled, key)
-
-    def clear(self) -> None:
-        """Drop every job."""
-        for space in (self._space / "open", self._results, self._space):
-            for entry in list(paged(lambda cursor, space=space: self._kv.scan(space, limit=_PAGE, cursor=cursor))):
-                self._kv.delete(space, entry.key)
 
     def close(self) -> None:
         """Release everything that this process owns."""

@@ -249,14 +249,12 @@ class _Row(msgspec.Struct, array_like=True, frozen=True):
 _DECODER = msgspec.msgpack.Decoder(_Row)
 
 
-class _OpenRow(msgspec.Struct):
-    """A row that this process writes, and whether it has changed since it was stored."""
+class _OpenRow(NamedTuple):
+    """A row that this process writes."""
 
-    key: str
     level: Level
     number: int
     row: _Row
-    changed: bool = False
 
 
 class Course:
@@ -265,75 +263,71 @@ class Course:
     def __init__(self, space: Space | None) -> None:
         self.space = space
         self.number = 0 if space is None else number_of(space)
-        self.minute = -1
-        self.tallies: dict[Level, Tally] = {}
-        """Those of the current minute and hour."""
+        self.last = 0.0
+        """When something was last observed."""
+        self.unstored: set[str] = set()
+        """The keys of rows that have changed since they were stored."""
         self._tag = WHOLE if space is None else tag_of(space)
         self._days = {MINUTES: 2, HOURS: 400 if space is None else 32}
         self._rows: dict[str, _OpenRow] = {}
-        self._current: dict[Level, _OpenRow] = {}
+        self._keys: dict[tuple[Level, int], str] = {}
 
-    @property
-    def changed(self) -> bool:
-        """Whether something is not stored yet."""
-        return any(one.changed for one in self._rows.values())
-
-    def turn(self, now: float) -> None:
-        """Go on to the minute and the hour of a moment, whatever the clock has done."""
-        self.minute = int(now // 60)
-        for level in (MINUTES, HOURS):
-            slot = int(now // level.slot_s)
-            number = slot // level.slots
-            same = (one for one in self._rows.values() if (one.level, one.number) == (level, number))
-            row = self._current[level] = next(same, None) or self._begin(level, number)
-            self.tallies[level] = row.row.slots.setdefault(slot, Tally())
-
-    def _begin(self, level: Level, number: int) -> _OpenRow:
-        # Each row has a new name, so that none is ever overwritten by another one.
-        key = f"{self._tag}/{level.name}/{number:010d}/{new_id()}"
-        row = self._rows[key] = _OpenRow(key, level, number, _Row({}, []))
-        if len(self._rows) > _MOST_ROWS:
-            del self._rows[next(iter(self._rows))]
-        return row
-
-    def add(self, kind: str, bucket: int, status: int) -> None:
-        """Count one request of the current minute."""
-        for level, tally in self.tallies.items():
+    def observe(
+        self, now: float, kind: str, bucket: int, status: int, *, space: int | None, speaker: int | None
+    ) -> None:
+        """Count one request, and the numbers of its space and speaker."""
+        self.last = now
+        for level, tally in self.tallies(now):
             tally.add(kind, bucket, status)
-            self._current[level].changed = True
-
-    def count_active(self, space: int, speaker: int | None) -> None:
-        """Count a space, and a speaker, by their numbers."""
-        for level, tally in self.tallies.items():
-            count_number(tally.spaces, space, level.most)
+            if space is not None:
+                count_number(tally.spaces, space, level.most)
             if speaker is not None:
                 count_number(tally.speakers, speaker, level.most)
 
     def fail(self, failed: Failed) -> None:
         """Note a failure."""
-        failures = self._current[MINUTES].row.failures
+        failures = self._row(MINUTES, int(failed.time // MINUTES.slot_s)).failures
         failures.append(failed)
         del failures[:-_MOST_FAILURES]
 
-    def encoded(self, *, changed: bool) -> dict[str, tuple[bytes, float]]:
-        """The rows by their keys, as bytes with the seconds that they are kept; all or the changed ones, which count as
-        stored then."""
-        rows = [one for one in self._rows.values() if one.changed or not changed]
-        for one in rows:
-            one.changed = one.changed and not changed
-        return {one.key: (msgspec.msgpack.encode(one.row), self._days[one.level] * _DAY_S) for one in rows}
+    def tallies(self, now: float) -> Iterator[tuple[Level, Tally]]:
+        """Those of the minute and the hour of a moment, whatever the clock has done. They are to be stored again."""
+        for level in (MINUTES, HOURS):
+            slot = int(now // level.slot_s)
+            slots = self._row(level, slot).slots
+            yield level, slots.get(slot) or slots.setdefault(slot, Tally())
 
-    def not_stored(self, keys: Iterable[str]) -> None:
+    def _row(self, level: Level, slot: int) -> _Row:
+        number = slot // level.slots
+        key = self._keys.get((level, number))
+        if key is None:
+            # Each row has a new name, so that none is ever overwritten by another one.
+            key = self._keys[level, number] = f"{self._tag}/{level.name}/{number:010d}/{new_id()}"
+            self._rows[key] = _OpenRow(level, number, _Row({}, []))
+            if len(self._rows) > _MOST_ROWS:
+                self._drop(next(iter(self._rows)))
+        self.unstored.add(key)
+        return self._rows[key].row
+
+    def encoded(self, keys: Iterable[str] | None = None) -> dict[str, tuple[bytes, float]]:
+        """The rows by their keys, all or these, as bytes with the seconds that they are kept."""
+        rows = {key: self._rows[key] for key in (self._rows if keys is None else keys)}
+        return {key: (msgspec.msgpack.encode(one.row), self._days[one.level] * _DAY_S) for key, one in rows.items()}
+
+    def not_stored(self, keys: set[str]) -> None:
         """Note that these rows could not be stored."""
-        for key in self._rows.keys() & set(keys):
-            self._rows[key].changed = True
+        self.unstored |= keys & self._rows.keys()
 
     def drop_ended(self, now: float) -> None:
         """Drop the stored rows that nothing is added to any more."""
-        for one in list(self._rows.values()):
-            if not one.changed and one.number < now // (one.level.slot_s * one.level.slots):
-                del self._rows[one.key]
-                self.minute = -1 if one is self._current.get(one.level) else self.minute
+        for key, one in list(self._rows.items()):
+            if key not in self.unstored and one.number < now // (one.level.slot_s * one.level.slots):
+                self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        level, number, _ = self._rows.pop(key)
+        del self._keys[level, number]
+        self.unstored.discard(key)
 
 
 class Past(NamedTuple):
@@ -588,14 +582,15 @@ class Metrics:
             done.seconds += seconds
             done.statuses[status] = done.statuses.get(status, 0) + 1
             own = None if space is None else self._course(space)
+            number = None if space is None else number_of(space) if own is None else own.number
+            heard = None if space is None or speaker is None else number_of(space, speaker)
             for course in (self._whole,) if own is None else (self._whole, own):
-                if course.minute != int(now // 60):
-                    course.turn(now)
-                course.add(kind, bucket, status)
+                course.observe(now, kind, bucket, status, space=number, speaker=heard)
                 if status >= 500:
                     course.fail(Failed(now, operation, status, code or str(status)))
-            if space is not None:
-                self._count_active(space, speaker, own)
+            if space is not None and own is None:
+                for _, tally in self._whole.tallies(now):
+                    tally.missed += 1
 
     def _operation(self, name: str) -> OperationCounts:
         if len(self._operations) >= _MOST_OPERATIONS:
@@ -608,15 +603,6 @@ class Metrics:
         if course is None and len(self._spaces) < self._most_spaces:
             course = self._spaces[space] = Course(space)
         return course
-
-    def _count_active(self, space: Space, speaker: str | None, own: Course | None) -> None:
-        heard = None if speaker is None else number_of(space, speaker)
-        self._whole.count_active(number_of(space) if own is None else own.number, heard)
-        if own is not None:
-            own.count_active(own.number, heard)
-            return
-        for tally in self._whole.tallies.values():
-            tally.missed += 1
 
     @contextmanager
     def in_flight(self) -> Generator[None]:
@@ -640,10 +626,13 @@ class Metrics:
                 # When this fails, only the totals of memories and conversations are missing.
                 self._sample(courses)
             rows: dict[str, tuple[bytes, float]] = {}
+            taken: dict[Course, set[str]] = {}
             for course in courses:
                 # The lock is taken for one at a time: requests must not wait until a thousand are encoded.
                 with self._lock:
-                    rows.update(course.encoded(changed=True))
+                    taken[course] = course.unstored
+                    rows.update(course.encoded(course.unstored))
+                    course.unstored = set()
             try:
                 self._store(rows)
             except ReadOnlyStore:
@@ -651,8 +640,8 @@ class Metrics:
             except BackendError:
                 self.unflushed += 1
                 with self._lock:
-                    for course in courses:
-                        course.not_stored(rows)
+                    for course, keys in taken.items():
+                        course.not_stored(keys)
                 raise
             self.unflushed = 0
             self._drop_ended(courses)
@@ -665,10 +654,10 @@ class Metrics:
         """Write the totals of memories and conversations into the courses."""
         end = time.monotonic() + _SAMPLING_S
         for course in courses:
-            if course.changed:
+            if course.unstored:
                 counts = self.stock.sample(course.space, may_count=time.monotonic() < end)
                 with self._lock:
-                    for tally in course.tallies.values():
+                    for _, tally in course.tallies(course.last):
                         tally.count_stored(*counts)
 
     def _store(self, rows: Mapping[str, tuple[bytes, float]]) -> None:
@@ -682,14 +671,14 @@ class Metrics:
         with self._lock:
             for course in courses:
                 course.drop_ended(now)
-                if course.space is not None and course.minute // 60 < now // 3600 and not course.changed:
+                if course.space is not None and course.last // 3600 < now // 3600 and not course.unstored:
                     del self._spaces[course.space]
 
     def past(self, space: Space | None, level: Level, first: int, last: int) -> Past:
         """The slots from ``first`` to ``last`` of a space, or with None of the whole service, up to this moment."""
         with self._lock:
             course = self._whole if space is None else self._spaces.get(space)
-            live = {} if course is None else {key: row[0] for key, row in course.encoded(changed=False).items()}
+            live = {} if course is None else {key: row[0] for key, row in course.encoded().items()}
         return read(self.backend.kv, WHOLE if space is None else tag_of(space), level, first, last, live)
 
     def counts(self) -> dict[str, OperationCounts]:

@@ -1,6 +1,6 @@
 """OpenTelemetry traces, if the settings name a collector.
 
-    tracer = Tracer.of(settings)
+    tracer = Tracer(settings.otlp_url)
     with tracer.span("recall", headers=request.headers, operation="recall", limit=10) as span:
         …
         span.note(status=200, found=7)
@@ -13,13 +13,12 @@ are queued, and the oldest are dropped; no request waits for it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MissingDependency
-from memwell.settings import Settings
 from memwell.storage.urls import without_secrets
 from memwell.values import shown
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span as OtelSpan
-    from opentelemetry.trace import Tracer as OtelTracer
 
 _WORDS = frozenset({"code", "kind", "method", "model", "operation", "request", "route", "stage"})
 """The attributes that may be words. All others must be numbers or booleans."""
@@ -42,104 +40,77 @@ _LAST_S = 1.0
 
 
 class TraceSpan:
-    """An operation that is being traced. This base class records nothing."""
+    """An operation that is being traced. Without a collector it records nothing."""
 
-    __slots__ = ()
+    __slots__ = ("_span",)
+
+    def __init__(self, span: OtelSpan | None) -> None:
+        self._span = span
 
     def note(self, **attributes: object) -> None:
         """Add attributes. Those that are neither numbers nor allowed words are left out."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
+        if self._span is not None:
+            self._span.set_attributes(_allowed(attributes))
 
 
-_NOTHING = TraceSpan()
+_NOTHING = TraceSpan(None)
 
 
 class Tracer(Closing):
-    """Makes spans. This base class makes empty ones; ``Tracer.of`` returns one that sends them if the settings ask for
-    it."""
+    """Makes spans, and sends them to the collector at ``url``; without one they are empty.
 
-    @staticmethod
-    def of(settings: Settings) -> Tracer:
-        """The tracer that settings ask for.
+    Raises ``MissingDependency`` when a collector is named and OpenTelemetry is not installed, ``ConfigurationError``
+    when the collector's address is none.
+    """
 
-        Raises ``MissingDependency`` when a collector is named and OpenTelemetry is not installed, ``ConfigurationError``
-        when the collector's address is none.
-        """
-        return _SendingTracer(settings.otlp_url) if settings.otlp_url else Tracer()
-
-    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> TraceSpan:
-        """A span, to be used in a ``with`` block. Its parent is the enclosing span, or the caller's span that the request's
-        header ``traceparent`` names.
-        """
-        return _NOTHING
-
-    def close(self) -> None:
-        """Send what is left, for at most three seconds."""
-
-
-class _SendingTracer(Tracer):
-    def __init__(self, url: str, *, closing_s: float = _CLOSING_S) -> None:
-        if not url.startswith(("http://", "https://")):
+    def __init__(self, url: str = "", *, closing_s: float = _CLOSING_S) -> None:
+        if url and not url.startswith(("http://", "https://")):
             raise ConfigurationError(f"otlp_url must begin with http:// or https://, not {shown(without_secrets(url))}")
-        self._provider, self._exporter = _provider(url)
-        self._tracer: OtelTracer = self._provider.get_tracer("memwell")
+        self._made = _provider(url) if url else None
+        self._tracer = None if self._made is None else self._made[0].get_tracer("memwell")
         self._closing_s = closing_s
 
-    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> TraceSpan:
-        return _SentSpan(self._tracer, name, headers, attributes)
+    @contextmanager
+    def span(
+        self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object
+    ) -> Generator[TraceSpan]:
+        """A span. Its parent is the enclosing span, or the caller's span that the request's header ``traceparent``
+        names.
+        """
+        if self._tracer is None:
+            yield _NOTHING
+            return
+        # Loaded already when the tracer was made.
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
 
-    def close(self) -> None:
-        # A collector that takes its time must not keep the service from ending.
-        closing = threading.Thread(target=self._provider.shutdown, name="memwell-traces-closing", daemon=True)
-        closing.start()
-        closing.join(self._closing_s)
-        if closing.is_alive():
-            # It would go on trying in the background.
-            self._exporter.shutdown()
-            closing.join(_LAST_S)
-
-
-class _SentSpan(TraceSpan):
-    __slots__ = ("_span", "_started")
-
-    def __init__(
-        self, tracer: OtelTracer, name: str, headers: Mapping[str, str] | None, attributes: Mapping[str, object]
-    ) -> None:
         # The message of an error may quote user text, so only its type is recorded.
-        self._started = tracer.start_as_current_span(
+        with self._tracer.start_as_current_span(
             name,
             context=None if headers is None else _caller(headers),
             attributes=_allowed(attributes),
             record_exception=False,
             set_status_on_exception=False,
-        )
-        self._span: OtelSpan | None = None
+        ) as span:
+            try:
+                yield TraceSpan(span)
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(Status(StatusCode.ERROR))
+                raise
 
-    def note(self, **attributes: object) -> None:
-        if self._span is not None:
-            self._span.set_attributes(_allowed(attributes))
-
-    def __enter__(self) -> Self:
-        self._span = self._started.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # Loaded already when the tracer was made.
-        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
-
-        if kind is not None and self._span is not None:
-            self._span.set_attribute("error.type", kind.__name__)
-            self._span.set_status(Status(StatusCode.ERROR))
-        self._started.__exit__(None, None, None)
+    def close(self) -> None:
+        """Send what is left, for at most three seconds."""
+        if self._made is None:
+            return
+        provider, exporter = self._made
+        # A collector that takes its time must not keep the service from ending.
+        closing = threading.Thread(target=provider.shutdown, name="memwell-traces-closing", daemon=True)
+        closing.start()
+        closing.join(self._closing_s)
+        if closing.is_alive():
+            # It would go on trying in the background.
+            exporter.shutdown()
+            closing.join(_LAST_S)
 
 
 def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float | str]:

@@ -47,7 +47,7 @@ from memwell.service.parts import Service
 from memwell.values import now
 
 if TYPE_CHECKING:
-    from memwell.service.mcp.server import McpApp
+    from memwell.service.mcp.server import StreamableHTTPSessionManager
 
 
 # MCP, loaded with its first request: its packages take longer to load than the rest of the service
@@ -62,14 +62,9 @@ class LazyMcp:
     def __init__(self) -> None:
         if find_spec("mcp") is None:
             raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"')
-        self._started: asyncio.Future[McpApp] | None = None
+        self._started: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._running: asyncio.Task[None] | None = None
         self._end = asyncio.Event()
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether a request has loaded it."""
-        return self._running is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, after MCP is loaded."""
@@ -77,15 +72,15 @@ class LazyMcp:
             self._started = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._started))
         # A client that disconnects must not cancel the loading for the others.
-        app = await asyncio.shield(self._started)
-        await app(scope, receive, send)
+        manager = await asyncio.shield(self._started)
+        await manager.handle_request(scope, receive, send)
 
-    async def _run(self, started: asyncio.Future[McpApp]) -> None:
+    async def _run(self, started: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         """Run MCP in one task: its task groups must be entered and left in the same one."""
         try:
-            app = await asyncio.to_thread(_load)
-            async with app.running():
-                started.set_result(app)
+            manager = await asyncio.to_thread(_load)
+            async with manager.run():
+                started.set_result(manager)
                 await self._end.wait()
         except Exception as error:
             if started.done():
@@ -100,10 +95,10 @@ class LazyMcp:
             await self._running
 
 
-def _load() -> McpApp:
-    from memwell.service.mcp.server import McpApp  # noqa: PLC0415 - slow to load
+def _load() -> StreamableHTTPSessionManager:
+    from memwell.service.mcp.server import http_manager  # noqa: PLC0415 - slow to load
 
-    return McpApp()
+    return http_manager()
 
 
 _LOOK_S = 5.0
@@ -294,7 +289,7 @@ class App:
 
     def _response_of(self, answered: Answered, request: Request, seen: _Seen) -> Response:
         headers = {"x-request-id": seen.id, **self._access.shared_headers(request)}
-        return response_of(answered, headers, pool=self._pool, service=self.service)
+        return response_of(answered, headers)
 
     async def _answered(self, request: Request, seen: _Seen) -> Answered | Response:
         found, path, methods = self._router.find(_raw_path(request), request.method)

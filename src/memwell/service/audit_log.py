@@ -40,7 +40,7 @@ _PAGE = 1000
 _TRIES = 20
 _REFUSALS_A_MINUTE = 20
 _MOST_WHO = 10_000
-_CURSOR = re.compile("([<>])([0-9]{1,15})")
+_CURSOR = re.compile("<([0-9]{1,15})")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
@@ -166,17 +166,13 @@ class AuditLog:
         except _DamagedHead:
             return walked + 1, ""
 
-    def entries(self, *, limit: int = 100, cursor: str | None = None, newest_first: bool = True) -> Page[LogEntry]:
-        """One page of the log. Raises ``InvalidInput`` for a cursor that is not of such a list, or a limit below 1, and
-        ``BackendError`` for an entry that cannot be read; ``verify`` says what is wrong.
+    def entries(self, *, limit: int = 100, cursor: str | None = None) -> Page[LogEntry]:
+        """One page of the log, newest first. Raises ``InvalidInput`` for a cursor that is not of this list, or a limit
+        below 1, and ``BackendError`` for an entry that cannot be read; ``verify`` says what is wrong.
         """
         check_count(limit, "limit", least=1)
-        start = None if cursor is None else _checked_cursor(cursor, "<" if newest_first else ">")
-        if not newest_first:
-            page = self._kv.scan(_LOG, limit=limit, cursor=_key(start or 0))
-            return Page([_entry(one) for one in page.items], None if page.next is None else f">{int(page.next)}")
         # Keys are numbers without a gap, so a page from the end is one read from where it begins.
-        last = self._head()[0] if start is None else start
+        last = self._head()[0] if cursor is None else _place(cursor)
         before = max(last - limit, 0)
         found = [_entry(one) for one in self._kv.scan(_LOG, limit=limit, cursor=_key(before)).items]
         items = [entry for entry in reversed(found) if entry.number <= last]
@@ -271,11 +267,11 @@ def _as_space(kind: type, value: Any) -> Space:
     return Space(*msgspec.convert(value, list[str]))
 
 
-def _checked_cursor(cursor: object, direction: str) -> int:
+def _place(cursor: object) -> int:
     found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
-    if found is None or found[1] != direction:
+    if found is None:
         raise InvalidInput(f"this is no cursor of this list: {shown(cursor)}")
-    return int(found[2])
+    return int(found[1])
 
 
 def _cut(text: str) -> str:

@@ -8,7 +8,7 @@ request then gets a problem which says that it was done.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -43,13 +43,6 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes | Path
     media_type: str = "application/octet-stream"
     name: str = ""
-
-
-class Events(msgspec.Struct, frozen=True):
-    """An answer that is a stream of values. ``None`` keeps the connection open."""
-
-    values: Iterator[Any]
-    pause_s: float = 0.2
 
 
 class Call:
@@ -198,7 +191,7 @@ class Answered(NamedTuple):
     """An answer: its status, its body, and further headers. ``failed`` is the error for the request log."""
 
     status: int
-    body: bytes | File | Events
+    body: bytes | File
     media_type: str = JSON
     replayed: bool = False
     code: str = ""
@@ -298,7 +291,7 @@ def _handled(call: Call, asked: RequestData) -> Answered:
         given = handler(call, said)
     if call.route.scope == ERASE:
         _drop_kept_answers(call)
-    if isinstance(given, File | Events):
+    if isinstance(given, File):
         return Answered(call.route.status, given)
     return Answered(call.route.status, encode(given))
 

@@ -11,24 +11,22 @@ import ipaddress
 import math
 import os
 import tempfile
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from email.utils import quote
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote as percent
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 
 from memwell.errors import AccessDenied, InvalidInput
-from memwell.runtime.wire.codec import Problem, decode, encode, http_problem
+from memwell.runtime.wire.codec import Problem, decode, http_problem
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Key
-from memwell.service.call import Answered, Events, File
+from memwell.service.call import Answered, File
 from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
 from memwell.settings import Settings
@@ -47,8 +45,6 @@ SAFE = {
 _SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Images that cannot hold a script; other files are sent as attachments."""
-
-_LINE_OPEN_S = 15.0
 
 
 # Addresses
@@ -204,21 +200,16 @@ def _too_large(most: int) -> Problem:
 # Responses
 
 
-def response_of(answered: Answered, headers: dict[str, str], *, pool: Executor, service: Service) -> Response:
+def response_of(answered: Answered, headers: dict[str, str]) -> Response:
     """The response for an answer."""
     headers = {**SAFE, **headers, **dict(answered.headers)}
     if answered.replayed:
         headers["idempotent-replayed"] = "true"
-    match answered.body:
-        case File() as file:
-            return _file(file, headers)
-        case Events() as events:
-            stream = _stream(events, pool, service)
-            return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
-        case body:
-            if answered.code:
-                headers |= _problem_headers(answered, body)
-            return Response(body, answered.status, headers, answered.media_type)
+    if isinstance(answered.body, File):
+        return _file(answered.body, headers)
+    if answered.code:
+        headers |= _problem_headers(answered, answered.body)
+    return Response(answered.body, answered.status, headers, answered.media_type)
 
 
 def _problem_headers(answered: Answered, body: bytes) -> dict[str, str]:
@@ -246,30 +237,6 @@ def _attachment(name: str) -> str:
         return "attachment"
     plain = quote("".join(one if " " <= one <= "~" else "_" for one in name))
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{percent(name, safe='')}"
-
-
-async def _stream(events: Events, pool: Executor, service: Service) -> AsyncIterator[bytes]:
-    """Each value as an event, and comments that keep proxies from closing an idle connection."""
-    loop = asyncio.get_running_loop()
-    sent = time.monotonic()
-    while not service.stopping:
-        more, value = await loop.run_in_executor(pool, _next, events.values)
-        if not more:
-            return
-        if value is not None:
-            sent = time.monotonic()
-            yield b"data: " + encode(value) + b"\n\n"
-        elif time.monotonic() - sent > _LINE_OPEN_S:
-            sent = time.monotonic()
-            yield b": still here\n\n"
-        await asyncio.sleep(events.pause_s)
-
-
-def _next(values: Iterator[Any]) -> tuple[bool, Any]:
-    # StopIteration cannot be raised into a future.
-    for value in values:
-        return True, value
-    return False, None
 
 
 # Access: the host name, the origin of the page, and the API key

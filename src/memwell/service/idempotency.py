@@ -42,6 +42,8 @@ _ONCE = SERVICE / "once"
 """Each key has its own space in it, so that requests of different keys do not wait for each other."""
 
 _VISIBLE = re.compile("[!-~]{1,255}")
+_LEASE_S = 60.0
+_KEPT_S = 86_400.0
 _TRIES = 20
 
 
@@ -80,18 +82,9 @@ class _Held(msgspec.Struct, frozen=True, array_like=True):
 class Once:
     """The requests with an ``Idempotency-Key``, by API key."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        clock: Callable[[], datetime] = utc_now,
-        *,
-        lease_s: float = 60.0,
-        keep_s: float = 86_400.0,
-    ) -> None:
+    def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
         self._kv = backend.kv
         self._clock = clock
-        self._lease_s = lease_s
-        self._keep_s = keep_s
 
     def begin(self, key_id: str, header: str, fingerprint: bytes) -> KeptAnswer | None:
         """Reserve the header and return None: go ahead. Or return the answer that was given to this request.
@@ -106,21 +99,14 @@ class Once:
             if entry is not None:
                 return _answered(_held(entry), fingerprint)
             try:
-                self._kv.put(own, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
+                self._kv.put(own, name, _written(_Held(fingerprint)), ttl=_LEASE_S, expect=0)
             except Conflict:
                 # Another request was faster; its reservation can be read now.
                 continue
             return None
         raise InProgress("the same request is being worked on, again and again")
 
-    def finish(
-        self,
-        key_id: str,
-        header: str,
-        fingerprint: bytes,
-        status: int,
-        body: bytes,
-    ) -> None:
+    def finish(self, key_id: str, header: str, fingerprint: bytes, status: int, body: bytes) -> None:
         """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
 
         Raises ``Overtaken`` when another process took the header over after its minute and has finished, or asks for
@@ -136,7 +122,7 @@ class Once:
         answer = KeptAnswer(status, body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
-            self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
+            self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=_KEPT_S, expect=version)
         except Conflict as error:
             raise Overtaken("another process is working on the same request") from error
 

@@ -6,9 +6,9 @@
     jobs.cancel(space, job.id)
 
 The jobs are in the store's queue (``memwell.runtime.jobs``), so every process that serves the store shows all of them.
-Spaces take turns, and none has all the threads. When a process is killed, another takes over its jobs, or fails those whose
-upload is lost. A process that stops gives its jobs back at once. Files that jobs make are in a folder that only this user
-can open; they are removed after an hour, and with the process.
+Spaces with fewer running jobs come first, and none has all the threads. When a process is killed, another takes over its
+jobs, or fails those whose upload is lost. A process that stops gives its jobs back at once. Files that jobs make are in a
+folder that only this user can open; they are removed after an hour, and with the process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -57,11 +57,10 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
 
 
-class _File(msgspec.Struct, frozen=True):
-    path: Path
-    name: str
-    until: float
+class _Held(NamedTuple):
+    made: Made
     key: str
+    until: float
 
 
 class JobFiles:
@@ -70,7 +69,7 @@ class JobFiles:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folder: Path | None = None
-        self._files: dict[str, _File] = {}
+        self._held: dict[str, _Held] = {}
         self._closed = False
 
     def path(self, id_: str, ending: str) -> Path:
@@ -84,53 +83,42 @@ class JobFiles:
                 self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             return self._folder / f"{id_}{ending}"
 
-    def keep(self, id_: str, made: Made, key: str = "") -> None:
+    def keep(self, id_: str, made: Made, key: str) -> None:
         """Keep a file for an hour; ``key`` is its job's in the queue. After ``close`` it is removed at once."""
         with self._lock:
             if not self._closed:
-                self._files[id_] = _File(made.path, made.name, time.monotonic() + KEPT_S, key)
+                self._held[id_] = _Held(made, key, time.monotonic() + KEPT_S)
                 return
         made.path.unlink(missing_ok=True)
 
-    def get(self, id_: str) -> tuple[Path, str] | None:
-        """The file of a job and its name, if it exists."""
+    def get(self, id_: str) -> Made | None:
+        """The file of a job, if it exists."""
         with self._lock:
-            file = self._files.get(id_)
-        return (file.path, file.name) if file is not None and file.path.is_file() else None
-
-    def held(self) -> list[tuple[str, str]]:
-        """The ids of the jobs with files here, and their keys in the queue."""
-        with self._lock:
-            return [(id_, file.key) for id_, file in self._files.items() if file.key]
+            held = self._held.get(id_)
+        return held.made if held is not None and held.made.path.is_file() else None
 
     def drop(self, id_: str) -> None:
         """Remove the files of a job."""
         with self._lock:
-            self._files.pop(id_, None)
+            self._held.pop(id_, None)
             folder = self._folder
         with suppress(OSError):
             for path in folder.glob(f"*{id_}*") if folder is not None else ():
                 path.unlink(missing_ok=True)
 
-    def next_end(self) -> float | None:
-        """The seconds until the next file expires, or None when there is none."""
+    def sweep(self, is_dropped: Callable[[str], bool]) -> None:
+        """Remove the files that expired, and those whose jobs ``is_dropped`` names by their keys in the queue."""
         with self._lock:
-            ends = [file.until for file in self._files.values()]
-        return max(0.0, min(ends) - time.monotonic()) if ends else None
-
-    def sweep(self) -> None:
-        """Remove the files that expired."""
-        now = time.monotonic()
-        with self._lock:
-            over = [id_ for id_, file in self._files.items() if file.until <= now]
-        for id_ in over:
-            self.drop(id_)
+            held = list(self._held.items())
+        for id_, one in held:
+            if one.until <= time.monotonic() or is_dropped(one.key):
+                self.drop(id_)
 
     def close(self) -> None:
         """Remove everything."""
         with self._lock:
             self._closed = True
-            self._files.clear()
+            self._held.clear()
             folder, self._folder = self._folder, None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -194,17 +182,17 @@ class Report:
     it has stored stays.
     """
 
-    def __init__(
-        self, id_: str, advance: Callable[[str, int, int | None], None], note: Callable[[str], None], files: JobFiles
-    ) -> None:
-        self.id = id_
-        self._advance = advance
-        self.note = note
-        """Sets the note of the job, such as what is still pending at its end."""
-        self._files = files
+    def __init__(self, jobs: Jobs, live: _Live) -> None:
+        self.id = live.job.id
+        self._jobs = jobs
+        self._live = live
 
     def __call__(self, stage: str, done: int = 0, of: int | None = None) -> None:
-        self._advance(stage, done, of)
+        self._jobs.report(self._live, stage, done, of)
+
+    def note(self, note: str) -> None:
+        """Set the note of the job, such as what is still pending at its end."""
+        self._jobs.change(self._live, note=note)
 
     def stage(self, name: str) -> Progress:
         """A ``progress`` function for one stage, as the library takes it."""
@@ -213,7 +201,7 @@ class Report:
 
     def path(self, ending: str) -> Path:
         """A path with this ending that the job may write to. The file is kept if the job returns it as ``Made``."""
-        return self._files.path(self.id, ending)
+        return self._jobs.files.path(self.id, ending)
 
 
 class Cancelled(MemwellError):
@@ -223,9 +211,9 @@ class Cancelled(MemwellError):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """The outcome of a job: its result as JSON, a file, or a problem."""
+    """The outcome of a job: its result as plain data, a file, or a problem."""
 
-    result: bytes | None = None
+    result: dict[str, Any] | None = None
     made: Made | None = None
     problem: Problem | None = None
 
@@ -237,7 +225,7 @@ class _Outcome(msgspec.Struct, frozen=True):
             job,
             status="done",
             updated=now,
-            result=None if self.result is None else msgspec.json.decode(self.result),
+            result=self.result,
             file="" if self.made is None else self.made.name,
         )
 
@@ -281,9 +269,11 @@ def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
     """The outcome for what a job returned."""
     made = result if isinstance(result, Made) else None
     said = made.result if made is not None else result
-    written = None if said is None else encode(said)
-    if written is None or len(written) <= MAX_CONTENT_BYTES:
-        return _Outcome(written, made)
+    if said is None:
+        return _Outcome(made=made)
+    written = encode(said)
+    if len(written) <= MAX_CONTENT_BYTES:
+        return _Outcome(msgspec.json.decode(written), made)
     # Too large for a value of a store: it becomes a file.
     path = report.path(".json")
     path.write_bytes(written)
@@ -316,58 +306,48 @@ _OUTDATED = problem_of(Conflict("something was erased while this was written; st
 
 
 class FairQueue(Generic[T]):
-    """Decides which job runs next: spaces take turns, and none has all the threads. The caller holds a lock."""
+    """Decides which job runs next: spaces with fewer running come first, and none has all the threads.
+
+    The caller holds a lock.
+    """
 
     def __init__(self, threads: int) -> None:
-        self._free = threads
+        self._threads = threads
         # The last thread is for another space: long jobs of one space do not stop the rest.
         self._most_running = max(1, threads - 1)
-        self._waiting: dict[Space, deque[T]] = {}
-        """The space that waited longest is first."""
+        self._waiting: list[tuple[Space, T]] = []
         self._running: Counter[Space] = Counter()
 
     def add(self, space: Space, one: T) -> None:
         """Add one that waits."""
-        self._waiting.setdefault(space, deque()).append(one)
+        self._waiting.append((space, one))
 
     def take(self) -> T | None:
         """The next to run, or None when none may. Call ``ended`` after it."""
-        space = self._next() if self._free else None
-        if space is None:
+        if self.running >= self._threads:
             return None
-        queue = self._waiting.pop(space)
-        taken = queue.popleft()
-        if queue:
-            self._waiting[space] = queue
-        self._running[space] += 1
-        self._free -= 1
-        return taken
-
-    def _next(self) -> Space | None:
-        fewest = min((self._running[space] for space in self._waiting), default=self._most_running)
-        if fewest >= self._most_running:
+        allowed = [one for one in self._waiting if self._running[one[0]] < self._most_running]
+        if not allowed:
             return None
-        return next(space for space in self._waiting if self._running[space] == fewest)
+        taken = min(allowed, key=lambda one: self._running[one[0]])
+        self._waiting.remove(taken)
+        self._running[taken[0]] += 1
+        return taken[1]
 
     def drop(self, space: Space, one: T) -> bool:
         """Remove one that waits; whether it waited."""
-        queue = self._waiting.get(space)
-        if queue is None or one not in queue:
+        if (space, one) not in self._waiting:
             return False
-        queue.remove(one)
-        if not queue:
-            del self._waiting[space]
+        self._waiting.remove((space, one))
         return True
 
     def drop_all(self) -> list[T]:
         """Remove all that wait."""
-        dropped = [one for queue in self._waiting.values() for one in queue]
-        self._waiting.clear()
-        return dropped
+        dropped, self._waiting = self._waiting, []
+        return [one for _, one in dropped]
 
     def ended(self, space: Space) -> None:
         """Free the thread of one that was taken."""
-        self._free += 1
         self._running[space] -= 1
         if not self._running[space]:
             del self._running[space]
@@ -378,14 +358,6 @@ class FairQueue(Generic[T]):
         return self._running.total()
 
 
-def check_room(waiting: Collection[Space], space: Space) -> None:
-    """Raises ``Busy`` when no more may wait, in all or of this space; ``waiting`` are the spaces of those that wait."""
-    if len(waiting) >= MOST_WAITING:
-        raise Busy(f"{MOST_WAITING} jobs are waiting already; try again in a while", retry_after=5.0)
-    if sum(one == space for one in waiting) >= MOST_WAITING_EACH:
-        raise Busy(f"{MOST_WAITING_EACH} of your jobs are waiting already; try again in a while", retry_after=5.0)
-
-
 class _JobStates:
     """Reads and stores the states of jobs. A job is visible in its own space only."""
 
@@ -393,7 +365,7 @@ class _JobStates:
         self._kv = backend.kv
         self._queue = JobQueue(backend, SERVICE_JOBS, lease_s=lease_s, kept_s=_KEPT_S)
         self._clock = clock
-        self._files = JobFiles()
+        self.files = JobFiles()
         self._live: dict[str, _Live] = {}
         self._lock = threading.Lock()
         # Held while a state is written, so that an older one never overwrites it. A request never waits for it: it may
@@ -413,7 +385,7 @@ class _JobStates:
         return self._with_file(job)
 
     def _with_file(self, job: Job) -> Job:
-        return job if not job.file or self._files.get(job.id) else replace(job, file="")
+        return job if not job.file or self.files.get(job.id) else replace(job, file="")
 
     def all(self, space: Space) -> list[Job]:
         """The newest 200 jobs of a space, newest first. A large result is left out; ``get`` has it."""
@@ -423,26 +395,13 @@ class _JobStates:
         newest = sorted(found, reverse=True)[:_MOST_LISTED]
         return [self._with_file(found[key]) for key in newest]
 
-    def watch(self, space: Space, id_: str) -> Iterator[Job | None]:
-        """The job, and again after each change; None when a look finds no change. It ends with the job.
-
-        Raises ``NotFound`` at once for an id that is no job of this space.
-        """
-        return self._watched(space, self.get(space, id_))
-
-    def _watched(self, space: Space, job: Job) -> Iterator[Job | None]:
-        yield job
-        while not job.ended:
-            seen, job = job, self.get(space, job.id)
-            yield None if job == seen else job
-
     def file(self, space: Space, id_: str) -> tuple[Path, str]:
         """The file that a job has made, and its name. Raises ``NotFound`` when there is none, or no longer."""
-        job, found = self.get(space, id_), self._files.get(id_)
+        job, found = self.get(space, id_), self.files.get(id_)
         # After an erasure no process offers the file.
         if found is None or (job.ended and not job.file):
             raise NotFound(f"the job {id_} has no file here; a file is kept for an hour, by the process that made it")
-        return found
+        return found.path, found.name
 
     def drop_results(self, space: Space) -> int:
         """Drop the results and files of all ended jobs of a space, and return of how many.
@@ -457,7 +416,7 @@ class _JobStates:
         keys = [found.key for found in self._queue.all(key_of(space, ""))]
         dropped = [key for key in keys if self._queue.drop_result(key)]
         for key in dropped:
-            self._files.drop(key.rpartition("/")[2])
+            self.files.drop(key.rpartition("/")[2])
         return len(dropped)
 
     def _erasures(self, space: Space) -> int:
@@ -473,13 +432,8 @@ class _JobStates:
 
     # Storing states
 
-    def _advance(self, live: _Live, stage: str, done: int, of: int | None) -> None:
-        job = live.job
-        # The total may shrink while the job runs; its progress bar must not go back.
-        done = max(done, job.done) if stage == job.stage else done
-        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done))
-
-    def _change(self, live: _Live, **changes: Any) -> None:
+    def change(self, live: _Live, **changes: Any) -> None:
+        """Change the state of a job that runs. The keeper stores it."""
         with self._lock:
             if live.outcome is None:
                 live.job = replace(live.job, updated=self._clock(), **changes)
@@ -516,7 +470,7 @@ class _JobStates:
 
     def _let_go(self, live: _Live, outdated: bool) -> None:
         if self._is_outdated(live):
-            self._files.drop(live.job.id)
+            self.files.drop(live.job.id)
             if not outdated:
                 # The erasure came while the end was stored, and did not see it.
                 self._queue.drop_result(live.key)
@@ -526,7 +480,7 @@ class _JobStates:
         # It stops at its next report.
         live.lost = live.cancelled = True
         _remove(live.owned)
-        self._files.drop(live.job.id)
+        self.files.drop(live.job.id)
         self._leave(live)
 
     def _leave(self, live: _Live) -> None:
@@ -591,7 +545,12 @@ class Jobs(_JobStates, Closing):
         with self._wake:
             if self._closed:
                 raise _stopping()
-            check_room([one.space for one in self._live.values() if one.waits], live.space)
+            waiting = Counter(one.space for one in self._live.values() if one.waits)
+            if waiting.total() >= MOST_WAITING:
+                raise Busy(f"{MOST_WAITING} jobs are waiting already; try again in a while", retry_after=5.0)
+            if waiting[live.space] >= MOST_WAITING_EACH:
+                each = f"{MOST_WAITING_EACH} of your jobs are waiting already; try again in a while"
+                raise Busy(each, retry_after=5.0)
             self._live[live.key] = live
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, name="memwell-jobs", daemon=True)
@@ -601,7 +560,7 @@ class Jobs(_JobStates, Closing):
     def take_up(self, memory_of: Callable[[Space], Engine]) -> int:
         """Take over the jobs of processes that are gone, and return how many. Those that cannot be repeated fail.
 
-        Call it every few seconds. One of several processes gets each job.
+        Call it every few seconds: it removes old files too. One of several processes gets each job.
         """
         taken = 0
         for found in self._queue.free():
@@ -611,7 +570,7 @@ class Jobs(_JobStates, Closing):
             # Another process took it, or this one is full.
             with suppress(Conflict, Busy):
                 taken += self._take_over(found, memory_of)
-        self._drop_erased()
+        self.files.sweep(self._is_dropped)
         return taken
 
     def _take_over(self, found: FoundJob, memory_of: Callable[[Space], Engine]) -> bool:
@@ -638,12 +597,10 @@ class Jobs(_JobStates, Closing):
             raise Conflict(f"another process has begun the job {kept.job.id}")
         return self._queue.write(key, kept, found.version)
 
-    def _drop_erased(self) -> None:
-        """Remove files whose results another process dropped after an erasure."""
-        for id_, key in self._files.held():
-            job = self._queue.get(key)
-            if job is not None and job.ended and not job.file:
-                self._files.drop(id_)
+    def _is_dropped(self, key: str) -> bool:
+        """Whether a process dropped the result of a job after an erasure, so that no file of it may stay."""
+        job = self._queue.get(key)
+        return job is not None and job.ended and not job.file
 
     # Running, in a thread of the pool
 
@@ -659,21 +616,20 @@ class Jobs(_JobStates, Closing):
     def _run(self, live: _Live) -> _Outcome:
         if live.cancelled:
             raise _cancelled()
-        self._change(live, status="running")
-        report = Report(
-            live.job.id,
-            lambda stage, done, of: self._reported(live, stage, done, of),
-            lambda note: self._change(live, note=note),
-            self._files,
-        )
+        self.change(live, status="running")
+        report = Report(self, live)
         return _outcome_of(live.work(report), report, live.job.action)
 
-    def _reported(self, live: _Live, stage: str, done: int, of: int | None) -> None:
+    def report(self, live: _Live, stage: str, done: int, of: int | None) -> None:
+        """Note the progress of a job. Raises ``Busy`` when the service stops, ``Cancelled`` when the job was."""
         if self._closed:
             raise _stopping()
         if live.cancelled:
             raise _cancelled()
-        self._advance(live, stage, done, of)
+        job = live.job
+        # The total may shrink while the job runs; its progress bar must not go back.
+        done = max(done, job.done) if stage == job.stage else done
+        self.change(live, stage=stage, done=done, of=None if of is None else max(of, done))
 
     def _ran(self, live: _Live, future: Future[_Outcome]) -> None:
         error = None if future.cancelled() else future.exception()
@@ -695,9 +651,9 @@ class Jobs(_JobStates, Closing):
             live.outcome = outcome
         # The file is there, or gone, before the end is visible.
         if outcome.made is not None:
-            self._files.keep(live.job.id, outcome.made, live.key)
+            self.files.keep(live.job.id, outcome.made, live.key)
         else:
-            self._files.drop(live.job.id)
+            self.files.drop(live.job.id)
         _remove(live.owned)
         live.changed = True
         self._write(live)
@@ -727,24 +683,20 @@ class Jobs(_JobStates, Closing):
         if waited:
             self._end(live, _Outcome(problem=_problem(_cancelled(), live.job)))
 
-    # The keeper: one thread that stores changes, polls cancellation requests, and removes old files
+    # The keeper: one thread that stores changes and polls cancellation requests
 
     def _keep(self) -> None:
         while True:
             with self._wake:
                 if self._closed:
                     return
-                self._wake.wait(self._pause())
+                self._wake.wait(self._pause_s if self._live else None)
                 live = list(self._live.values())
-            self._files.sweep()
             with suppress(MemwellError):
                 self._cancel_requested(live)
             for one in live:
                 if one.changed and not self._closed:
                     self._write(one)
-
-    def _pause(self) -> float | None:
-        return self._pause_s if self._live else self._files.next_end()
 
     def _cancel_requested(self, live: list[_Live]) -> None:
         requested = set(self._queue.cancelled()) if live else ()
@@ -777,7 +729,7 @@ class Jobs(_JobStates, Closing):
         if self._keeper is not None:
             self._keeper.join(wait_s)
         self._queue.close()
-        self._files.close()
+        self.files.close()
 
     def _stop(self, live: _Live) -> None:
         """Give a job back to the queue, or fail it."""
@@ -790,7 +742,7 @@ class Jobs(_JobStates, Closing):
             with suppress(MemwellError):
                 self._queue.give_back(live.key, replace(live.kept, job=waiting), live.version)
             live.lost = True
-        self._files.drop(live.job.id)
+        self.files.drop(live.job.id)
         self._leave(live)
 
     @property

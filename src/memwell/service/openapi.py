@@ -12,7 +12,7 @@ import msgspec
 from memwell._version import VERSION
 from memwell.errors import InvalidInput
 from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, schema_of, times_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, EVENTS, JSON, Operation
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, JSON, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.values import shown
 
@@ -133,10 +133,6 @@ def _body(route: Operation) -> dict[str, Any] | None:
 
 
 def _answer(route: Operation) -> dict[str, Any]:
-    if route.media_type == EVENTS:
-        # A schema would be that of the whole stream, and has no way to say what one event is.
-        about = f"Events as they come. The data of each is a `{route.gives.__name__}` as JSON."
-        return {"description": about, "content": {EVENTS: {}}}
     if route.media_type != JSON or route.gives is None:
         return {"description": "As asked.", "content": {_kind(route): {"schema": {"type": "string"}}}}
     (reference,), _ = msgspec.json.schema_components([route.gives], ref_template=_REFERENCE, schema_hook=schema_of)
@@ -397,7 +393,7 @@ COUNTS: Final[dict[str, Bounds]] = {
     "AskContext.documents": (0, MOST),
     "Erase.ids": (0, MOST),
     "Forget.ids": (0, MOST),
-    "Mend.actions": (0, MOST),
+    "Repair.actions": (0, MOST),
     "MergeMemories.others": (0, MOST),
     "Remember.content": (0, MOST),
     "Similarities.ids": (0, MOST),

@@ -96,7 +96,7 @@ class Service(Closing):
         self.rates = RateLimits(settings.serve_rate)
         self.failures = Failures()
         self.metrics = Metrics(self.backend)
-        self.tracer = Tracer.of(settings)
+        self.tracer = Tracer(settings.otlp_url)
         self.jobs = Jobs(self.backend)
         self.ledger = KeptLedger.of(self.backend, settings)
         self.readiness = Readiness(self.backend)

@@ -17,7 +17,6 @@ from ipaddress import ip_address
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.sniffing import kind_of
-from memwell.knowledge.reading.web import is_public
+from memwell.knowledge.reading.web import checked_address, is_public
 from memwell.knowledge.shelf import checked_metadata
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
@@ -53,7 +52,7 @@ from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of
 from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
 from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
-from memwell.service.call import Call, Events, File, handles, perform
+from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
@@ -266,11 +265,6 @@ def _cancel_job(call: Call) -> running.Job:
     found = call.service.jobs.cancel(call.space, call.path["id"])
     call.log(found.id)
     return found
-
-
-@handles("job_events")
-def _job_events(call: Call) -> Events:
-    return Events(call.service.jobs.watch(call.space, call.path["id"]))
 
 
 @handles("job_file")
@@ -554,7 +548,6 @@ def _grants(call: Call) -> GrantList:
 UPLOAD = "upload"
 """The prefix of the ids of uploaded documents."""
 
-_LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
 _NOT_PUBLIC = "the address is not on the public internet, and no other pages are fetched"
 
@@ -637,15 +630,7 @@ def _note_pending(knowledge: Knowledge, report: Report) -> None:
 
 def _check_address(url: str) -> None:
     """Raises ``UnreadableDocument`` for an address that can be refused without a DNS query."""
-    try:
-        parts = urlsplit(url)
-        host, _ = (parts.hostname or "").rstrip("."), parts.port
-    except ValueError:
-        host, parts = "", urlsplit("")
-    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or len(url) > _LONGEST_URL:
-        shape = "an address of a page begins with http:// or https:// and holds a host, no user and no password"
-        raise UnreadableDocument(f"{shape}: {shown(url.rpartition('@')[2])}", reason="forbidden-address")
-    check_text(url, "an address")
+    host = (checked_address(url).hostname or "").rstrip(".")
     if host == "localhost" or host.endswith(".localhost") or _is_private_number(host):
         raise UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
 

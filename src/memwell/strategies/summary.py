@@ -188,6 +188,21 @@ class _SummaryStrategy(Strategy):
         """The current summary; empty before there is one."""
         return _summary_in(self._state.read())
 
+    def rewrite(self, summary: str) -> None:
+        """Replace the summary; it covers the same messages as before.
+
+        Raises ``InvalidInput`` for a summary that exceeds its limit.
+        """
+        text = check_text(summary, "a summary").strip()
+        if self._size(text) > self.share:
+            raise InvalidInput(f"the summary takes {self._size(text)} tokens, more than its share of {self.share}")
+        until_done(lambda: self._rewritten(text))
+
+    def _rewritten(self, text: str) -> bool:
+        held = self._state.read()
+        self._state.move(held, upto=held.upto, round=held.round, fields={**held.fields, "summary": text})
+        return False
+
     def clear(self) -> None:
         self._state.clear()
 

@@ -10,17 +10,12 @@ from __future__ import annotations
 import copy
 import importlib
 import math
-import os
-import signal
-import socket
-import subprocess
-import sys
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -135,52 +130,23 @@ def assert_same_match(
 # A backend in a process of its own, so that it can be killed at any moment.
 
 
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["memwell.testing.machine", "memwell.storage.sqlite.vectors"])
+
+
 class Undone(Exception):
     """Raised inside a transaction to have it undone."""
 
 
-class Nursery:
-    """Forks child processes, with modules preloaded."""
-
-    def __init__(self, *preloaded: str) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "memwell.testing.machine", str(theirs.fileno()), *preloaded],
-                pass_fds=[theirs.fileno()],
-            )
-        self._socket = ours
-
-    def start(self, opener: str, path: str) -> Child:
-        """A child with the backend that ``opener`` (``module:name``) opens at ``path`` with a clock of the child's."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._socket, [b"x"], [theirs.fileno()])
-        pid = int.from_bytes(self._socket.recv(8), "big")
-        child = Child(Connection(ours.detach()), pid)
-        child.ask("open", opener, path)
-        return child
-
-    def close(self) -> None:
-        """End the nursery."""
-        self._socket.close()
-        self._process.wait()
-
-    def __enter__(self) -> Nursery:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
 class Child:
-    """A process with a backend that handles one request at a time."""
+    """A process with a backend that handles one request at a time. ``opener`` is ``module:name``."""
 
-    def __init__(self, connection: Connection, pid: int) -> None:
-        self._connection = connection
-        self._pid = pid
+    def __init__(self, opener: str, path: str) -> None:
+        self._connection, theirs = _FORKS.Pipe()
+        with theirs:
+            self._process = _FORKS.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process.start()
+        self.ask("open", opener, path)
 
     def ask(self, verb: str, *arguments: object) -> Any:
         """Send a request, and return or raise its result."""
@@ -200,20 +166,13 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process, and wait until it is gone. An answer that was sent can still be read."""
-        os.kill(self._pid, signal.SIGKILL)
-        _wait_for_death(self._pid)
+        self._process.kill()
+        self._process.join()
 
     def close(self) -> None:
-        """Close the connection, which ends the process. Its pid may be in use again by now."""
+        """Close the connection, which ends the process."""
         self._connection.close()
-
-
-def _wait_for_death(pid: int) -> None:
-    # The nursery reaps its children at once, so the pid vanishes with the process.
-    with suppress(ProcessLookupError):
-        while True:
-            os.kill(pid, 0)
-            os.sched_yield()
+        self._process.join()
 
 
 class _Worker:
@@ -250,22 +209,6 @@ def _received(connection: Connection) -> Iterator[tuple[Any, ...]]:
     with suppress(EOFError, OSError):
         while True:
             yield connection.recv()
-
-
-def _nurse(channel: socket.socket) -> None:
-    # The kernel reaps the children.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while True:
-        asked, handles, _, _ = socket.recv_fds(channel, 1, 1)
-        if not asked:
-            return
-        pid = os.fork()
-        if pid == 0:
-            channel.close()
-            _serve(Connection(handles[0]))
-            os._exit(0)
-        os.close(handles[0])
-        channel.send(pid.to_bytes(8, "big"))
 
 
 class LocalStore:
@@ -318,11 +261,9 @@ class ChildStore:
 
     durable = True
 
-    def __init__(
-        self, nursery: Nursery, opener: str, path: str, clock: Clock, abilities: frozenset[str] = ABILITIES
-    ) -> None:
+    def __init__(self, opener: str, path: str, clock: Clock, abilities: frozenset[str] = ABILITIES) -> None:
         self.abilities = abilities
-        self._start = partial(nursery.start, opener, path)
+        self._start = partial(Child, opener, path)
         self._clock = clock
         self._child = self._start()
 
@@ -526,9 +467,3 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.subject.check() == []
         finally:
             self.subject.close()
-
-
-if __name__ == "__main__":
-    for _module in sys.argv[2:]:
-        importlib.import_module(_module)
-    _nurse(socket.socket(fileno=int(sys.argv[1])))

@@ -139,7 +139,8 @@ def test_a_copy_shares_no_message() -> None:
 
 def test_messages_may_be_given() -> None:
     given: list[BaseMessage] = [SystemMessage("s"), HumanMessage("q", index=1), ViewMessage("v", index=2)]
-    made = OnceConversation("chat_normal", messages=[given[0].to_dict(), *given[1:]])
+    stored: list[Any] = [given[0].to_dict(), *given[1:]]
+    made = OnceConversation("chat_normal", messages=stored)
     assert made.messages == given
     made.add_ai_message("a")
     assert isinstance(made.messages[-1], AIMessage)

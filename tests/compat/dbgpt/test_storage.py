@@ -332,7 +332,8 @@ def test_a_class_that_takes_anything_is_asked_itself() -> None:
 def test_a_file_is_there_after_a_restart_and_names_and_spaces_are_apart(tmp_path: Path) -> None:
     BackendStorage[User](tmp_path / "x.db").save_list(PEOPLE)
     close_shared()
-    for other in ({"name": "other"}, {"space": "elsewhere"}):
+    others: list[dict[str, Any]] = [{"name": "other"}, {"space": "elsewhere"}]
+    for other in others:
         assert BackendStorage[User](tmp_path / "x.db", **other).count(QuerySpec({}), User) == 0
     with pytest.raises(InvalidInput):
         BackendStorage[User](tmp_path / "x.db", "")

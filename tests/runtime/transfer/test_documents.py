@@ -43,7 +43,7 @@ class Home:
 
     def lines(self, **options: Any) -> list[bytes]:
         out = io.BytesIO()
-        export_jsonl(self.memory, out, values=True, blobs=True, **options)
+        export_jsonl(self.memory, out, **options)
         return out.getvalue().splitlines(keepends=True)
 
     def bring(self, lines: list[bytes], **options: Any) -> Imported:
@@ -242,6 +242,7 @@ def test_parts_without_a_beginning_and_in_the_wrong_place_are_told(monkeypatch: 
 
 def test_a_text_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(documents, "_MOST_CHARACTERS", 400)
+    monkeypatch.setattr(documents, "CHARACTERS", 100)
     there = home()
     done = there.bring(full().lines())
     assert any("more than 400 characters" in note.reason for note in done.problems)

@@ -278,10 +278,10 @@ def test_mem0_twice_in_one_file() -> None:
 
 def test_text() -> None:
     memory = opened()
-    data = "- Ann likes trains.\n\n* 她喜欢火车。\r\nAnn likes trains.\n".encode() + b"\xff\n"
+    data = "# Ann\n- Ann likes trains.\n\n* 她喜欢火车。\r\nAnn likes trains.\n".encode() + b"\xff\n"
     report = import_text(memory, io.BytesIO(data))
     assert texts(memory) == ["Ann likes trains.", "她喜欢火车。"]
-    assert reasons(report)[0].startswith("5: the line is not UTF-8")
+    assert reasons(report)[0].startswith("6: the line is not UTF-8")
     assert import_text(memory, io.BytesIO(data)).new == 0
 
 
@@ -359,6 +359,16 @@ def test_an_mcp_graph_follows_what_was_changed_here() -> None:
     found = graph(memory, entity="me")
     assert found[0]["observations"] == ["Speaks French"]
     assert found[2] == {"type": "entity", "name": "me", "entityType": "memory", "observations": ["I like trains."]}
+
+
+def test_secrets_of_an_mcp_graph_are_redacted_or_refused() -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwx1234567890"
+    entity = {"type": "entity", "name": "Mia", "entityType": "person", "observations": [f"has the key {secret}"]}
+    memory = opened()
+    report = import_mcp(memory, as_lines(entity, {**entity, "name": secret}, {**GRAPH[2], "to": secret}))
+    assert [note.number for note in report.problems] == [2, 3]
+    [record] = memory._all()
+    assert secret not in f"{record.text} {record.metadata}"
 
 
 def test_mcp_with_wrong_lines() -> None:

@@ -18,7 +18,6 @@ from memwell.runtime.wire.operations import (
     ANYONE,
     BYTES,
     ERASE,
-    EVENTS,
     JSON,
     READ,
     TEXT,
@@ -64,7 +63,7 @@ def faults_of(route: Operation) -> Iterator[str]:
     rules = {
         "scope": route.scope in (READ, WRITE, ERASE, ADMIN, ANY_KEY, ANYONE),
         "method": route.method in ("GET", "POST", "PUT", "PATCH", "DELETE"),
-        "media type": route.media_type in (JSON, BYTES, EVENTS, TEXT),
+        "media type": route.media_type in (JSON, BYTES, TEXT),
         "what it gives": (route.gives is None) == (route.media_type in (BYTES, TEXT)),
         "what it takes": route.takes is None or issubclass(route.takes, Request),
         "path": route.path == "/" + "/".join(route.parts),

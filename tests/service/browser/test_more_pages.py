@@ -12,7 +12,6 @@ import pytest
 
 from memwell.longterm.base import utc_now
 from memwell.records import Space
-from memwell.service.pages import FOLDER
 from tests.service.browser.conftest import House, Visit
 
 Begin = Callable[..., Visit]
@@ -106,14 +105,6 @@ def test_every_place_speaks_chinese(visit: Begin) -> None:
         if content not in here.page.locator("main").text_content() or left:
             wrong.append((place, left))
     assert wrong == []
-
-
-def test_no_page_parses_html_and_the_first_view_needs_none_of_them() -> None:
-    """Text goes in as text everywhere, and the style of these pages comes with the first of them."""
-    sources = [file.read_text("utf-8") for file in (FOLDER / "js" / "pages").iterdir()]
-    assert len(sources) > 15
-    assert not [text for text in sources if "innerHTML" in text or "insertAdjacentHTML" in text]
-    assert "more.css" not in (FOLDER / "index.html").read_text("utf-8")
 
 
 def test_a_conversation_is_read_backwards_searched_and_added_to(visit: Begin) -> None:
@@ -239,18 +230,6 @@ def test_media_are_seen_found_and_described(visit: Begin) -> None:
     shown = here.page.wait_for_selector("dialog img[src^='blob:']")
     assert shown is not None
     assert shown.is_visible()
-
-
-def test_an_audit_names_what_is_wrong_and_mends_it(visit: Begin, filled: Space) -> None:
-    """The two memories that say the same become one."""
-    here = visit()
-    here.enter("/audit")
-    here.page.click("text=Look the memory over")
-    here.page.wait_for_selector("[data-kind=duplicate] a >> text=The weekly meeting")
-    before = here.house.service.memory_of(filled).count()
-    here.page.click(".repair-bar button")
-    here.page.wait_for_selector(".toast")
-    assert here.house.service.memory_of(filled).count() < before
 
 
 def test_everything_goes_out_as_a_file_and_comes_in_again(visit: Begin) -> None:

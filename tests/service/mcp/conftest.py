@@ -13,9 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 import memwell
 from memwell.errors import AccessDenied
-from memwell.service.mcp import CALL, McpApp, build_server
-from tests.runtime.remote.serving import listening_to
-from tests.service.waiting import PATIENCE_S
+from memwell.service.mcp import build_server
+from tests.service.serving import Running, running
 
 WORDS_ALONE: dict[str, Any] = {"embedder": None, "work": False}
 
@@ -27,14 +26,13 @@ class Asking:
         self.memory = memory
         self.scopes = scopes
         self.logged: list[tuple[str, tuple[str, ...]]] = []
-        self.refused: list[str] = []
 
     def allow(self, scope: str) -> None:
         if scope not in self.scopes:
             raise AccessDenied(f"the key may not {scope}", code="missing-scope")
 
     def note_refusal(self, action: str) -> None:
-        self.refused.append(action)
+        """Nothing is noted."""
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         self.logged.append((action, targets))
@@ -72,60 +70,26 @@ def inside() -> Iterator[Inside]:
 
 
 class Served(NamedTuple):
-    """A server on a port of this machine."""
+    """A service on a port of this machine."""
 
-    url: str
-    keys: dict[str, Asking]
+    run: Running
 
-    def ask(self, key: str, work: Work, *, mode: str = "auto") -> Any:
+    def ask(self, token: str, work: Work, *, mode: str = "auto") -> Any:
         """Do some work with a client that has a key."""
 
         async def run() -> Any:
+            url = f"http://127.0.0.1:{self.run.port}/mcp"
             async with (
-                httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
-                Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
+                Client(streamable_http_client(url, http_client=http), mode=mode) as client,
             ):
                 return await work(client)
 
         return asyncio.run(run())
 
-    def post(self, body: bytes | str, key: str = "ann", **headers: str) -> httpx2.Response:
-        """Send bytes as they are."""
-        usual = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }
-        return httpx2.post(self.url, content=body, headers={**usual, **headers}, timeout=PATIENCE_S)
-
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    """A server with callers of two spaces: Ann, who may do all, and Bo; and Ann's keys that may only read or write."""
-    with memwell.open("memory:", **WORDS_ALONE) as memory:
-        ann, bo = memory.at("ann"), memory.at("bo")
-        keys = {
-            "ann": Asking(ann),
-            "bo": Asking(bo),
-            "reader": Asking(ann, ("read",)),
-            "writer": Asking(ann, ("write",)),
-            "nothing": Asking(ann, ()),
-        }
-        app = McpApp()
-        with listening_to(_authenticated(app, keys), lifespan="on") as address:
-            yield Served(f"{address}/mcp", keys)
-
-
-def _authenticated(app: McpApp, keys: dict[str, Asking]) -> Any:
-    async def serve(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            assert (await receive())["type"] == "lifespan.startup"
-            async with app.running():
-                await send({"type": "lifespan.startup.complete"})
-                assert (await receive())["type"] == "lifespan.shutdown"
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-        given = dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer ")
-        await app({**scope, **({CALL: keys[given]} if given in keys else {})}, receive, send)
-
-    return serve
+    """A service whose memories are found by words alone."""
+    with running() as run:
+        yield Served(run)

@@ -78,7 +78,7 @@ class TestKills(KillsSuite):
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def running(cls) -> None:
-        """The servers are there, and the environment says where, before a process is started that is to use them."""
+        """The servers are there before a process is started that is to use them."""
         postgres.server()
         redis.single()
 

@@ -160,7 +160,7 @@ def fetch(
     check_count(most_redirects, "most_redirects")
     deadline = time.monotonic() + timeout_s
     for _ in range(most_redirects + 1):
-        parts = _checked(url)
+        parts = checked_address(url)
         answer = _asked(parts, deadline, most_bytes, allow_private=allow_private)
         if isinstance(answer, Fetched):
             return answer
@@ -168,19 +168,20 @@ def fetch(
     raise UnreadableDocument(f"it was redirected more than {most_redirects} times", reason="unreachable")
 
 
-def _checked(url: str) -> SplitResult:
-    """The parts of an address, if its spelling is allowed."""
+def checked_address(url: str) -> SplitResult:
+    """The parts of an address. Raises ``UnreadableDocument`` when its spelling is not allowed."""
     if not isinstance(url, str) or len(url) > _LONGEST_URL or _STRANGE.search(url):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnreadableDocument(f"{shown(url)} is no address of a page", reason="forbidden-address")
+    # Without a password that it may hold.
+    named = shown(url.rpartition("@")[2])
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise UnreadableDocument(f"{shown(url)} is no address: {error}", reason="forbidden-address") from None
+        raise UnreadableDocument(f"{named} is no address: {error}", reason="forbidden-address") from None
     if parts.scheme not in _PORTS or not host:
-        raise UnreadableDocument(f"only http and https are fetched, not {shown(url)}", reason="forbidden-address")
+        raise UnreadableDocument(f"only http and https are fetched, not {named}", reason="forbidden-address")
     if "@" in parts.netloc:
-        # Not shown: it may hold a password.
         raise UnreadableDocument("an address must not hold a user or a password", reason="forbidden-address")
     return parts
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from memwell.errors import FileError, InvalidInput
 from memwell.history.media import KINDS, MediaLimits, check_kind
 from memwell.language.sentiment import sentiment
 from memwell.longterm.ranking import why_found
-from memwell.longterm.traits import own_metadata, traits_of, with_traits
+from memwell.longterm.traits import own_metadata, traits_of
 from memwell.longterm.weights import Signal
 from memwell.records import Record, as_vector
 from memwell.values import MAX_ID_LENGTH, check_text, shown
@@ -286,16 +285,6 @@ def details_of(record: Record) -> Details:
         return msgspec.convert(traits_of(record).details, Details)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"the record {record.id!r} carries details that cannot be read: {error}") from error
-
-
-def came_in_words(record: Record) -> Record:
-    """The memory of a medium marked as imported from a file of words only; any other memory as it is."""
-    traits = traits_of(record)
-    if not (traits.blobs or traits.features):
-        return record
-    details = replace(details_of(record), words_only=True)
-    marked = replace(traits, details=msgspec.to_builtins(details))
-    return replace(record, metadata=with_traits(own_metadata(record), marked))
 
 
 def not_here(absent: Sequence[str]) -> str:

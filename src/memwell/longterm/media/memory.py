@@ -363,8 +363,7 @@ class MediaMemory:
     def data(self, id_: str, /) -> bytes:
         """The original bytes of a medium.
 
-        Raises ``NotFound`` as ``get``, for a medium that is only described, and for one whose bytes are not in this store,
-        as after an import from Markdown.
+        Raises ``NotFound`` as ``get``, for a medium that is only described, and for one whose bytes are not in this store.
         """
         access = self._access
         digest = details_of(access.medium(id_)).data
@@ -373,7 +372,7 @@ class MediaMemory:
         found = access.blob(digest)
         if found is None:
             raise NotFound(
-                f"the bytes of the medium {id_!r} are not in this store. A Markdown document holds words alone: "
+                f"the bytes of the medium {id_!r} are not in this store; "
                 "import the .jsonl export of the store that it came from"
             )
         return found

@@ -7,8 +7,8 @@ folder is not removed there, since another machine may have a folder of the same
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +35,6 @@ from memwell.longterm.media.items import (
 from memwell.records import Space
 from memwell.runtime.remote.connection import Body, Connection, Remote, called, finished, refuses, result_of
 from memwell.runtime.wire.operations import json_text
-from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import OPERATIONS, AddMedium, FetchDocument, UploadDocument
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text
 
@@ -238,7 +237,7 @@ STEP = " › "
 """The separator in the name of a file in a folder: a service takes the part after the last slash as the name."""
 
 _UNDER_WAY = 4
-"""How many uploads the service processes while the next are sent."""
+"""How many sources are under way at once."""
 
 
 class UploadItem(NamedTuple):
@@ -247,11 +246,6 @@ class UploadItem(NamedTuple):
     source: str
     name: str
     path: Path | None = None
-
-
-class _Begun(NamedTuple):
-    item: UploadItem
-    job: Job
 
 
 class Upload:
@@ -283,32 +277,20 @@ class Upload:
         """Send the sources, and wait until each was ingested or refused."""
         began = time.monotonic()
         items = self._distinct(sources)
-        waiting: deque[_Begun] = deque()
-        done = 0
-        for item in items:
-            self._report_progress(done, len(items))
-            begun = self._tried(item, lambda item=item: _Begun(item, self._send(item)))
-            if begun is None:
-                done += 1
-                continue
-            waiting.append(begun)
-            if len(waiting) >= _UNDER_WAY:
-                self._finish(waiting.popleft())
-                done += 1
-        while waiting:
-            self._finish(waiting.popleft())
-            done += 1
-            self._report_progress(done, len(items))
-        self._report_progress(len(items), len(items))
-        return self._report(time.monotonic() - began)
-
-    def _report_progress(self, done: int, total: int) -> None:
         if self._progress is not None:
-            self._progress(done, total)
-
-    def _report(self, seconds: float) -> Ingested:
+            self._progress(0, len(items))
+        with ThreadPoolExecutor(_UNDER_WAY) as pool:
+            try:
+                for done, (item, result) in enumerate(zip(items, pool.map(self._ingested, items), strict=True), 1):
+                    self._note(item, result)
+                    if self._progress is not None:
+                        self._progress(done, len(items))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
         outcomes = {name: tuple(found) for name, found in self._outcomes.items()}
         refused, warnings = tuple(self._refused), tuple(self._warnings)
+        seconds = time.monotonic() - began
         return Ingested(**outcomes, refused=refused, warnings=warnings, chunks=self._chunks, seconds=seconds)
 
     # Finding the sources
@@ -351,14 +333,24 @@ class Upload:
 
     # One source
 
-    def _send(self, item: UploadItem) -> Job:
-        if item.path is None:
-            asked = FetchDocument(url=item.source, metadata=self._metadata)
-            return self._connection.call("fetch_document", asked)
-        self._check_file(item.path)
-        metadata = None if self._metadata is None else json_text(self._metadata)
-        asked = UploadDocument(name=item.name, metadata=metadata)
-        return self._connection.upload("upload_document", asked, item.path)
+    def _ingested(self, item: UploadItem) -> Document | Ingested | RefusedSource:
+        """The document of a file, the report of a fetched page, or the refusal."""
+        connection = self._connection
+        try:
+            if item.path is None:
+                asked = FetchDocument(url=item.source, metadata=self._metadata)
+                return result_of(finished(connection, connection.call("fetch_document", asked)), Ingested)
+            self._check_file(item.path)
+            metadata = None if self._metadata is None else json_text(self._metadata)
+            asked = UploadDocument(name=item.name, metadata=metadata)
+            return result_of(finished(connection, connection.upload("upload_document", asked, item.path)), Document)
+        except UnreadableDocument as error:
+            return RefusedSource(item.source, error.reason, str(error))
+        except FileError as error:
+            return RefusedSource(item.source, "unreachable", str(error))
+        except (InvalidInput, ConfigurationError) as error:
+            reason = "broken" if isinstance(error, InvalidInput) else "unsupported"
+            return RefusedSource(item.source, reason, str(error))
 
     def _check_file(self, path: Path) -> None:
         if not path.exists():
@@ -371,38 +363,18 @@ class Upload:
         if size > self._most_bytes:
             raise UnreadableDocument(f"{path} has {size:,} bytes, more than {self._most_bytes:,}", reason="too-large")
 
-    def _finish(self, begun: _Begun) -> None:
-        job = self._tried(begun.item, lambda: finished(self._connection, begun.job))
-        if job is None:
-            return
-        if begun.item.path is None:
-            self._note_page(result_of(job, Ingested))
+    def _note(self, item: UploadItem, result: Document | Ingested | RefusedSource) -> None:
+        if isinstance(result, RefusedSource):
+            self._refused.append(result)
+        elif isinstance(result, Ingested):
+            for name, found in self._outcomes.items():
+                found += getattr(result, name)
+            self._warnings += result.warnings
+            self._chunks += result.chunks
         else:
-            self._note_file(begun.item, result_of(job, Document))
-
-    def _note_page(self, done: Ingested) -> None:
-        for name, found in self._outcomes.items():
-            found += getattr(done, name)
-        self._warnings += done.warnings
-        self._chunks += done.chunks
-
-    def _note_file(self, item: UploadItem, document: Document) -> None:
-        before = self._known.get(document.id)
-        outcome = "added" if before is None else "unchanged" if before == document else "changed"
-        self._outcomes[outcome].append(item.source)
-        if outcome != "unchanged":
-            self._chunks += document.chunks
-            self._warnings += [f"{item.source}: {warning}" for warning in document.warnings]
-
-    def _tried(self, item: UploadItem, step: Callable[[], Any]) -> Any:
-        """The result of a step, or None when the source was refused."""
-        try:
-            return step()
-        except UnreadableDocument as error:
-            reason, detail = error.reason, str(error)
-        except FileError as error:
-            reason, detail = "unreachable", str(error)
-        except (InvalidInput, ConfigurationError) as error:
-            reason, detail = ("broken" if isinstance(error, InvalidInput) else "unsupported"), str(error)
-        self._refused.append(RefusedSource(item.source, reason, detail))
-        return None
+            before = self._known.get(result.id)
+            outcome = "added" if before is None else "unchanged" if before == result else "changed"
+            self._outcomes[outcome].append(item.source)
+            if outcome != "unchanged":
+                self._chunks += result.chunks
+                self._warnings += [f"{item.source}: {warning}" for warning in result.warnings]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
-from memwell.runtime.transfer.markdown import export_markdown, import_markdown
+from memwell.runtime.transfer.markdown import export_markdown
 from memwell.runtime.transfer.moving import Moved, MoveRefused, move
 from memwell.runtime.transfer.products import (
     TEXT_COLUMNS,
@@ -31,13 +30,11 @@ from memwell.values import shown
 
 _HEAD = 1 << 16
 _BOM = b"\xef\xbb\xbf"
-_LINES_OF_JSON = (".jsonl", ".ndjson")
-_NAMED_AS_JSON = (".json", *_LINES_OF_JSON)
+_NAMED_AS_JSON = (".json", ".jsonl", ".ndjson")
 _Import: TypeAlias = Callable[..., Imported]
 
 FORMATS: dict[str, _Import] = {
     "jsonl": import_jsonl,
-    "markdown": import_markdown,
     "mem0": import_mem0,
     "langchain": import_langchain,
     "mcp": import_mcp,
@@ -45,6 +42,7 @@ FORMATS: dict[str, _Import] = {
     "csv": import_csv,
     "text": import_text,
 }
+_NAMES = ", ".join(FORMATS)
 
 
 def detect(path: str | os.PathLike[str]) -> str:
@@ -54,46 +52,19 @@ def detect(path: str | os.PathLike[str]) -> str:
     when it cannot be read.
     """
     with opened(Path(path)) as file:
-        beginning = file.read(_HEAD)
-    head, suffix = beginning.removeprefix(_BOM).lstrip(), Path(path).suffix.lower()
+        head = file.read(_HEAD).removeprefix(_BOM).lstrip()
+    name, suffix = os.fspath(path), Path(path).suffix.lower()
     if b"\x00" in head:
-        raise InvalidInput(f"{os.fspath(path)!r} is not a text file")
-    found = _json(head) if head[:1] in (b"{", b"[") else _written(head, suffix)
-    if suffix in _NAMED_AS_JSON and (found is None or head[:1] not in (b"{", b"[")):
-        _check_json(beginning, path)
+        raise InvalidInput(f"{name!r} is not a text file")
+    is_json = head[:1] in (b"{", b"[")
+    if suffix in _NAMED_AS_JSON and not is_json:
+        first = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+        wrong = f"not JSON: it begins with {shown(first)}" if first else "empty"
+        raise InvalidInput(f"{name!r} is {wrong}; if it is of another format, name that: {_NAMES}")
+    found = _json(head) if is_json else _written(head, suffix)
     if found is None:
-        raise InvalidInput(f"{os.fspath(path)!r} is of no known format; name it: {', '.join(FORMATS)}")
+        raise InvalidInput(f"{name!r} is of no known format; name it: {_NAMES}")
     return found
-
-
-def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
-    """Raises ``InvalidInput`` with the first line that is not JSON, of a file that is named like JSON."""
-    text = beginning.removeprefix(_BOM).decode("utf-8", "replace")
-    before = text[: len(text) - len(text.lstrip())].count("\n")
-    text = text.strip()
-    if not text:
-        raise InvalidInput(f"{os.fspath(path)!r} is empty")
-    if Path(path).suffix.lower() in _LINES_OF_JSON:
-        text, *more = text.split("\n", 1)
-    else:
-        more = []
-    if len(beginning) == _HEAD and not more and text[0] in "{[":
-        # The value is longer than what was read.
-        return
-    line = _line_without_json(text)
-    if line is not None:
-        said = f"{os.fspath(path)!r} is not JSON: line {before + line} is no object"
-        raise InvalidInput(f"{said}; if it is of another format, name that: {', '.join(FORMATS)}")
-
-
-def _line_without_json(text: str) -> int | None:
-    """The number of the line where the text stops being a JSON object or list; None when it is one."""
-    try:
-        return None if isinstance(json.loads(text), dict | list) else 1
-    except json.JSONDecodeError as error:
-        return error.lineno
-    except RecursionError:
-        return None
 
 
 def _json(head: bytes) -> str | None:
@@ -119,8 +90,8 @@ def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
 
 def _written(head: bytes, suffix: str) -> str:
     first = head.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-    if re.match(rb"---\r?\nmemwell:", head) or suffix in (".md", ".markdown"):
-        return "markdown"
+    if re.match(rb"---\r?\nmemwell:", head):
+        raise InvalidInput("a Markdown export is for reading; import the .jsonl export of the same memory")
     names = {name.strip().lower() for name in _split(first)}
     if suffix == ".csv" or (len(names) > 1 and names & set(TEXT_COLUMNS)):
         return "csv"
@@ -163,7 +134,7 @@ def import_file(
     memory = as_memory(memory)
     name = detect(path) if format is None else format
     if name not in FORMATS:
-        raise InvalidInput(f"unknown format {shown(name)}; known: {', '.join(FORMATS)}")
+        raise InvalidInput(f"unknown format {shown(name)}; known: {_NAMES}")
     return FORMATS[name](memory, path, strict=strict, progress=progress, **options)
 
 
@@ -185,7 +156,6 @@ __all__ = [
     "import_file",
     "import_jsonl",
     "import_langchain",
-    "import_markdown",
     "import_mcp",
     "import_mem0",
     "import_text",

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.knowledge import Chunking, Document, Parsed, knowledge_space
@@ -20,7 +21,7 @@ from memwell.knowledge.shelf import DocumentStore, Manifest, checked_metadata, c
 from memwell.longterm.base import MemoryBase
 from memwell.records import MAX_SEGMENTS, Vector, pack_half
 from memwell.runtime.transfer.files import ImportCounts
-from memwell.runtime.transfer.lines import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
+from memwell.runtime.transfer.jsonl import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 CHARACTERS = 6_000_000
@@ -111,45 +112,28 @@ def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carrie
     )
 
 
-class _Begun:
-    """A document whose last line was not read yet."""
+def _joined(line: DocumentLine, part: PartLine) -> DocumentLine:
+    """A document and a further part of it. Raises ``InvalidInput`` when that makes it too long."""
+    if len(line.text) + len(part.text) > _MOST_CHARACTERS:
+        raise InvalidInput(f"the document {shown(line.id)} has more than {_MOST_CHARACTERS:,} characters")
+    return replace(
+        line,
+        text=line.text + part.text,
+        blocks=line.blocks + part.blocks,
+        vectors=line.vectors | part.vectors,
+        more=part.more,
+    )
 
-    def __init__(self, line: DocumentLine, *, known: bool) -> None:
-        self.line = line
-        self.known = known
-        self._texts: list[str] = []
-        self._blocks: list[Block] = []
-        self._vectors: dict[str, str] = {}
-        self._size = 0
 
-    def add(self, line: DocumentLine | PartLine) -> None:
-        """Add the content of a line, unless the document is stored already. Raises ``InvalidInput`` when it is too long."""
-        if self.known:
-            return
-        self._size += len(line.text)
-        if self._size > _MOST_CHARACTERS:
-            raise InvalidInput(f"the document {shown(self.line.id)} has more than {_MOST_CHARACTERS:,} characters")
-        self._texts.append(line.text)
-        self._blocks += [_block(*one) for one in line.blocks]
-        self._vectors |= line.vectors
-
-    def parsed(self) -> Parsed:
-        """The parsed document. Raises ``InvalidInput`` when a part of it is missing."""
-        line, text = self.line, "".join(self._texts)
-        if len(text) != line.characters:
-            raise InvalidInput(
-                f"the document {shown(line.id)} has {len(text):,} characters here, and not {line.characters:,}"
-            )
-        own = check_metadata(line.own_metadata)
-        parsed = Parsed(
-            text, tuple(self._blocks), line.own_title, line.media_type, line.pages, own, tuple(line.warnings)
+def _parsed(line: DocumentLine) -> Parsed:
+    """The text and structure of a document. Raises ``InvalidInput`` when a part of it is missing."""
+    if len(line.text) != line.characters:
+        raise InvalidInput(
+            f"the document {shown(line.id)} has {len(line.text):,} characters here, and not {line.characters:,}"
         )
-        return checked_parsed(parsed)
-
-    def vectors(self) -> dict[str, Vector]:
-        """The vectors by the digests of their texts. Raises ``InvalidInput`` for an invalid one."""
-        found = ((key, vector_of(vector)) for key, vector in self._vectors.items())
-        return {key: vector for key, vector in found if vector is not None}
+    blocks, own = tuple(_block(*one) for one in line.blocks), check_metadata(line.own_metadata)
+    parsed = Parsed(line.text, blocks, line.own_title, line.media_type, line.pages, own, tuple(line.warnings))
+    return checked_parsed(parsed)
 
 
 def _block(kind: str, start: int, end: int, level: int, page: int | None) -> Block:
@@ -166,7 +150,8 @@ class DocumentWriter:
     def __init__(self, shelf: DocumentStore, counts: ImportCounts) -> None:
         self._shelf = shelf
         self._counts = counts
-        self._begun: _Begun | None = None
+        self._begun: DocumentLine | None = None
+        """A document whose last line was not read yet."""
         self._numbers: int | None = None
 
     @classmethod
@@ -185,10 +170,11 @@ class DocumentWriter:
                     self._keep_chunking(_chunking(line.chunking))
                 case DocumentLine():
                     self.end(number)
-                    self._begun = _Begun(line, known=self._knows(number, line))
-                    self._add(line)
+                    self._add(number, line)
                 case PartLine():
-                    self._add(line)
+                    if self._begun is None or line.document != self._begun.id:
+                        raise InvalidInput("a part of a document whose beginning is missing")
+                    self._add(number, _joined(self._begun, line))
         except InvalidInput as error:
             self._begun = None
             self._counts.problem(number, error)
@@ -197,7 +183,7 @@ class DocumentWriter:
         """Report the current document as incomplete: no more of its lines follow."""
         begun, self._begun = self._begun, None
         if begun is not None:
-            self._counts.problem(number, f"the last part of the document {shown(begun.line.id)} is missing")
+            self._counts.problem(number, f"the last part of the document {shown(begun.id)} is missing")
 
     def _keep_chunking(self, chunking: Chunking) -> None:
         if self._shelf.chunking() is None:
@@ -210,23 +196,17 @@ class DocumentWriter:
             self._counts.skip(number, f"the document {shown(line.id)} has another content here, which stays")
         return known is not None
 
-    def _add(self, line: DocumentLine | PartLine) -> None:
-        begun = self._begun
-        if begun is None or (isinstance(line, PartLine) and line.document != begun.line.id):
-            raise InvalidInput("a part of a document whose beginning is missing")
-        begun.add(line)
+    def _add(self, number: int, line: DocumentLine) -> None:
+        self._begun = line if line.more else None
         if not line.more:
-            self._begun = None
-            if not begun.known and self._store(begun):
-                self._counts.add("documents")
-            else:
-                self._counts.add_known()
+            self._counts.count("documents", new=not self._knows(number, line) and self._store(line))
 
-    def _store(self, begun: _Begun) -> bool:
-        line, parsed, vectors = begun.line, begun.parsed(), begun.vectors()
-        document, chunking = _document(line), _chunking(line.chunking)
+    def _store(self, line: DocumentLine) -> bool:
+        unpacked = {key: vector_of(vector) for key, vector in line.vectors.items()}
+        vectors: dict[str, Vector] = {key: vector for key, vector in unpacked.items() if vector is not None}
         fitting = self._fitting(line.embedder, vectors) if vectors and line.embedder is not None else {}
-        return self._shelf.restore(document, parsed, chunking, origin=line.origin, vectors=fitting)
+        document, chunking = _document(line), _chunking(line.chunking)
+        return self._shelf.restore(document, _parsed(line), chunking, origin=line.origin, vectors=fitting)
 
     def _fitting(self, embedder: str, vectors: dict[str, Vector]) -> dict[str, Vector]:
         """The vectors that fit the stored ones; others are made again."""

@@ -1,7 +1,7 @@
 """Files for imports and exports, the report of an import, and a store read as a stream.
 
-A file is written whole or not at all. An imported file may come from anywhere: it is read in pieces of a bounded size, so
-that a line of a gigabyte or a million nested brackets is one problem in the report.
+A file is written whole or not at all. An imported file may come from anywhere: a line of a gigabyte or a million nested
+brackets is one problem in the report. Files of lines are read line by line, a JSON array whole.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -208,9 +207,11 @@ class Reading:
         """The next line, or its first ``most`` bytes."""
         return self._count(self._file.readline(most))
 
-    def chunk(self) -> bytes:
-        """The next bytes; none at the end."""
-        return self._count(self._file.read(_CHUNK))
+    def rest(self) -> bytes:
+        """All that is left, without a byte order mark."""
+        data = self._count(self._file.read())
+        self._count(b"")
+        return data.removeprefix(_BOM)
 
     def _count(self, data: bytes) -> bytes:
         self._done += len(data)
@@ -267,103 +268,22 @@ def decoded(data: bytes, kind: Any = Any) -> Any:
         raise InvalidInput(f"not what belongs here: {error}") from error
 
 
-_OUTSIDE = re.compile(rb'["\[\]{},]')
-_INSIDE = re.compile(rb'["\\]')
+def items(file: Reading, keys: tuple[str, ...] = ()) -> Iterator[Piece]:
+    """The items of the JSON array in a file: of the file itself, or under the first of these keys that has one.
 
-
-class _Scanner:
-    """Splits a JSON array in a stream into its items, without parsing them.
-
-    The array is the file itself, or the first array under one of ``keys`` of the object in the file.
+    The file is read whole; one that is no JSON is a single problem.
     """
-
-    def __init__(self, keys: tuple[str, ...], longest: int) -> None:
-        self._keys = tuple(f'"{key}"'.encode() for key in keys)
-        self._longest = longest
-        self._depth = 0
-        self._base: int | None = None
-        self._in_string = self._escaped = self._too_long = False
-        self._kept = bytearray()
-        self._number = 0
-        self.ended = False
-
-    def feed(self, chunk: bytes) -> Iterator[Piece]:
-        """The items that are complete with this chunk."""
-        place = 0
-        if self._escaped and chunk:
-            self._keep(chunk[:1])
-            self._escaped, place = False, 1
-        while place < len(chunk) and not self.ended:
-            found = (_INSIDE if self._in_string else _OUTSIDE).search(chunk, place)
-            if found is None:
-                self._keep(chunk[place:])
-                return
-            self._keep(chunk[place : found.start()])
-            place = found.end()
-            if found[0] == b"\\":
-                self._keep(chunk[found.start() : place + 1])
-                self._escaped = place == len(chunk)
-                place += 1
-            else:
-                yield from self._mark(found[0])
-
-    def _mark(self, mark: bytes) -> Iterator[Piece]:
-        if mark == b'"':
-            self._in_string = not self._in_string
-        elif mark in b"[{":
-            self._depth += 1
-            if self._base is None and self._opens(mark):
-                self._base = self._depth
-                self._kept.clear()
-                return
-        elif mark in b"]}":
-            self._depth -= 1
-            if self._base is not None and self._depth < self._base:
-                self.ended = True
-                yield from self._item()
-                return
-        elif self._depth == self._base:
-            yield from self._item()
-            return
-        elif self._base is None:
-            self._kept.clear()
-        self._keep(mark)
-
-    def _opens(self, mark: bytes) -> bool:
-        """Whether the array begins here."""
-        if mark != b"[":
-            return False
-        return self._depth == 1 or (self._depth == 2 and any(key in self._kept for key in self._keys))
-
-    def _keep(self, data: bytes) -> None:
-        if len(self._kept) + len(data) > self._longest:
-            self._too_long = True
-            self._kept.clear()
-        if not self._too_long:
-            self._kept += data
-
-    def _item(self) -> Iterator[Piece]:
-        data, too_long = bytes(self._kept).strip(), self._too_long
-        self._kept.clear()
-        self._too_long = False
-        if too_long or data:
-            self._number += 1
-            yield Piece(self._number, data, f"the item is longer than {self._longest:,} bytes" if too_long else "")
-
-    def rest(self) -> Iterator[Piece]:
-        """The problem when the file ends here."""
-        if self._base is None:
-            yield Piece(0, b"", "the file holds no JSON array")
-        elif not self.ended:
-            yield Piece(self._number + 1, b"", "the file ends in the middle")
-
-
-def items(file: Reading, keys: tuple[str, ...] = (), longest: int = LONGEST) -> Iterator[Piece]:
-    """The items of the JSON array in a file, one by one: the file is never in memory whole."""
-    scanner = _Scanner(keys, longest)
-    while chunk := file.chunk():
-        yield from scanner.feed(chunk)
-    yield from scanner.rest()
+    try:
+        found = decoded(file.rest(), list[msgspec.Raw] | dict[str, msgspec.Raw])
+        if isinstance(found, dict):
+            named = cast("dict[str, msgspec.Raw]", found)
+            key = next((key for key in keys if key in named), None)
+            found = decoded(b"null" if key is None else bytes(named[key]), list[msgspec.Raw])
+    except InvalidInput as error:
+        yield Piece(0, b"", f"the file holds no JSON array: {error}")
+        return
+    for number, item in enumerate(cast("list[msgspec.Raw]", found), 1):
+        yield Piece(number, bytes(item))
 
 
 T = TypeVar("T")

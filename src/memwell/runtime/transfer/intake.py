@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import Any, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput
 from memwell.filters import id_begins_with
@@ -21,11 +20,11 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key, pending_vector
 from memwell.longterm.remembering import Rememberer
-from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import FORGOTTEN, traits_of
 from memwell.messages import Message
 from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
-from memwell.runtime.transfer.files import ImportCounts, Imported, Piece
+from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
 from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_text, shown
 
@@ -109,15 +108,6 @@ class RawMemory(MemoryBase):
                 self.indexer.journal.write([pending_vector(record.id)])
         return True
 
-    def judged(self, record: Record) -> Record:
-        """A memory with an edited text, judged by the gate. Raises ``InvalidInput`` when the gate refuses it."""
-        traits = traits_of(record)
-        verdict = self._gate.judge(record.text, speaker=traits.speaker, trust=traits.trust)
-        if not verdict.accepted:
-            raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
-        judged = replace(traits, flags=verdict.flags)
-        return replace(record, text=verdict.text, metadata=with_traits(own_metadata(record), judged))
-
     def _relearn(self, record: Record, *, fresh: bool) -> None:
         """Register the text for duplicate detection, and learn its facts."""
         traits = traits_of(record)
@@ -181,6 +171,17 @@ class Intake:
         self._raw = RawMemory.of(memory)
         self._taken: set[str] = set()
         self.counts = ImportCounts(format_, strict=strict)
+
+    def take_file(
+        self,
+        file: FileLike,
+        pieces: Callable[[Reading], Iterator[Piece]],
+        read: Callable[[Piece], Sequence[Arrival | Talk]],
+        progress: Progress | None,
+    ) -> Imported:
+        """Import a file that is cut into ``pieces``, as ``take_all`` does. Raises ``FileError`` when it cannot be read."""
+        with reading(file, progress) as source:
+            return self.take_all(pieces(source), read)
 
     def take_all(self, pieces: Iterator[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> Imported:
         """Import what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""

@@ -6,9 +6,13 @@ stored already stays.
 
 from __future__ import annotations
 
+import base64
+import binascii
+from array import array
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from datetime import datetime
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +20,11 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.reading import keep_blob, thread_blobs
 from memwell.history.writing import media_of
-from memwell.longterm.base import MemoryBase
+from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.memory import HasMemory, as_memory
 from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
-from memwell.records import Record, Space, Thread, pack_half
+from memwell.records import Record, Space, Thread, pack_half, unpack_half
 from memwell.runtime.transfer.files import (
     LONGEST,
     FileLike,
@@ -37,38 +41,238 @@ from memwell.runtime.transfer.files import (
     written,
 )
 from memwell.runtime.transfer.intake import RawMemory
-from memwell.runtime.transfer.lines import (
-    FORMAT,
-    VERSION,
-    AliasLine,
-    BlobLine,
-    ChunkingLine,
-    DocumentLine,
-    End,
-    FeaturesLine,
-    Header,
-    Line,
-    MemoryLine,
-    MessageLine,
-    PartLine,
-    PastMessage,
-    ThreadLine,
-    ValueLine,
-    from_base64,
-    in_base64,
-    memory_line,
-    memory_of,
-    vector_of,
-)
 from memwell.storage.protocols import Entry, Place, ThreadInfo
 from memwell.storage.protocols import Version as LogVersion
-from memwell.values import check_count
+from memwell.values import check_count, shown
 
 if TYPE_CHECKING:
     from memwell.runtime.transfer.documents import DocumentWriter
 
 
-_CHUNK = 200
+# Lines: one struct a kind, and memories and vectors to and from lines
+
+FORMAT = "memwell"
+VERSION = 1
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="type"):
+    """A line of the file: a JSON object with its kind under ``type``. Unknown fields are ignored."""
+
+
+class Header(_Line, frozen=True, tag="header"):
+    """The first line: the format, the space, when it was written, and the embedder of the vectors in the file."""
+
+    format: str
+    version: int
+    time: datetime
+    space: tuple[str, ...] = ()
+    embedder: str | None = None
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier version of a memory."""
+
+    text: str
+    kind: str
+    time: datetime
+    metadata: dict[str, Any]
+    until: datetime
+    reason: str
+
+
+class MemoryLine(_Line, frozen=True, tag="memory"):
+    """A memory, with its traits in its metadata, and its earlier versions."""
+
+    id: str
+    kind: str
+    text: str
+    time: datetime
+    metadata: dict[str, Any]
+    vector: str | None = None
+    versions: tuple[Earlier, ...] = ()
+
+
+class AliasLine(_Line, frozen=True, tag="alias"):
+    """The id of a repeated statement, and the memory that stands for it."""
+
+    id: str
+    memory: str
+
+
+class PastMessage(msgspec.Struct, frozen=True):
+    """The message that a place of a conversation held until a moment; None when it was empty."""
+
+    message: Message | None
+    replaced: datetime
+
+
+class MessageLine(_Line, frozen=True, tag="message"):
+    """A place of a conversation: its message, None when that was removed, and the earlier ones."""
+
+    thread: str
+    index: int
+    message: Message | None
+    versions: tuple[PastMessage, ...] = ()
+
+
+class ThreadLine(_Line, frozen=True, tag="thread"):
+    """A conversation. It follows its messages, so it also says that they are complete."""
+
+    id: str
+    created: datetime
+    first: int
+    next: int
+    rounds: int
+    ended: bool = False
+    metadata: dict[str, Any] = {}
+
+
+class ValueLine(_Line, frozen=True, tag="value"):
+    """A value by key: JSON data or, in base64, bytes."""
+
+    key: str
+    value: Any = None
+    data: str | None = None
+    expires: datetime | None = None
+
+
+class BlobLine(_Line, frozen=True, tag="blob"):
+    """Bytes, in base64, under their SHA-256: of the space itself, of its memories, or of one conversation.
+
+    Many bytes take several lines, as the length of a line is limited: all but the last have ``more``.
+    """
+
+    digest: str
+    data: str
+    more: bool = False
+    memories: bool = False
+    thread: str | None = None
+
+
+class FeaturesLine(_Line, frozen=True, tag="features"):
+    """The vector of a memory's features, which no embedder can make again."""
+
+    memory: str
+    vector: str
+
+
+class ChunkingLine(_Line, frozen=True, tag="chunking"):
+    """How the space cuts new documents into chunks."""
+
+    chunking: dict[str, Any]
+
+
+class DocumentLine(_Line, frozen=True, tag="document"):
+    """A document: its description, how it is cut, its text and its blocks.
+
+    A long one takes several lines, as the length of a line is limited: all but the last have ``more``. ``own_title`` and
+    ``own_metadata`` are those of its file. ``vectors`` are those of its chunks, by a digest of their texts.
+    """
+
+    id: str
+    source: str
+    title: str
+    media_type: str
+    digest: str
+    size: int
+    characters: int
+    time: datetime
+    chunking: dict[str, Any]
+    text: str
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    pages: int | None = None
+    modified: datetime | None = None
+    metadata: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    own_title: str = ""
+    own_metadata: dict[str, Any] = {}
+    origin: str = ""
+    embedder: str | None = None
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
+class PartLine(_Line, frozen=True, tag="document_part"):
+    """A further part of a document that did not fit into one line."""
+
+    document: str
+    text: str = ""
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
+class End(_Line, frozen=True, tag="end"):
+    """The last line: a file without it is incomplete."""
+
+    lines: int
+
+
+Line: TypeAlias = (
+    Header
+    | MemoryLine
+    | AliasLine
+    | MessageLine
+    | ThreadLine
+    | ValueLine
+    | BlobLine
+    | FeaturesLine
+    | ChunkingLine
+    | DocumentLine
+    | PartLine
+    | End
+)
+
+
+def in_base64(data: bytes | memoryview) -> str:
+    """Bytes as base64."""
+    return base64.b64encode(data).decode()
+
+
+def from_base64(text: str, what: str) -> bytes:
+    """The bytes of a base64 text. Raises ``InvalidInput`` for any other text."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"{what} must be base64, not {shown(text)}") from None
+
+
+def memory_line(record: Record, versions: list[MemoryVersion], *, vector: bool) -> MemoryLine:
+    """The line of a memory."""
+
+    def fields(of: Record) -> dict[str, Any]:
+        return {"text": of.text, "kind": of.kind, "time": of.time, "metadata": of.metadata}
+
+    return MemoryLine(
+        id=record.id,
+        **fields(record),
+        vector=in_base64(pack_half(record.vector)) if vector and record.vector is not None else None,
+        versions=tuple(Earlier(**fields(one.record), until=one.until, reason=one.reason) for one in versions),
+    )
+
+
+def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[MemoryVersion]]:
+    """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
+
+    def record(of: MemoryLine | Earlier, vector: array[float] | None = None) -> Record:
+        return Record(
+            text=of.text, space=space, id=line.id, kind=of.kind, time=of.time, metadata=of.metadata, vector=vector
+        )
+
+    half = vector_of(line.vector) if vector and line.vector is not None else None
+    return record(line, half), [MemoryVersion(record(one), one.until, one.reason) for one in line.versions]
+
+
+def vector_of(text: str) -> array[float] | None:
+    """The vector of a base64 text, None when it is empty. Raises ``InvalidInput`` for any other text."""
+    half = from_base64(text, "a vector")
+    if len(half) % 2:
+        raise InvalidInput(f"a vector takes two bytes a number, not {len(half)} bytes")
+    return unpack_half(half) if half else None
+
+
+# Conversations
+
 _LONGEST_GAP = 1_000_000
 """How many consecutive indexes may be without a message: a file with larger gaps is damaged, or hostile."""
 
@@ -91,71 +295,73 @@ def thread_lines(raw: RawMemory, info: ThreadInfo) -> Iterator[MessageLine | Thr
 
 
 class ThreadWriter:
-    """Restores conversations, in batches of places. What is stored stays, and an interrupted import can be continued."""
+    """Restores conversations, each whole or not at all. What is stored stays, and one that has grown is continued."""
 
     def __init__(self, raw: RawMemory, counts: ImportCounts) -> None:
         self._raw = raw
         self._log = raw.backend.log
         self._counts = counts
-        self._waiting: list[tuple[int, MessageLine]] = []
         self._thread: str | None = None
-        self._refused = False
-        """Whether the stored conversation of this name is another one, so that nothing more of this one is stored."""
+        self._places: list[Place] = []
 
     def add(self, number: int, line: MessageLine) -> None:
-        """Add a place of a conversation."""
+        """Add a place of a conversation, whose own line follows its places."""
         if line.thread != self._thread:
-            self._begin(line.thread)
-        self._waiting.append((number, line))
-        if len(self._waiting) >= _CHUNK:
-            self.flush()
-
-    def _begin(self, thread: str | None) -> None:
-        self.flush()
-        self._thread, self._refused = thread, False
-
-    def flush(self) -> None:
-        """Store the waiting places: together, or one by one when one of them cannot be stored."""
-        waiting, self._waiting = self._waiting, []
-        if not waiting or self._refused:
-            return
+            self.flush(number)
+            self._thread = line.thread
         try:
-            taken = self._store([line for _, line in waiting])
-        except (InvalidInput, Conflict):
-            self._store_singly(waiting)
+            self._places.append(_place(line))
+        except InvalidInput as error:
+            self._counts.problem(number, error)
+
+    def flush(self, number: int) -> None:
+        """Report the current conversation as incomplete: no more of its lines follow."""
+        thread, places = self._thread, self._places
+        self._thread, self._places = None, []
+        if places:
+            self._counts.problem(number, f"the last line of the conversation {thread!r} is missing; it was not stored")
+
+    def end(self, number: int, line: ThreadLine) -> None:
+        """Store a conversation."""
+        if line.id != self._thread:
+            self.flush(number)
+        places, self._thread, self._places = self._places, None, []
+        try:
+            with self._raw.backend.transaction():
+                fresh, is_new = self._store(line, places)
+        except (InvalidInput, Conflict) as error:
+            self._counts.problem(number, error)
         else:
-            self._count(taken, len(waiting))
+            self._counts.add("messages", fresh)
+            self._counts.add_known(len(places) - fresh)
+            self._counts.count("threads", new=is_new)
 
-    def _store_singly(self, waiting: Sequence[tuple[int, MessageLine]]) -> None:
-        for number, line in waiting:
-            try:
-                taken = self._store([line])
-            except InvalidInput as error:
-                self._counts.problem(number, error)
-            except Conflict as error:
-                self._refused = True
-                self._counts.problem(number, error)
-                return
-            else:
-                self._count(taken, 1)
-
-    def _count(self, taken: int, of: int) -> None:
-        self._counts.add("messages", taken)
-        self._counts.add_known(of - taken)
-
-    def _store(self, lines: Sequence[MessageLine]) -> int:
-        """Store places, all or none; how many were new."""
-        thread = Thread(self._raw.space, lines[0].thread)
-        places = [_place(line) for line in lines]
-        with self._raw.backend.transaction():
-            info = self._info(thread)
-            fresh = [place for place in places if info is None or place.index >= info.next]
-            if info is not None:
-                self._check_same(info, [place for place in places if info.first <= place.index < info.next])
-            if fresh:
-                self._check_gaps(info, fresh)
-                self._log.restore(self._listing(thread, info, fresh), fresh)
-        return len(fresh)
+    def _store(self, line: ThreadLine, places: Sequence[Place]) -> tuple[int, bool]:
+        """How many places were new, and whether the conversation was."""
+        for field in ("first", "next", "rounds"):
+            check_count(getattr(line, field), f"a conversation's {field}")
+        thread, now = Thread(self._raw.space, line.id), self._raw.clock()
+        found = self._log.threads(thread.space, ids=[thread.id]).items
+        info = found[0] if found else ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
+        self._check_same(info, [place for place in places if info.first <= place.index < info.next])
+        fresh = [place for place in places if place.index >= info.next]
+        # The same conversation, or one that has gone on here.
+        is_known = bool(found) and (info.created == line.created or info.next > line.next)
+        if is_known and not fresh:
+            return 0, False
+        _check_gaps([info.next if found else line.first, *(place.index for place in fresh), line.next])
+        wanted = replace(
+            info,
+            first=max(info.first, line.first),
+            next=max(info.next, line.next),
+            rounds=max(info.rounds, line.rounds),
+            edits=info.edits + sum(len(place.versions) for place in fresh),
+            created=line.created,
+            metadata=info.metadata if is_known else line.metadata,
+            ended_round=line.rounds if line.ended else None,
+        )
+        self._log.restore(wanted, fresh)
+        return len(fresh), not is_known
 
     def _check_same(self, info: ThreadInfo, places: Sequence[Place]) -> None:
         """Raises ``Conflict`` unless the stored places have the same messages, or had them."""
@@ -173,73 +379,16 @@ class ThreadWriter:
                     f"the conversation {info.thread.id!r} has gone on past index {place.index} without this message"
                 )
 
-    def _check_gaps(self, info: ThreadInfo | None, places: Sequence[Place]) -> None:
-        last = info.next if info else places[0].index
-        for place in places:
-            if place.index - last > _LONGEST_GAP:
-                raise InvalidInput(f"the index {place.index} leaves out more than {_LONGEST_GAP:,} behind {last}")
-            last = place.index
 
-    def _listing(self, thread: Thread, info: ThreadInfo | None, fresh: Sequence[Place]) -> ThreadInfo:
-        """The listing of a conversation whose last line was not read yet."""
-        now = self._raw.clock()
-        info = info or ThreadInfo(thread, fresh[0].index, 0, 0, 0, 0, now, now, {})
-        rounds = max(info.rounds, *(place.round for place in fresh))
-        edits = info.edits + sum(len(place.versions) for place in fresh)
-        return replace(info, next=fresh[-1].index + 1, rounds=rounds, edits=edits)
-
-    def end(self, number: int, line: ThreadLine) -> None:
-        """Finish a conversation: store its metadata and its times."""
-        if line.id != self._thread:
-            self._begin(line.id)
-        self.flush()
-        if not self._refused:
-            try:
-                new = self._finish(line)
-            except (InvalidInput, Conflict) as error:
-                self._counts.problem(number, error)
-            else:
-                self._counts.count("threads", new=new)
-        self._begin(None)
-
-    def _finish(self, line: ThreadLine) -> bool:
-        thread = Thread(self._raw.space, line.id)
-        for field in ("first", "next", "rounds"):
-            check_count(getattr(line, field), f"a conversation's {field}")
-        with self._raw.backend.transaction():
-            info = self._info(thread)
-            if info is not None and self._is_whole(info, line):
-                return False
-            if info is not None and line.next - info.next > _LONGEST_GAP:
-                raise InvalidInput(
-                    f"the conversation {line.id!r} ends {line.next - info.next:,} places behind its last message"
-                )
-            now = self._raw.clock()
-            info = info or ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
-            ended = line.rounds if line.ended else None
-            wanted = replace(
-                info,
-                first=max(info.first, line.first),
-                next=max(info.next, line.next),
-                rounds=max(info.rounds, line.rounds),
-                created=line.created,
-                metadata=line.metadata,
-                ended_round=ended,
-            )
-            self._log.restore(wanted, [])
-        return True
-
-    def _is_whole(self, info: ThreadInfo, line: ThreadLine) -> bool:
-        """Whether the conversation is the same one, or has gone on since."""
-        return info.next > line.next or info.created == line.created
-
-    def _info(self, thread: Thread) -> ThreadInfo | None:
-        found = self._log.threads(thread.space, ids=[thread.id]).items
-        return found[0] if found else None
+def _check_gaps(indexes: Sequence[int]) -> None:
+    for before, index in pairwise(indexes):
+        if index - before > _LONGEST_GAP:
+            raise InvalidInput(f"the index {index} leaves out more than {_LONGEST_GAP:,} behind {before}")
 
 
 def _place(line: MessageLine) -> Place:
     """The place of a line. Raises ``InvalidInput`` when it never held a message."""
+    check_count(line.index, "the index of a message")
     lives = [*(one.message for one in line.versions), line.message]
     first = lives[0]
     if first is None:
@@ -252,25 +401,26 @@ def _place(line: MessageLine) -> Place:
     return Place(line.index, first.round or 0, first.id, now, held)
 
 
+# Blobs and feature vectors
+
 PIECE = 48 * 1024 * 1024
 """How many bytes go into one line: as base64 they take half of the longest line."""
 
 _MOST_BYTES = 512 * 1024 * 1024
 
 
-def attached_lines(raw: RawMemory, *, blobs: bool) -> Iterator[BlobLine | FeaturesLine]:
-    """The feature vectors of memories and, with ``blobs``, their bytes, each once."""
+def attached_lines(raw: RawMemory) -> Iterator[BlobLine | FeaturesLine]:
+    """The feature vectors of memories and their bytes, each once."""
     seen: set[str] = set()
     for record in raw.records():
         if dimensions := traits_of(record).features:
             for one in raw.store.index.get(features_space(raw.space, dimensions), [record.id]):
                 if one.vector is not None:
                     yield FeaturesLine(memory=record.id, vector=in_base64(pack_half(one.vector)))
-        if blobs:
-            named = named_blobs([record, *(version.record for version in raw.versions(record))])
-            for digest in sorted(named - seen):
-                yield from _blob_line(raw, blobs_space(raw.space), digest, memories=True)
-            seen |= named
+        named = named_blobs([record, *(version.record for version in raw.versions(record))])
+        for digest in sorted(named - seen):
+            yield from _blob_line(raw, blobs_space(raw.space), digest, memories=True)
+        seen |= named
 
 
 def space_blob_lines(raw: RawMemory) -> Iterator[BlobLine]:
@@ -375,6 +525,8 @@ class Attacher:
         )
 
 
+# Export and import
+
 _BATCH = 100
 _encode = msgspec.json.Encoder().encode
 
@@ -384,17 +536,12 @@ def export_jsonl(
     file: FileLike,
     *,
     vectors: bool = False,
-    threads: bool = True,
-    values: bool = False,
-    blobs: bool = False,
-    documents: bool = True,
     progress: Progress | None = None,
 ) -> int:
-    """Write the memory of a space to a file, and return how many lines there are between the first and the last.
+    """Write all of a space to a file, and return how many lines there are between the first and the last.
 
-    ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
-    the bytes that its memories and messages refer to. ``threads`` and ``documents`` may be left out. Raises ``FileError``
-    when the file cannot be written; then it is as it was.
+    ``vectors`` writes them too, so that nothing need be embedded again. Raises ``FileError`` when the file cannot be
+    written; then it is as it was.
     """
     memory = as_memory(memory)
     raw = RawMemory.of(memory)
@@ -403,10 +550,9 @@ def export_jsonl(
     with written(file) as out:
         _put(out, header)
         total = raw.backend.index.info(raw.space).records
-        total += sum(info.messages + 1 for info in threads_of(raw.backend, raw.space)) if threads else 0
+        total += sum(info.messages + 1 for info in threads_of(raw.backend, raw.space))
         done = 0
-        everything = _lines(raw, vectors=vectors, threads=threads, values=values, blobs=blobs)
-        for line in chain(everything, _document_lines(memory, vectors=vectors) if documents else ()):
+        for line in chain(_lines(raw, vectors=vectors), _document_lines(memory, vectors=vectors)):
             _put(out, line)
             done += 1
             if progress is not None and done % _BATCH == 0:
@@ -421,22 +567,18 @@ def _put(out: BinaryIO, line: Line) -> None:
     out.write(_encode(line) + b"\n")
 
 
-def _lines(raw: RawMemory, *, vectors: bool, threads: bool, values: bool, blobs: bool) -> Iterator[Line]:
+def _lines(raw: RawMemory, *, vectors: bool) -> Iterator[Line]:
     for record in raw.records():
         yield memory_line(record, raw.versions(record), vector=vectors)
     for id_, memory in raw.aliases():
         yield AliasLine(id=id_, memory=memory)
     # After the memories, so that an import knows what they name.
-    yield from attached_lines(raw, blobs=blobs)
-    if blobs:
-        yield from space_blob_lines(raw)
-    if threads:
-        for info in threads_of(raw.backend, raw.space):
-            yield from thread_lines(raw, info)
-            if blobs:
-                yield from thread_blob_lines(raw, info)
-    if values:
-        yield from map(_value_line, entries_of(raw.backend, raw.space))
+    yield from attached_lines(raw)
+    yield from space_blob_lines(raw)
+    for info in threads_of(raw.backend, raw.space):
+        yield from thread_lines(raw, info)
+        yield from thread_blob_lines(raw, info)
+    yield from map(_value_line, entries_of(raw.backend, raw.space))
 
 
 def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
@@ -529,7 +671,7 @@ class _Unpacker:
                 ended = isinstance(line, End)
                 self._take(number, line)
         self._flush()
-        self._threads.flush()
+        self._threads.flush(number)
         if self._documents is not None:
             self._documents.end(number)
         if not ended:
@@ -542,11 +684,6 @@ class _Unpacker:
                 self._threads.add(number, line)
             case ThreadLine():
                 self._threads.end(number, line)
-            case BlobLine(thread=str()):
-                # Its conversation comes before it, and must be stored first.
-                self._threads.flush()
-                self._waiting.append((number, line))
-                self._flush()
             case ChunkingLine() | DocumentLine() | PartLine():
                 self._take_document(number, line)
             case End():

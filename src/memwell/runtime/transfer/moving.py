@@ -68,8 +68,8 @@ _REFUSALS = {
     "unfinished": "the source is itself the unfinished copy of another store; finish that move first",
     "other": "the target holds the copy of another store; name one that is empty",
     "holds": "the target already holds something else; name one that is empty or does not exist",
-    "touched": "the target was written to since it became the copy of this store, and that would be lost; "
-    "name another target",
+    "touched": "the target was written to since it became the copy of this store, and that would be lost. "
+    "If it is in use already, the move was done before; else name another target",
 }
 
 
@@ -100,10 +100,6 @@ class Moved(msgspec.Struct, frozen=True):
     """Spaces that were written to while they were checked: the copy is a moment old. Empty when sealed."""
     checksum: str
     """Of everything in the target that does not expire, in a form that is the same on every backend."""
-    finished_before: bool = False
-    """Whether an earlier move had sealed and copied the source, so that nothing was done now."""
-    written_since: bool = False
-    """Whether the target was written to since that move; the counts and the checksum are of its current content."""
 
 
 def move(
@@ -118,8 +114,7 @@ def move(
 
     With ``seal`` the source refuses every write before the last pass, with ``reason``; when the move then fails, the seal
     is lifted again. Raises ``MoveRefused`` when the target holds something else, or was written to since it became
-    the copy, and ``BackendError`` when the copy differs in the end. A move that was finished with ``seal`` is not done
-    again, and that is no error, even when the target was written to since.
+    the copy, and ``BackendError`` when the copy differs in the end.
     """
     return _Move(source, target, seal, reason, progress).run()
 
@@ -135,7 +130,6 @@ class _Move:
         self._progress = progress
         self._read = self._reported = 0
         self._expected: int | None = None
-        self._notes = MoveNotes(target)
         self._copier = Copier(source, target, self._report)
         self._copied = 0
         self._passes = 0
@@ -144,13 +138,11 @@ class _Move:
         facts = self._source.facts()
         if facts.get("unread"):
             raise Unsupported(f"nothing was moved: {facts['unread']}")
-        finished = self._notes.claim(self._source)
+        finished = _claim(self._source, self._target)
         if finished is not None:
-            if finished.sealed and self._is_sealed_for(finished, facts.get("sealed")):
-                return self._nothing_to_do(finished)
-            if total_of(self._target).hexdigest() != finished.checksum:
+            if total_of(self._target).hexdigest() != finished:
                 raise MoveRefused("touched")
-            self._notes.resume(self._source)
+            _note(self._source, self._target, None)
         counts = [count for name in _COUNTED if isinstance(count := facts.get(name), int)]
         self._expected = sum(counts) if len(counts) == len(_COUNTED) else None
         sealed = facts.get("sealed") is not None
@@ -161,19 +153,6 @@ class _Move:
             if not self._pass(strict=False):
                 break
         return self._sealed() if self._seal else self._finish(sealed=False)
-
-    def _is_sealed_for(self, finished: Finished, seal: str | None) -> bool:
-        """Whether the source was sealed for this target and is still what was copied there."""
-        if seal is None:
-            return False
-        # The URL of one target can be written in several ways; then the content decides.
-        return seal == self._reason or total_of(self._source).hexdigest() == finished.checksum
-
-    def _nothing_to_do(self, finished: Finished) -> Moved:
-        total = total_of(self._target)
-        self._report(0, last=True)
-        since = total.hexdigest() != finished.checksum
-        return self._moved(total, sealed=True, changing=[], finished_before=True, written_since=since)
 
     def _report(self, count: int, *, last: bool = False) -> None:
         self._read += count
@@ -226,14 +205,17 @@ class _Move:
             if None in checksums.values():
                 changing.append(space)
             total.add(space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()})
-        self._notes.complete(self._source, total.hexdigest(), sealed=sealed)
+        _note(self._source, self._target, total.hexdigest())
         self._report(0, last=True)
-        return self._moved(total, sealed=sealed, changing=changing)
-
-    def _moved(self, total: Total, **rest: Any) -> Moved:
-        counts = {kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")}
-        done = {"spaces": total.spaces, "copied": self._copied, "passes": self._passes, "checksum": total.hexdigest()}
-        return Moved(**counts, **done, **rest)
+        return Moved(
+            spaces=total.spaces,
+            **{kind: total.counts[kind] for kind in ("threads", "messages", "entries", "records", "blobs")},
+            copied=self._copied,
+            passes=self._passes,
+            sealed=sealed,
+            changing=changing,
+            checksum=total.hexdigest(),
+        )
 
     def _checked(self, space: Space, part: str, sealed: bool) -> Checksum | None:
         """The checksum that both sides have; None when the source is being changed."""
@@ -401,51 +383,33 @@ def total_of(backend: Backend) -> Total:
     return total
 
 
-# Notes
+# Notes, in a space of the target: which store it is a copy of, and the checksum of the copy once it is finished
 
 
-class Finished(NamedTuple):
-    """The note of a finished move in its target: the checksum of the copy, and whether the source was sealed for it."""
+def _claim(source: Backend, target: Backend) -> str | None:
+    """Note that the target is this source's copy; returns the checksum of a copy that was finished before.
 
-    checksum: str
-    sealed: bool
+    Raises ``MoveRefused`` when the target is the source itself, or holds something else.
+    """
+    identity = _identity_of(source)
+    if _value(source, _COPY).get("finished", "") is None:
+        raise MoveRefused("unfinished")
+    here = target.kv.get(MOVING, _IDENTITY)
+    if target is source or (here is not None and here.value == identity):
+        raise MoveRefused("same")
+    noted = _value(target, _COPY)
+    if noted and noted["source"] != identity:
+        raise MoveRefused("other")
+    if not noted and next(spaces_of(target), None) is not None:
+        raise MoveRefused("holds")
+    if not noted:
+        target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
+    return noted.get("finished")
 
 
-class MoveNotes:
-    """The notes of a move, in a space of the target: which store it is a copy of, and how far the copy is."""
-
-    def __init__(self, target: Backend) -> None:
-        self._target = target
-
-    def claim(self, source: Backend) -> Finished | None:
-        """Note that the target is this source's copy; returns the note of a copy that was finished before.
-
-        Raises ``MoveRefused`` when the target is the source itself, or holds something else.
-        """
-        identity = _identity_of(source)
-        if _value(source, _COPY).get("finished", "") is None:
-            raise MoveRefused("unfinished")
-        here = self._target.kv.get(MOVING, _IDENTITY)
-        if self._target is source or (here is not None and here.value == identity):
-            raise MoveRefused("same")
-        noted = _value(self._target, _COPY)
-        if noted and noted["source"] != identity:
-            raise MoveRefused("other")
-        if not noted and next(spaces_of(self._target), None) is not None:
-            raise MoveRefused("holds")
-        if not noted:
-            self._target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
-        finished = noted.get("finished")
-        return None if finished is None else Finished(finished, noted.get("sealed", False))
-
-    def resume(self, source: Backend) -> None:
-        """Note that the copy is being changed again."""
-        self._target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": None})
-
-    def complete(self, source: Backend, checksum: str, *, sealed: bool) -> None:
-        """Note that the copy is finished."""
-        note = {"source": _identity_of(source), "finished": checksum, "sealed": sealed}
-        self._target.kv.put(MOVING, _COPY, note)
+def _note(source: Backend, target: Backend, finished: str | None) -> None:
+    """Note the checksum of the finished copy; None while it is being changed."""
+    target.kv.put(MOVING, _COPY, {"source": _identity_of(source), "finished": finished})
 
 
 def _identity_of(source: Backend) -> str:

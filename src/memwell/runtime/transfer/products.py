@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -65,14 +67,12 @@ def import_chatgpt(
     What the user and the assistant said is imported, with its time; instructions, tools' messages and thoughts are not.
     Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "chatgpt", strict=strict)
 
     def read(piece: Piece) -> Sequence[Talk]:
         return (_talk(as_object(decoded(piece.data), "a conversation"), remember=remember),)
 
-    with reading(file, progress) as source:
-        return intake.take_all(items(source, ("conversations",)), read)
+    intake = Intake(as_memory(memory), "chatgpt", strict=strict)
+    return intake.take_file(file, partial(items, keys=("conversations",)), read, progress)
 
 
 def _talk(item: dict[str, Any], *, remember: bool) -> Talk:
@@ -186,8 +186,7 @@ def import_langchain(
     def read(piece: Piece) -> Sequence[Talk]:
         return (langchain_talk(name, piece.number, decoded(piece.data), origin=names.origin, remember=remember),)
 
-    with reading(file, progress) as source:
-        return intake.take_all(items(source, ("messages",)), read)
+    return intake.take_file(file, partial(items, keys=("messages",)), read, progress)
 
 
 class OwnNames(dict[str, str]):
@@ -247,8 +246,7 @@ def import_mem0(
     metadata under ``mem0``. The memories of several users go into one space, and a hint says so; ``user_id`` imports
     those of one. Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "mem0", strict=strict)
+    intake = Intake(as_memory(memory), "mem0", strict=strict)
     owners: set[str] = set()
 
     def read(piece: Piece) -> Sequence[Arrival]:
@@ -260,8 +258,7 @@ def import_mem0(
             return ()
         return (_arrival(item),)
 
-    with reading(file, progress) as source:
-        done = intake.take_all(items(source, ("results", "memories")), read)
+    done = intake.take_file(file, partial(items, keys=("results", "memories")), read, progress)
     if user_id is None and len(owners) > 1:
         hint = (
             f"the memories of {len(owners)} users were imported into one space; name one of them to import only theirs"
@@ -298,6 +295,7 @@ def _id(item: dict[str, Any], text: str) -> str:
 
 TEXT_COLUMNS = ("text", "memory", "content", "note", "message", "内容", "文本", "记忆")
 TIME_COLUMNS = ("time", "date", "timestamp", "created_at", "时间", "日期")
+_HEADING = re.compile("#{1,6} ")
 _LONGEST = 1 << 20
 """The most bytes of a line of a plain file."""
 
@@ -305,18 +303,18 @@ _LONGEST = 1 << 20
 def import_text(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Remember every line of a text that is not empty, without list markers.
+    """Remember every line of a text that is not empty, without list markers. Headings of Markdown are left out.
 
     Raises ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "text", strict=strict)
-    with reading(file, progress) as source:
-        return intake.take_all(lines(source, _LONGEST), _line)
+    intake = Intake(as_memory(memory), "text", strict=strict)
+    return intake.take_file(file, partial(lines, longest=_LONGEST), _line, progress)
 
 
 def _line(piece: Piece) -> Sequence[Arrival]:
     text = _decoded(piece.data).strip()
+    if _HEADING.match(text):
+        return ()
     for mark in ("- ", "* ", "• "):
         text = text.removeprefix(mark)
     text = as_text(text.strip(), "a line")
@@ -344,8 +342,7 @@ def import_csv(
 
     Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
     """
-    memory = as_memory(memory)
-    intake = Intake(memory, "csv", strict=strict)
+    intake = Intake(as_memory(memory), "csv", strict=strict)
     with reading(file, progress) as source:
         rows = _rows(source)
         first = next(rows, None)
@@ -418,10 +415,7 @@ def import_mcp(
     memory: MemoryLike, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Remember a knowledge graph. Raises ``FileError`` when the file cannot be read."""
-    memory = as_memory(memory)
-    intake = Intake(memory, "mcp", strict=strict)
-    with reading(file, progress) as source:
-        return intake.take_all(lines(source), _read)
+    return Intake(as_memory(memory), "mcp", strict=strict).take_file(file, lines, _read, progress)
 
 
 def _read(piece: Piece) -> Sequence[Arrival]:

@@ -35,7 +35,7 @@ READ, WRITE, ERASE, ADMIN = "read", "write", "erase", "admin"
 ANY_KEY, ANYONE = "any", ""
 """The scopes of operations for every key, and of those without a key."""
 
-JSON, BYTES, EVENTS, TEXT = "application/json", "application/octet-stream", "text/event-stream", "text/plain"
+JSON, BYTES, TEXT = "application/json", "application/octet-stream", "text/plain"
 
 _ACCEPTED = 202
 _ROLES = tuple(role.value for role in Role)

@@ -36,7 +36,6 @@ from memwell.runtime.wire.operations import (
     ANYONE,
     BYTES,
     ERASE,
-    EVENTS,
     READ,
     TEXT,
     WRITE,
@@ -553,9 +552,6 @@ _JOBS = (
     _row("cancel_job", "DELETE /v1/jobs/{id}", None,
          "Cancel a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
          "``NotFound``.", gives=running.Job, logged=True),
-    _row("job_events", "GET /v1/jobs/{id}/events", None,
-         "A job after each change, until it has ended. Raises ``NotFound``.", gives=running.Job,
-         media_type=EVENTS),
     _row("job_file", "GET /v1/jobs/{id}/file", None,
          "The file that a job has made. Raises ``NotFound`` when there is none, or it expired.", gives=None,
          media_type=BYTES),

@@ -1,4 +1,4 @@
-"""The MCP server: a memory as tools, resources and prompts for assistants, over standard streams or streamable HTTP.
+"""The MCP server: a memory as tools and resources for assistants, over standard streams or streamable HTTP.
 
 Importing this room raises ``MissingDependency`` when the package mcp is not installed.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from memwell.errors import MissingDependency
 
 try:
-    from memwell.service.mcp.server import CALL, TOOLS, Choice, McpApp, build_server, serve_stdio
+    from memwell.service.mcp.server import CALL, TOOLS, Choice, build_server, http_manager, serve_stdio
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
         raise
     raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"') from error
 
-__all__ = ["CALL", "TOOLS", "Choice", "McpApp", "build_server", "serve_stdio"]
+__all__ = ["CALL", "TOOLS", "Choice", "build_server", "http_manager", "serve_stdio"]

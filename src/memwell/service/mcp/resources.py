@@ -1,132 +1,19 @@
-"""The MCP resources and prompts of a memory."""
+"""The MCP resources of a memory: memories, conversations and documents, listed page by page and read by their addresses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import mcp_types as types
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.messages import Role
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp.graph import KnowledgeGraph
 from memwell.service.mcp.tools import entry, fenced, json_of, language_for, memory_item
 from memwell.values import shown
-
-# Prompts that a user picks in a client, in English and Chinese.
-
-MOST_CHARACTERS = 10_000
-_BUDGET = 4_000
-
-_REMEMBER: Final = {
-    "en": (
-        "Go through our conversation so far and remember what will matter later.\n"
-        "1. Pick what lasts: who I am, people and places, preferences, decisions, plans with their dates, corrections. "
-        "Leave out small talk, secrets, and what you only said yourself.\n"
-        "2. For each, call recall first; when it is known already, pass over it, and when it has changed, forget the old "
-        "one.\n"
-        "3. Call remember once for each thing, in a sentence that can be understood alone.\n"
-        "4. Tell me in a short list what you remembered, and what you left out and why."
-    ),
-    "zh": (
-        "请回顾我们到目前为止的对话，把以后用得上的内容记下来。\n"
-        "1. 挑选长期有用的：我是谁、相关的人和地点、偏好、决定、带日期的计划、更正。"
-        "不要记寒暄、密码之类的秘密，也不要记只是你自己说过的话。\n"
-        "2. 每一条先调用 recall；已经知道的就跳过，有变化的就用 forget 忘掉旧的。\n"
-        "3. 每件事调用一次 remember，写成单独也能看懂的一句话。\n"
-        "4. 最后列出你记住了什么，略过了什么以及原因。"
-    ),
-}
-_TOPIC: Final = {"en": "\nAttend to this above all:\n| {topic}", "zh": "\n请特别留意：\n| {topic}"}
-_ANSWER: Final = {
-    "en": "Answer the last message from these notes. Say when they do not answer it, and name the dates you rely on.",
-    "zh": "请根据这些资料回答最后一条消息。资料不足时请直说，并指出所依据的日期。",
-}
-
-
-class PromptTemplate(NamedTuple):
-    """One prompt: what clients see of it, the scope that it needs, and what makes its messages."""
-
-    offered: types.Prompt
-    scope: str
-    makes: Callable[[Engine, Mapping[str, str]], list[types.PromptMessage]]
-
-    def messages(self, memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
-        """The messages. Raises ``InvalidInput`` for an argument that is missing, unknown or too long."""
-        name, arguments = self.offered.name, self.offered.arguments or []
-        known = {one.name for one in arguments}
-        for argument, value in given.items():
-            if argument not in known:
-                raise InvalidInput(f"the prompt {name} takes {', '.join(sorted(known))}, not {shown(argument)}")
-            if len(value) > MOST_CHARACTERS:
-                raise InvalidInput(f"{argument} has {len(value):,} characters, over {MOST_CHARACTERS:,}")
-        for one in arguments:
-            if one.required and not given.get(one.name, "").strip():
-                raise InvalidInput(f"the prompt {name} needs {one.name}")
-        return self.makes(memory, given)
-
-
-def _language(given: Mapping[str, str], text: str) -> str:
-    wanted = given.get("language") or None
-    if wanted not in (None, "en", "zh"):
-        raise InvalidInput(f"language must be en or zh, not {shown(wanted)}")
-    return language_for(text, wanted)
-
-
-def _message(text: str, role: Literal["user", "assistant"] = "user") -> types.PromptMessage:
-    return types.PromptMessage(role=role, content=types.TextContent(text=text))
-
-
-def _remember(memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
-    topic = " ".join(given.get("topic", "").split())
-    language = _language(given, topic)
-    return [_message(_REMEMBER[language] + (_TOPIC[language].format(topic=topic) if topic else ""))]
-
-
-def _answer(memory: Engine, given: Mapping[str, str]) -> list[types.PromptMessage]:
-    question = given["question"]
-    language = _language(given, question)
-    made = memory.context(question, budget=_BUDGET + len(question), language=language)
-    turns = [_message(one.text, "assistant" if one.role is Role.AI else "user") for one in made.messages]
-    return [_message(_ANSWER[language]), *turns]
-
-
-def _argument(name: str, description: str, *, required: bool = False) -> types.PromptArgument:
-    return types.PromptArgument(name=name, description=description, required=required)
-
-
-_LANGUAGE = _argument("language", "en or zh; that of what is asked by default. 语言：en 或 zh。")
-
-PROMPTS = (
-    PromptTemplate(
-        types.Prompt(
-            name="remember-this-conversation",
-            title="Remember this conversation · 记住这次对话",
-            description="Has the assistant pick what will matter later, and remember it. 让助手挑出以后有用的内容并记住。",
-            arguments=[_argument("topic", "What to attend to above all. 特别留意什么。"), _LANGUAGE],
-        ),
-        WRITE,
-        _remember,
-    ),
-    PromptTemplate(
-        types.Prompt(
-            name="answer-from-memory",
-            title="Answer from memory · 根据记忆回答",
-            description="Asks a question together with what is known about it. 连同已知的内容一起提问。",
-            arguments=[_argument("question", "The question. 问题。", required=True), _LANGUAGE],
-        ),
-        READ,
-        _answer,
-    ),
-)
-
-
-# Resources
 
 SCHEME = "memwell"
 GRAPH = f"{SCHEME}://graph"

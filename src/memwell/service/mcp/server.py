@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources and prompts over the memory of the caller.
+"""The MCP server: tools and resources over the memory of the caller.
 
 It is stateless. Each request is answered for its own caller, with that caller's memory and scopes, in a thread, so that the
 event loop never waits for a store.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias, TypeVar, cast
@@ -26,8 +25,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
 from memwell.longterm.recall import looking
@@ -36,7 +33,6 @@ from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import READ, WRITE
 from memwell.service.mcp import resources
 from memwell.service.mcp.graph import GRAPH_TOOLS
-from memwell.service.mcp.resources import PROMPTS
 from memwell.service.mcp.tools import MEMORY_TOOLS, Caller, LocalCaller, McpTool, ToolAnswer, one_line, schema_of
 from memwell.values import shown
 
@@ -79,8 +75,6 @@ def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int
         on_list_resources=answering.list_resources,
         on_list_resource_templates=answering.list_templates,
         on_read_resource=answering.read_resource,
-        on_list_prompts=answering.list_prompts,
-        on_get_prompt=answering.get_prompt,
     )
 
 
@@ -91,7 +85,6 @@ class _Answering:
         self._find_caller = find_caller
         self._tools = {tool.name: tool for tool in tools}
         self._declared = {tool.name: _declared(tool) for tool in tools}
-        self._prompts = {prompt.offered.name: prompt for prompt in PROMPTS}
         self._at_once = at_once
         self._limiter: anyio.CapacityLimiter | None = None
 
@@ -146,28 +139,6 @@ class _Answering:
         caller, uri = self._find_caller(context), str(params.uri)
         found = await self._or_error(lambda: resources.read(_readable(caller, "read_resource"), uri))
         return types.ReadResourceResult(contents=[found])
-
-    # Prompts
-
-    async def list_prompts(self, context: Context, params: object) -> types.ListPromptsResult:
-        """The prompts that the caller may use."""
-        scopes = self._find_caller(context).scopes
-        return types.ListPromptsResult(prompts=[one.offered for one in PROMPTS if one.scope in scopes])
-
-    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """The messages of a prompt."""
-        prompt = self._prompts.get(params.name)
-        if prompt is None:
-            raise MCPError(types.INVALID_PARAMS, f"there is no prompt {shown(params.name)}")
-        caller = self._find_caller(context)
-
-        def made() -> types.GetPromptResult:
-            _allow(caller, prompt.scope, params.name)
-            with looking(WRITE not in caller.scopes):
-                messages = prompt.messages(caller.memory, params.arguments or {})
-            return types.GetPromptResult(description=prompt.offered.description, messages=messages)
-
-        return await self._or_error(made)
 
     # Working
 
@@ -303,34 +274,15 @@ CALL = "memwell.call"
 MOST_BYTES = 10_000_000
 
 
-class McpApp:
-    """An ASGI app for MCP over streamable HTTP. Run it inside ``running``, once.
+def http_manager() -> StreamableHTTPSessionManager:
+    """Answers MCP over streamable HTTP. There are no notifications and no sessions.
 
-    It trusts the app around it: that has checked the host, the origin and the key, and put the caller under ``CALL``.
+    It trusts the app around it: that has checked the host, the origin, the method and the key, and put the caller under
+    ``CALL`` in the scope.
     """
-
-    def __init__(self, *, tools: Choice = "all", at_once: int = _MOST_AT_ONCE) -> None:
-        self._manager = StreamableHTTPSessionManager(
-            build_server(_caller, tools, at_once=at_once),
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MOST_BYTES,
-        )
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[McpApp]:
-        """Accept requests until the block ends; those under way then are cancelled."""
-        async with self._manager.run():
-            yield self
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Only POST is answered: there are no notifications and no sessions."""
-        answering: ASGIApp = self._manager.handle_request
-        if CALL not in scope:
-            answering = Response("the request has no caller", status_code=401)
-        elif scope["method"] != "POST":
-            answering = Response("only POST is answered here", status_code=405, headers={"Allow": "POST"})
-        await answering(scope, receive, send)
+    return StreamableHTTPSessionManager(
+        build_server(_caller), json_response=True, stateless=True, max_request_body_size=MOST_BYTES
+    )
 
 
 def _caller(context: Context) -> Caller:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
@@ -25,7 +24,6 @@ from memwell.testing.machine import (
     EVERYTHING,
     ChildStore,
     LocalStore,
-    Nursery,
     StoreMachine,
     Versions,
     assert_same,
@@ -208,17 +206,8 @@ class KillsSuite:
     abilities: ClassVar[frozenset[str]] = ABILITIES
     """What the backend declares."""
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def nursery(cls) -> Iterator[Nursery]:
-        """The process that the children come from."""
-        with Nursery(cls.opener.partition(":")[0], "memwell.storage.sqlite.vectors") as nursery:
-            yield nursery
-
-    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
-        self, tmp_path: Path, nursery: Nursery
-    ) -> None:
+    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(self, tmp_path: Path) -> None:
         def make(place: Path, clock: Clock) -> LocalStore | ChildStore:
-            return ChildStore(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
+            return ChildStore(self.opener, str(place / "store.db"), clock, self.abilities)
 
         check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)

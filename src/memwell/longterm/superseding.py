@@ -30,7 +30,7 @@ POOL = 20
 """How many of the best hits are looked at."""
 COMPARED = 10
 """How many of them may be superseded, the best ones, and how many may supersede, those whose vectors make it likeliest."""
-LEAST: Final = 0.4
+LEAST: Final = 0.5
 """From this probability on the earlier memory is called outdated, and the later one stands before it."""
 _BY_WORDS = 0.8
 """The same where there are no vectors: words alone say little."""
@@ -242,7 +242,7 @@ _NOT_PLAIN = frozenset({"adds", "past", "plans", "happened"})
 def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     """Whether one may speak for the other: a later statement of the same speaker in the same language.
 
-    It must be of no less trust, and not read like an injection.
+    It must be of no less trust, not read like an injection, and say more than the same again.
     """
     if newer.order <= older.order or newer.text == older.text or "injection" in newer.traits.flags:
         return False
@@ -250,7 +250,15 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if newer.traits.trust not in (older.traits.trust, "user") or is_chinese(newer.text) is not is_chinese(older.text):
         return False
-    return statement(older.text).holds and statement(newer.text).states
+    later = statement(newer.text)
+    if _restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues):
+        return False
+    return statement(older.text).holds and later.states
+
+
+def _restates(newer: str, older: str) -> bool:
+    """Whether one text is the other with more words around it."""
+    return older.strip(" .!。！").casefold() in newer.casefold()
 
 
 def _units(rows: Floats) -> Floats:

@@ -211,3 +211,15 @@ def test_the_shipped_models_count_in_the_right_direction():
 def test_the_page_has_the_same_bar():
     script = Path(memwell.__file__).parent / "service" / "dashboard" / "js" / "api.js"
     assert f"MIN_RELEVANCE = {MIN_RELEVANCE:g};" in script.read_text("utf-8")
+
+
+def test_a_word_of_asking_may_be_what_is_asked_for(memory: Memory):
+    memory.remember("My name is Sam.", id="name")
+    memory.remember("I am dating Kim.", id="kim")
+    memory.remember("The tulips are out.", id="tulips")
+    memory.flush()
+    for question, answer in {"What is my name?": "name", "Who am I dating?": "kim"}.items():
+        found = {hit.id: hit.relevance for hit in memory.recall(question)}
+        assert found.pop(answer) > 2 * max(found.values())
+    assert {hit.relevance for hit in memory.recall("What do you know about me?")} == {0.5}
+    assert {hit.relevance for hit in memory.recall("?!...")} == {0.0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm.memory import Memory
-from memwell.longterm.superseding import current_first
+from memwell.longterm.superseding import ComparedHit, current_first, may_replace
+from memwell.longterm.traits import Traits
 from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import ScriptedReranker
@@ -166,3 +167,19 @@ def test_the_current_one_takes_the_place_of_the_outdated_one(scores: list[float]
     assert all(one >= other - 1e-9 for one, other in pairwise(totals))
     if not replaced:
         assert [hit for hit, _ in ordered] == hits
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Clara likes green tea.", "Clara likes green tea a lot."),
+        ("Mum's birthday is on 4 May.", "Dad's birthday is on 9 June, not 8 June."),
+        ("我妈妈的生日是五月四日。", "我爸爸的生日是六月九日，不是八日。"),
+    ],
+)
+def test_what_says_the_same_or_is_about_another_replaces_nothing(older: str, newer: str):
+    def hit(id_: str, text: str, day: int) -> ComparedHit:
+        return ComparedHit(id_, text, datetime(2026, 1, day, tzinfo=UTC), Traits(), 0.9)
+
+    assert not may_replace(hit("b", newer, 2), hit("a", older, 1))
+    assert may_replace(hit("b", "I moved to Rome.", 2), hit("a", "I live in Oslo.", 1))

@@ -77,14 +77,26 @@ def test_a_conversation_is_remembered_once(engine: memwell.Engine):
     assert engine.count() == 3
 
 
-def test_a_conversation_whose_last_message_was_replaced_is_read_again(engine: memwell.Engine):
+def test_a_conversation_that_was_begun_again_is_read_from_its_beginning(engine: memwell.Engine):
     talk = engine.thread("trip")
+    assert engine.remember_thread("trip") == 0
     talk.add(human("My red bicycle was stolen in Rome."), human("It was ten years old."))
     engine.remember_thread("trip")
     talk.delete()
     talk.add(human("We fly to Lisbon in May."), human("The hotel is near the harbour."), human("Tom comes too."))
     assert engine.remember_thread("trip") == 3
     assert engine.count() == 5
+
+
+def test_what_was_erased_does_not_come_back_when_a_conversation_is_edited(engine: memwell.Engine):
+    talk = engine.thread("fruit")
+    talk.add(human("I like figs."), human("I like plums."), human("I like kiwis."), human("ok thanks"))
+    assert engine.remember_thread("fruit") == 3
+    engine.erase(next(one.id for one in engine.memories() if "plums" in one.text))
+    talk.remove(3)
+    talk.remove(2)
+    assert engine.remember_thread("fruit") == 0
+    assert {one.text for one in engine.memories()} == {"I like figs.", "I like kiwis."}
 
 
 def test_what_remember_thread_reads_does_not_grow_with_the_conversation(engine: memwell.Engine):

@@ -121,6 +121,12 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
     }
 
 
+def is_about_another(newer: StatedText, older: StatedText) -> bool:
+    """Whether both are about relatives of the speaker alone, and about different ones."""
+    relatives = _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders)
+    return relatives and newer.holders.isdisjoint(older.holders)
+
+
 def _other_value(newer: Mapping[str, str], older: Iterable[tuple[str, str]]) -> bool:
     return any(newer.get(what, value) != value for what, value in older)
 
@@ -188,11 +194,13 @@ _EN_KIN = {
         "parents": "parents folks",
         "mother": "mother mom mum",
         "father": "father dad",
+        "grandmother": "grandmother grandma",
+        "grandfather": "grandfather grandpa",
         "partner": "wife husband partner girlfriend boyfriend fiancé fiancée fiance fiancee spouse",
         **{
             word: word
-            for word in "son daughter brother sister cousin aunt uncle niece nephew grandmother grandfather grandma "
-            "grandpa friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
+            for word in "son daughter brother sister cousin aunt uncle niece nephew "
+            "friend neighbour neighbor roommate flatmate colleague boss manager landlord doctor dentist "
             "teacher advisor".split()
         },
     }.items()
@@ -441,7 +449,8 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
-    found.update([name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES])
+    names = [name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES]
+    found.update([_EN_KIN.get(name, name) for name in names])
     if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")
     if "child" in found:
@@ -590,6 +599,9 @@ _ZH_CUES = {
     "past": _ZH_PAST,
     "plans": _ZH_PLANS,
 }
+
+
+_RELATIVES = frozenset((*_EN_KIN.values(), *_ZH_KIN.values())) - _EN_ROLES - _ZH_ROLES
 
 
 def _chinese(text: str) -> StatedText:

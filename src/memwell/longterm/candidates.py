@@ -47,8 +47,8 @@ _IN_PASSING = re.compile(
     re.IGNORECASE,
 )
 """Where *I* and *you* do not say whose words are meant: in a request, and for the one spoken to."""
-_LEAST_SPELT = 3
-"""Shorter names differ from too many words by one letter."""
+_LEAST_SPELT, _SHORT = 3, 5
+"""Names that are shorter differ from too many words by one letter, and short ones may be others: *Dan* and *Jan*."""
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
 _FUNCTION_WORDS = frozenset(
@@ -147,6 +147,8 @@ def _known_spelling(name: str, snapshot: Snapshot) -> str:
     if len(name) < _LEAST_SPELT:
         return name
     known = {other for other in _spellings(name) if other in snapshot.postings and not is_function_word(other)}
+    if len(name) <= _SHORT:
+        known = {other for other in known if other[0] == name[0]}
     speakers = {other for other in known if snapshot.speakers.named([other])}
     return (speakers or known).pop() if len(speakers or known) == 1 else name
 

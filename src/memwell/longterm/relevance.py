@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from memwell.errors import InvalidInput
+from memwell.language.segment import query_terms
 from memwell.language.words import language_of
 from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, in_period, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
@@ -37,6 +38,8 @@ _NAME = 0.3
 """What the name of a speaker weighs."""
 _ASKING = CHINESE_FUNCTION | frozenset("多少几谁何样叫名字号时候间")
 """A pair of these characters only asks."""
+_MAY_BE_ASKED_FOR = frozenset(query_terms("name number date dating"))
+"""Words that mostly say how something is asked, and sometimes what: *what is my name?*"""
 _WHOLE = 0.99
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
@@ -111,13 +114,16 @@ def relevances(
     """The relevance of hits, best first, with their texts; ``embedder`` is the name of the one that made the vectors.
 
     A query without a word of its own, such as *what do you know about me?*, asks for no particular thing: then all hits are
-    as relevant as not.
+    as relevant as not. To marks alone, such as *?!*, nothing is relevant.
     """
+    if question.text.strip() and not question.terms:
+        return [0.0] * len(hits)
     if question.of_a_time:
         rows = np.array([hit.row for hit in hits], np.intp)
         return np.where(in_period(snapshot, question, rows), _UNKNOWN, 0.0).tolist()
     words = zip(question.terms, question.term_weights.tolist(), strict=True)
-    if not question.times and not any(weight >= 1.0 and not is_function_word(term) for term, weight in words):
+    own = (not is_function_word(term) and (weight >= 1.0 or term in _MAY_BE_ASKED_FOR) for term, weight in words)
+    if not question.times and not any(own):
         return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
     values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._products import product
-from memwell.language.updates import CUES, compared, statement
+from memwell.language.updates import CUES, compared, is_about_another, statement
 from memwell.longterm.snapshot import is_chinese
 from memwell.longterm.traits import Traits
 
@@ -242,7 +242,7 @@ _NOT_PLAIN = frozenset({"adds", "past", "plans", "happened"})
 def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     """Whether one may speak for the other: a later statement of the same speaker in the same language.
 
-    It must be of no less trust, not read like an injection, and say more than the same again.
+    It must be of no less trust, not read like an injection, and be about the same people, and say more than the same again.
     """
     if newer.order <= older.order or newer.text == older.text or "injection" in newer.traits.flags:
         return False
@@ -253,7 +253,8 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     later = statement(newer.text)
     if _restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues):
         return False
-    return statement(older.text).holds and later.states
+    earlier = statement(older.text)
+    return earlier.holds and later.states and not is_about_another(later, earlier)
 
 
 def _restates(newer: str, older: str) -> bool:

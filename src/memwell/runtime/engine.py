@@ -55,7 +55,7 @@ T = TypeVar("T")
 _SEGMENTS_OF_KNOWLEDGE = 3
 _READ_AT_ONCE = 200
 _READ_UP_TO = "remembered-thread/"
-"""The key of the last message of a conversation that was remembered."""
+"""The key of when a conversation was begun and of the last message of it that was read."""
 """How many segments the deepest space of documents has more than its owner."""
 
 
@@ -263,26 +263,27 @@ class Engine(Closing):
         return self.backend.log.threads(self.space, limit=limit, cursor=cursor)
 
     def remember_thread(self, id_: str, /) -> int:
-        """Remember the messages of a conversation that came since the last time; how many there were.
+        """Remember the messages that came to a conversation since the last time; how many memories that made.
 
-        It costs the same however long the conversation is. If the last message that was read is gone, all are read again;
-        what is remembered already stays as it is.
+        It costs the same however long the conversation is. A conversation that was deleted and begun again is read from its
+        beginning; what was read once is not read again, even if its memory was erased.
         """
         history, inner = self.thread(id_), inner_space(self.space)
-        key = inner_key(_READ_UP_TO, id_)
+        info, key = history.info(), inner_key(_READ_UP_TO, id_)
+        if info is None:
+            return 0
+        begun = info.created.isoformat()
         entry = self.backend.kv.get(inner, key)
-        last = history.log.read(history.thread, ids=[entry.value]) if entry is not None else []
-        cursor = str(last[0].index) if last else None
+        cursor = str(entry.value[1]) if entry is not None and entry.value[0] == begun else None
         count = 0
         while True:
             page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
             # Neither instructions nor what is hidden from models.
             said = [one for one in page.items if one.text.strip() and one.for_model and one.role is not Role.SYSTEM]
             if said:
-                self.remember(said, session=id_)
-                count += len(said)
+                count += len(self.remember(said, session=id_).ids)
             if page.items:
-                self.backend.kv.put(inner, key, page.items[-1].id)
+                self.backend.kv.put(inner, key, [begun, page.items[-1].index])
             cursor = page.next
             if cursor is None:
                 return count

@@ -42,8 +42,8 @@ from memwell.transcript import to_anthropic, to_openai, to_text
 from memwell.values import as_utc, check_count, check_text, shown
 from memwell.windows import Round, Size, fitted, paired, whole
 
-_FEW_LINES = 80
-"""Tokens that the first lines of a profile may take of a small budget."""
+_WHOLE_PROFILE = 200
+"""Tokens that most profiles fit into."""
 _BLOCK = 64
 _FEW = 4
 _MOST_BEFORE_ROUNDS = 256
@@ -357,7 +357,7 @@ class _Plan:
             return
         share = self._free * self._shares.of(self._shares.profile)
         # A small share holds the frame and nothing in it, though what may harm is in the first lines.
-        least = min(_FEW_LINES, self._free // 2) if share else 0
+        least = min(_WHOLE_PROFILE, self._free // 4) if share else 0
         room = min(self.left, max(int(share), least))
         part = excerpt(text, lambda some: self._size(self._profile_of(some)) <= room)
         if part is None or ("\n" in text and "\n" not in part):

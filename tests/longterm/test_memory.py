@@ -77,10 +77,10 @@ class TestRemembering:
         assert memory.facts_about("Bob")[0].object == memory.facts_about("Ann")[0].object == "nuts"
 
     def test_a_message_in_openais_shape_is_a_message(self, memory: Memory):
-        memory.remember([{"role": "user", "content": "My bicycle is red."}, {"role": "assistant", "content": "Noted."}])
+        memory.remember([{"role": "user", "content": "My bicycle is red."}, {"role": "assistant", "content": "Red it is."}])
         assert [(hit.text, hit.speaker) for hit in memory.memories()] == [
             ("My bicycle is red.", "user"),
-            ("Noted.", "assistant"),
+            ("Red it is.", "assistant"),
         ]
 
     def test_what_is_worth_nothing_is_refused_with_a_reason(self, memory: Memory):

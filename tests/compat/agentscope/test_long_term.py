@@ -62,7 +62,7 @@ async def test_what_is_known_of_a_person() -> None:
 async def test_messages_are_recorded_once_and_the_last_one_asks() -> None:
     with open_backend("memory:") as backend:
         async with made(ReMePersonalLongTermMemory, backend) as memory:
-            thought: Any = [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "Noted."}]
+            thought: Any = [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "Nine it is."}]
             talk = [
                 Msg("system", "Never lie.", "system"),
                 None,
@@ -73,7 +73,7 @@ async def test_messages_are_recorded_once_and_the_last_one_asks() -> None:
             await memory.record(talk)
             await memory.record([None])
             await memory.record([])
-            assert sorted(one.text for one in memory.memory.memories()) == ["I start work at nine.", "Noted."]
+            assert sorted(one.text for one in memory.memory.memories()) == ["I start work at nine.", "Nine it is."]
             asked = [Msg("x", "nothing", "user"), Msg("ann", "when does my work start?", "user")]
             assert await memory.retrieve(asked, limit=1) == "I start work at nine."
             assert await memory.retrieve(None) == await memory.retrieve([]) == ""

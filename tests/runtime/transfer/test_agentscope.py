@@ -45,7 +45,7 @@ def msg(id_: str, content: Any, role: str = "user") -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-ANN = [("1", msg("1", "我喜欢绿茶")), ("2", msg("2", [{"type": "text", "text": "Noted."}], "assistant"))]
+ANN = [("1", msg("1", "我喜欢绿茶")), ("2", msg("2", [{"type": "text", "text": "Green it is."}], "assistant"))]
 BOB = [("3", msg("3", "hello")), ("4", "no message")]
 
 
@@ -105,7 +105,7 @@ def test_tables_become_conversations_of_each_user(memory: memwell.Engine, databa
         # An import that is repeated changes nothing.
         done = import_agentscope(memory, database.replace("sqlite:", "sqlite+aiosqlite:"))
         assert [note.number for note in done.problems] == [2]
-        assert read(tmp_path / "ours.db", "trip") == (["They talked about tea.", "我喜欢绿茶", "Noted."], ["2"])
+        assert read(tmp_path / "ours.db", "trip") == (["They talked about tea.", "我喜欢绿茶", "Green it is."], ["2"])
     assert (done.new, done.known, done.format) == (0, 3, "agentscope")
     assert [one.text for one in memory.at("bob").thread("trip")] == ["hello"]
     with pytest.raises(InvalidInput, match="agentscope, 2"):
@@ -115,7 +115,7 @@ def test_tables_become_conversations_of_each_user(memory: memwell.Engine, databa
 def test_keys_become_conversations_of_each_user(memory: memwell.Engine, server: str, tmp_path: Path) -> None:
     done = import_agentscope(memory, server, key_prefix="app:")
     assert done.counts == {"threads": 2, "messages": 3}
-    assert read(tmp_path / "ours.db", "trip:1") == (["They talked about tea.", "我喜欢绿茶", "Noted."], ["2"])
+    assert read(tmp_path / "ours.db", "trip:1") == (["They talked about tea.", "我喜欢绿茶", "Green it is."], ["2"])
     assert import_agentscope(memory, server, key_prefix="app:").new == 0
     assert import_agentscope(memory, server, key_prefix="a*").known == 0
     # A store that keeps conversations alone, such as Redis, is given itself.
@@ -126,7 +126,7 @@ def test_keys_become_conversations_of_each_user(memory: memwell.Engine, server: 
 
 def test_one_user_comes_into_the_space_of_the_memory(memory: memwell.Engine, database: str) -> None:
     import_agentscope(memory, database, user="ann", remember=True)
-    assert [one.text for one in memory.thread("trip")] == ["我喜欢绿茶", "Noted."]
+    assert [one.text for one in memory.thread("trip")] == ["我喜欢绿茶", "Green it is."]
     assert len(memory.memories()) == 2
     assert len(memory.at("ann").thread("trip")) == 0
 

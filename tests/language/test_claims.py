@@ -503,3 +503,19 @@ def test_no_text_is_too_strange(text: str) -> None:
 def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
     # What grows faster than the text would not come back before the time limit of a test.
     assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My phone number is now 312-555-0199.",
+        "My new phone number is 312-555-0199.",
+        "My current number is 312-555-0199.",
+        "我的新手机号是312-555-0199。",
+        "我的电话现在是312-555-0199。",
+        "我的手机号换成312-555-0199了。",
+    ],
+)
+def test_a_new_number_is_read_as_one(text: str):
+    [claim] = claims(text, time=datetime(2026, 1, 1, tzinfo=UTC))
+    assert (claim.relation, claim.object) == ("phone", "312-555-0199")

@@ -77,7 +77,9 @@ class TestRemembering:
         assert memory.facts_about("Bob")[0].object == memory.facts_about("Ann")[0].object == "nuts"
 
     def test_a_message_in_openais_shape_is_a_message(self, memory: Memory):
-        memory.remember([{"role": "user", "content": "My bicycle is red."}, {"role": "assistant", "content": "Red it is."}])
+        memory.remember(
+            [{"role": "user", "content": "My bicycle is red."}, {"role": "assistant", "content": "Red it is."}]
+        )
         assert [(hit.text, hit.speaker) for hit in memory.memories()] == [
             ("My bicycle is red.", "user"),
             ("Red it is.", "assistant"),

@@ -531,10 +531,11 @@ _APPOSED = re.compile(
     rf"\b[Mm]y (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
 )
 _OWN = re.compile(
-    r"(?i:(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
+    r"(?i:(?:(?:new|current) (?=e-?mail|phone|number))?"
+    r"(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
     r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))(?: of all time)?"
-    r"(?:['’]s| is| are| include| includes| has always been) (?:on |in |currently |definitely |probably |actually |"
-    r"called )*"
+    r"(?:['’]s| is| are| include| includes| has always been) (?:now |on |in |currently |definitely |probably |"
+    r"actually |called )*"
     r"(?P<o>\S.*)",
     re.DOTALL,
 ).match

@@ -500,11 +500,19 @@ def test_memories_and_documents_both_get_their_share():
 
 def test_a_profile_is_cut_to_its_share():
     profile = "Anna lives in Oslo. " * 3 + "She likes trains. " * 200
-    context = assemble("Hi", budget=1_000, profile=profile)
+    context = assemble("Hi", budget=4_000, profile=profile)
     assert context.messages[0].text.count("Oslo") == 3
     assert context.messages[0].text.endswith(" …\n>>>" + context.messages[0].text[-12:])
-    assert context.receipt.entered[0].tokens <= 100
+    assert 200 < context.receipt.entered[0].tokens <= 400
     assert context.receipt.entered[0].cut
+
+
+def test_most_profiles_fit_into_a_small_budget():
+    context = assemble(
+        "Hi", budget=1_000, profile="Anna\n" + "\n".join(f"likes: thing {number}" for number in range(20))
+    )
+    assert 100 < context.receipt.entered[0].tokens <= 200
+    assert not context.receipt.entered[0].cut
 
 
 # Recalling.

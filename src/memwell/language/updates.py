@@ -449,7 +449,7 @@ def _english_holders(text: str, lower: str, parts: frozenset[str]) -> frozenset[
         if match[2] and match[1] not in ("baby", "kid"):
             # "my mother's doctor" is about my mother.
             return frozenset(found)
-    names = [name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES]
+    names: list[str] = [name.rstrip(".").lower() for name in _EN_NAMED(text) if name not in _EN_NO_NAMES]
     found.update([_EN_KIN.get(name, name) for name in names])
     if not found or not _EN_ME.isdisjoint(parts) or not _EN_ROLES.isdisjoint(found) or _EN_IS_MY(lower):
         found.add("")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.updates import CUES, LONGEST, asks_about_past, compared, statement
+from memwell.language.updates import CUES, LONGEST, asks_about_past, compared, is_about_another, statement
 
 TOLD = {
     "begins": ["We adopted a dog.", "我买了一台相机。"],
@@ -118,3 +118,38 @@ def test_another_value_of_what_has_one_at_a_time(older: str, newer: str):
 def test_the_same_thing_is_spoken_of(older: str, newer: str):
     assert compared(statement(newer), statement(older))["same_subject"]
     assert not compared(statement("My cat is old."), statement(older))["same_subject"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My daughter is allergic to nuts.", "I am no longer allergic to nuts."),
+        ("My boss drives a Volvo.", "I drive a Tesla now."),
+        ("I live in Paris.", "My friend lives in Berlin now."),
+        ("Mum's birthday is on 4 May.", "Dad's birthday is on 9 June."),
+        ("我姐姐在银行工作。", "我换工作了，现在在腾讯上班。"),
+        ("我住在巴黎。", "我朋友搬到了柏林。"),
+    ],
+)
+def test_the_speaker_and_another_are_told_apart(older: str, newer: str):
+    assert is_about_another(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My son eats plain pasta only.", "I made pesto and he asked for more."),
+        ("My boss is Anna.", "My boss is Marc now."),
+        ("I live alone.", "My girlfriend moved in with me."),
+        ("I live in Paris.", "I moved to Berlin."),
+        ("我妈住在杭州。", "我给她在上海买了房，她搬来了。"),
+    ],
+)
+def test_who_is_named_otherwise_may_be_the_same(older: str, newer: str):
+    assert not is_about_another(statement(newer), statement(older))
+
+
+def test_a_wish_to_move_is_no_move():
+    assert not statement("我想搬到柏林。").states
+    assert not statement("我打算明年换工作。").states
+    assert statement("我搬到柏林了。").states

@@ -50,10 +50,19 @@ class StatedText(NamedTuple):
     """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
     subject: str = ""
     """Which one thing it says something of: *phone number* in "My phone number is …"."""
+    about: str = ""
+    """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
+    of_me: bool = False
+    """Whether it speaks of the speaker, also with others."""
+    refers: bool = False
+    """Whether *he*, *she* or *it* may mean someone that was named before."""
     states: bool = False
     """Whether it can make another outdated: it is no question, and not long."""
     holds: bool = False
     """Whether it can become outdated: it states something, and that is all it does."""
+
+
+SPEAKER, OTHER = "speaker", "other"
 
 
 @lru_cache(_MANY)
@@ -122,9 +131,14 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
-    """Whether both are about relatives of the speaker alone, and about different ones."""
-    relatives = _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders)
-    return relatives and newer.holders.isdisjoint(older.holders)
+    """Whether both name whom they are about, and these are different: two relatives, or the speaker and another."""
+    if not newer.holders.isdisjoint(older.holders - _SPEAKER):
+        return False
+    if _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
+        return True
+    if (older.about, newer.about) == (OTHER, SPEAKER):
+        return not newer.refers
+    return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
 
 
 def _other_value(newer: Mapping[str, str], older: Iterable[tuple[str, str]]) -> bool:
@@ -235,6 +249,9 @@ _EN_SUBJECT = re.compile(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
+_EN_I = re.compile(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
+_EN_ONE_OF_MINE = re.compile(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
+_EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
 _EN_CLAUSE = re.compile(r"[,;:.!](?:\s+|\Z)|\s+(?:so|but|and)\s+(?!i\s|my\s|our\s|the\s)")
 
 
@@ -424,6 +441,9 @@ def _english(text: str) -> StatedText:
         cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
         topics=_found(_EN_TOPICS, lower, parts),
         subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
+        about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
+        of_me=not _EN_ME.isdisjoint(parts),
+        refers=not _EN_PRONOUNS.isdisjoint(parts),
         holders=_english_holders(text, lower, parts),
         words=_english_words(lower),
         numbers=(parts & _EN_NUMBERS).union(_EN_DIGITS(lower)),
@@ -499,6 +519,9 @@ _ZH_SUBJECT = re.compile(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([\u4e00-\u9fff]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
 ).match
+_ZH_I = re.compile(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
+_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)").match
+_ZH_PRONOUNS = re.compile("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 
 _ZH_DIGITS = "零一二两三四五六七八九十百千万"
@@ -536,6 +559,9 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
     "请[订帮]|应该|说[他她]",
 )
+_ZH_ONLY_PLANS = re.compile(
+    "(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
+).search
 _ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
@@ -611,12 +637,16 @@ def _chinese(text: str) -> StatedText:
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
+        about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
+        # The first one may belong to 我朋友.
+        of_me="我" in text[2:],
+        refers=_ZH_PRONOUNS(text) is not None,
         holders=_chinese_holders(text),
         words=_chinese_words(text),
         numbers=frozenset(_ZH_NUMBER(text)),
         denied=frozenset().union(*map(_chinese_words, _ZH_DENIED(text))),
         ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if "ends" in cues else frozenset(),
-        states=True,
+        states=_ZH_ONLY_PLANS(text) is None,
     )
 
 

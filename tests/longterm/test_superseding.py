@@ -183,3 +183,21 @@ def test_what_says_the_same_or_is_about_another_replaces_nothing(older: str, new
 
     assert not may_replace(hit("b", newer, 2), hit("a", older, 1))
     assert may_replace(hit("b", "I moved to Rome.", 2), hit("a", "I live in Oslo.", 1))
+
+
+@pytest.mark.parametrize("embedder", [None, LocalEmbedder()])
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("I work at Acme.", "I work at Globex.", "Where do I work?"),
+        ("我的电话是13800138000。", "我的新电话是13911112222。", "我的电话是多少？"),
+    ],
+)
+def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
+    bench: Bench, embedder: LocalEmbedder | None, older: str, newer: str, question: str
+):
+    memory = bench.memory(embedder=embedder)
+    memory.remember(older, id="older", time=NOON - timedelta(days=9))
+    memory.remember(newer, id="newer", time=NOON)
+    memory.flush()
+    assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("newer", ""), ("older", "newer")]

@@ -56,6 +56,8 @@ class StatedText(NamedTuple):
     """Whether it speaks of the speaker, also with others."""
     refers: bool = False
     """Whether *he*, *she* or *it* may mean someone that was named before."""
+    chinese: bool = False
+    """Whether a word of it is Chinese; numbers belong to any language."""
     states: bool = False
     """Whether it can make another outdated: it is no question, and not long."""
     holds: bool = False
@@ -77,7 +79,7 @@ def statement(text: str) -> StatedText:
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
         return StatedText()
     read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
-    read = read._replace(values=_values(stated))
+    read = read._replace(values=_values(stated), chinese=chinese)
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
@@ -92,7 +94,8 @@ def _values(text: str) -> frozenset[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for claim in claims(text, time=_NEVER):
         relation = relation_of(claim.relation)
-        if relation is None or claim.valid_to is not None:
+        # What lasts is said otherwise rather than changed.
+        if relation is None or relation.lasting or claim.valid_to is not None:
             continue
         if relation.single:
             found.append((f"{claim.subject} {relation.name}".lower(), "" if claim.negated else claim.object.lower()))
@@ -142,7 +145,9 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
 
 
 def _other_value(newer: Mapping[str, str], older: Iterable[tuple[str, str]]) -> bool:
-    return any(newer.get(what, value) != value for what, value in older)
+    """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
+    found = [(value, newer[what]) for what, value in older if what in newer]
+    return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
 
 
 def _same_subject(one: str, other: str) -> bool:

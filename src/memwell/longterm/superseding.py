@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from memwell._products import product
 from memwell.language.updates import CUES, compared, is_about_another, statement
-from memwell.longterm.snapshot import is_chinese
 from memwell.longterm.traits import Traits
 
 SUPERSEDED = "superseded"
@@ -37,6 +36,7 @@ _BY_WORDS = 0.8
 _LEAST_RELEVANCE = 1e-3
 _LEAST_ANSWERING = 5e-3
 """A less relevant hit is of no use anyway, outdated or not."""
+_CERTAIN = 0.95
 _MOST_ODDS = 30.0
 
 Floats = NDArray[np.float32]
@@ -116,7 +116,10 @@ class PairModel(NamedTuple):
         values = np.array([[one[name] for name in self.names] for one in found], np.float32)
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
         older, newer = np.array(pairs).T
-        return dict(zip(pairs, self.chances(values, rows[older], rows[newer]).tolist(), strict=True))
+        # Where one has given a value to what has one at a time, and the other another, there is nothing to guess.
+        known = np.array([_CERTAIN * one["other_value"] for one in found])
+        chances = np.maximum(self.chances(values, rows[older], rows[newer]), known)
+        return dict(zip(pairs, chances.tolist(), strict=True))
 
 
 def _may_matter(candidates: Sequence[ComparedHit], both: Mapping[str, Odds]) -> Flags:
@@ -248,12 +251,11 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if newer.traits.speaker.casefold() != older.traits.speaker.casefold():
         return False
-    if newer.traits.trust not in (older.traits.trust, "user") or is_chinese(newer.text) is not is_chinese(older.text):
+    if newer.traits.trust not in (older.traits.trust, "user"):
         return False
-    later = statement(newer.text)
-    if _restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues):
+    later, earlier = statement(newer.text), statement(older.text)
+    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues)):
         return False
-    earlier = statement(older.text)
     return earlier.holds and later.states and not is_about_another(later, earlier)
 
 

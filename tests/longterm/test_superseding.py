@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm.memory import Memory
-from memwell.longterm.superseding import ComparedHit, current_first, may_replace
+from memwell.longterm.superseding import ComparedHit, current_first, default_models, may_replace
 from memwell.longterm.traits import Traits
 from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
@@ -201,3 +202,16 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
     memory.remember(newer, id="newer", time=NOON)
     memory.flush()
     assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("newer", ""), ("older", "newer")]
+
+
+@pytest.mark.parametrize(
+    ("newer", "sure"), [("I'm at Globex, by the way, I work at Globex.", True), ("I like the cakes.", False)]
+)
+def test_another_value_leaves_nothing_to_guess(newer: str, sure: bool):
+    hits = [
+        ComparedHit(text, text, datetime(2026, 1, day, tzinfo=UTC), Traits(), 0.9)
+        for day, text in enumerate(("I work at Acme.", newer), 1)
+    ]
+    silent = default_models().words
+    silent = silent._replace(odds=np.append(np.zeros_like(silent.odds[:-1]), np.float32(-9.0)))
+    assert (silent.probabilities(hits, None)[0, 1] > 0.9) is sure

@@ -337,7 +337,9 @@ def fit(some: Sequence[Pair], *, vectors: bool) -> PairModel:
 def chances(model: PairModel, some: Sequence[Pair]) -> Floats:
     """What a model makes of pairs."""
     values = np.array([[one.values[name] for name in model.names] for one in some], np.float32)
-    return model.chances(values, np.array([one.older for one in some]), np.array([one.newer for one in some]))
+    rows = np.array([row for one in some for row in (one.older, one.newer)])
+    places = np.arange(0, len(rows), 2)
+    return model.chances(values, rows, places, places + 1)
 
 
 def cross_validated(some: Sequence[Pair], *, vectors: bool) -> Iterator[str]:

@@ -111,12 +111,15 @@ def every_place(info: ThreadInfo) -> int:
 def stretches(places: int) -> Iterator[tuple[int, int]]:
     """The ranges to read for these places: start and end (excluded), in order, small gaps included."""
     begun: tuple[int, int] | None = None
-    for run in _ONES.finditer(f"{places:b}"[::-1]):
-        if begun is not None and run.start() - begun[1] <= _GAP:
-            begun = (begun[0], run.end())
+    # Mostly the latest messages are wanted, so the zeros before them are not searched.
+    first = (places & -places).bit_length() - 1 if places else 0
+    for run in _ONES.finditer(f"{places >> first:b}"[::-1]):
+        start, end = first + run.start(), first + run.end()
+        if begun is not None and start - begun[1] <= _GAP:
+            begun = (begun[0], end)
             continue
         if begun is not None:
             yield begun
-        begun = run.span()
+        begun = (start, end)
     if begun is not None:
         yield begun

@@ -42,6 +42,7 @@ _MOST_ODDS = 30.0
 Floats = NDArray[np.float32]
 Odds = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
 
 
 class ComparedHit(NamedTuple):
@@ -91,12 +92,14 @@ class PairModel(NamedTuple):
     odds: Floats
     """What each unit adds to the odds. The last number is what these begin with."""
 
-    def chances(self, values: Floats, older: Floats, newer: Floats) -> Floats:
-        """The probability of each pair, a row each, from its values and the shared parts of both vectors."""
+    def chances(self, values: Floats, rows: Floats, older: Places, newer: Places) -> Floats:
+        """The probability of each pair, from its values and the places of its memories in the shared parts of their vectors."""
         units = product(values, self.values) + self.start
         if len(self.older):
-            units = units + product(older, self.older) + product(newer, self.newer)
-            units = units + product(older * newer, self.common) + product(np.abs(older - newer), self.apart)
+            # A memory is in several pairs, and its own part is the same in each.
+            units = units + product(rows, self.older)[older] + product(rows, self.newer)[newer]
+            one, other = rows[older], rows[newer]
+            units = units + product(one * other, self.common) + product(np.abs(one - other), self.apart)
         odds = product(np.maximum(units, 0.0), self.odds[:-1]) + self.odds[-1]
         return 1.0 / (1.0 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS)))
 
@@ -118,7 +121,7 @@ class PairModel(NamedTuple):
         older, newer = np.array(pairs).T
         # Where one has given a value to what has one at a time, and the other another, there is nothing to guess.
         known = np.array([_CERTAIN * one["other_value"] for one in found])
-        chances = np.maximum(self.chances(values, rows[older], rows[newer]), known)
+        chances = np.maximum(self.chances(values, rows, older, newer), known)
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 

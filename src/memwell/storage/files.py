@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import time
+from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -199,8 +200,10 @@ class BoundedFolder:
         self._names = names
         self._own = path / ".memwell"
         self._lock = self._own / "lock"
-        # Used only under the lock: the files, the oldest first, and the state of the folder in which they were listed.
-        self._files: dict[str, _Listed] = {}
+        # Used only under the lock: the files, the oldest first, their size, and the state of the folder in which they were
+        # listed. Finding the first key of a plain dict takes longer the more were deleted before it.
+        self._files: OrderedDict[str, _Listed] = OrderedDict()
+        self._size = 0
         self._seen: tuple[bytes, int] | None = None
         self._swept = False
 
@@ -233,7 +236,7 @@ class BoundedFolder:
         if not self._lock.exists():
             return _dropped(self.path / name)
         with self._changing():
-            self._files.pop(name, None)
+            self._unlist(name)
             return _dropped(self.path / name)
 
     def clear(self) -> None:
@@ -243,6 +246,7 @@ class BoundedFolder:
             return
         with self._changing():
             self._files.clear()
+            self._size = 0
             self._drop_all()
 
     def _drop_all(self) -> None:
@@ -286,7 +290,8 @@ class BoundedFolder:
         with locked(self._lock) as file:
             token = os.read(file, 100)
             if not token or self._seen != (token, self._folder_time()):
-                self._files = dict(sorted(self._listed(), key=lambda one: one[1].written))
+                self._files = OrderedDict(sorted(self._listed(), key=lambda one: one[1].written))
+                self._size = sum(one.size for one in self._files.values())
             self._seen = None
             os.ftruncate(file, 0)
             yield
@@ -306,25 +311,29 @@ class BoundedFolder:
 
     def _list(self, name: str) -> None:
         """Make a file the newest of the list."""
-        self._files.pop(name, None)
+        self._unlist(name)
         found = os.stat(self.path / name)
         self._files[name] = _Listed(found.st_size, found.st_mtime_ns)
+        self._size += found.st_size
+
+    def _unlist(self, name: str) -> None:
+        listed = self._files.pop(name, None)
+        if listed is not None:
+            self._size -= listed.size
 
     def _drop_oldest(self, most_files: int | None, most_bytes: int | None) -> None:
-        size = sum(one.size for one in self._files.values())
         while self._files and (
-            (most_files is not None and len(self._files) > most_files) or (most_bytes is not None and size > most_bytes)
+            (most_files is not None and len(self._files) > most_files)
+            or (most_bytes is not None and self._size > most_bytes)
         ):
             name, listed = next(iter(self._files.items()))
             with suppress(FileNotFoundError):
                 if os.stat(self.path / name).st_mtime_ns != listed.written:
                     # A program without the lock has rewritten it, so it is not the oldest.
                     self._list(name)
-                    size += self._files[name].size - listed.size
                     continue
                 _dropped(self.path / name)
-            del self._files[name]
-            size -= listed.size
+            self._unlist(name)
 
     def _folder_time(self) -> int:
         return os.stat(self.path).st_mtime_ns

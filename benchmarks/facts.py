@@ -83,7 +83,9 @@ class Judged(NamedTuple):
 
 def judged(sentence: dict[str, Any]) -> Judged:
     """Compare what is read from a sentence with its labels."""
-    missed = [Fact(*fields[:3], fields[3] == "ended") for fields in sentence["facts"]]
+    missed = [
+        Fact(subject, relation, object_, state == "ended") for subject, relation, object_, state in sentence["facts"]
+    ]
     right: list[Fact] = []
     wrong: list[Fact] = []
     for found in dict.fromkeys(read(sentence["text"])):
@@ -104,8 +106,10 @@ def summary(some: Sequence[Judged]) -> dict[str, Any]:
             name: _shares([_only(one, name) for one in some])
             for name, _ in Counter(_name(fact) for one in some for fact in (*one.right, *one.missed)).most_common()
         },
-        "kinds": {kind: _shares([one for one in some if one.kind == kind]) for kind in dict.fromkeys(one.kind for one in some)},
-    }  # fmt: skip
+        "kinds": {
+            kind: _shares([one for one in some if one.kind == kind]) for kind in dict.fromkeys(one.kind for one in some)
+        },
+    }
 
 
 def _name(fact: Fact) -> str:
@@ -136,8 +140,8 @@ def page(known: dict[str, Any]) -> str:
     lines = [
         "# Facts read from sentences\n",
         f"Measured by `python -m benchmarks.facts` on {known['date']}, without a model. The rules were written with the "
-        "sentences under *dev*; those under *test* are by other writers, and only their figures were looked at. Precision is "
-        "the share of what is read that is right, recall the share of what is stated that is read, in percent.\n",
+        "sentences under *dev*; those under *test* are by other writers, and only their figures were looked at. Precision "
+        "is the share of what is read that is right, recall the share of what is stated that is read, in percent.\n",
         "| | sentences | facts | read | precision | recall |\n|---|---|---|---|---|---|",
     ]
     for name, one in known["figures"].items():

@@ -105,7 +105,20 @@ def _values(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks", "hearsay", "refused", "nearly", "briefly")
+CUES = (
+    "begins",
+    "changes",
+    "ends",
+    "adds",
+    "past",
+    "plans",
+    "happened",
+    "asks",
+    "hearsay",
+    "refused",
+    "nearly",
+    "briefly",
+)
 """What a statement may tell of, as its words show."""
 
 
@@ -351,7 +364,8 @@ _EN_HEARSAY = _en(
 _EN_REFUSED = _en(
     "turned said passed decided stayed staying stay stays did changed fell keep keeping kept",
     r"turned (?:\w+ ){0,4}down\b", r"said no\b", r"passed on\b", r"decided (?:against|not)\b", r"stay(?:ed|ing|s)? put\b",
-    r"did not\b", r"changed (?:my|our|her|his|their) minds?\b", r"fell through\b", r"k(?:eep|eeping|ept) (?:the|my|our|it)\b",
+    r"did not\b", r"changed (?:my|our|her|his|their) minds?\b", r"fell through\b",
+    r"k(?:eep|eeping|ept) (?:the|my|our|it)\b",
     words="declined declines refused refuses rejected didn't haven't hasn't won't wouldn't resisted",
 )  # fmt: skip
 _EN_NEARLY = _en(

@@ -36,6 +36,8 @@ _BY_WORDS = 0.8
 _LEAST_RELEVANCE = 1e-3
 _LEAST_ANSWERING = 5e-3
 """A less relevant hit is of no use anyway, outdated or not."""
+_LEAST_ALIKE = 0.2
+"""Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
 _MOST_ODDS = 30.0
 
@@ -93,7 +95,7 @@ class PairModel(NamedTuple):
     """What each unit adds to the odds. The last number is what these begin with."""
 
     def chances(self, values: Floats, rows: Floats, older: Places, newer: Places) -> Floats:
-        """The probability of each pair, from its values and the places of its memories in the shared parts of their vectors."""
+        """The probability of each pair, from its values and the places of its memories among the shared vectors."""
         units = product(values, self.values) + self.start
         if len(self.older):
             # A memory is in several pairs, and its own part is the same in each.
@@ -115,13 +117,12 @@ class PairModel(NamedTuple):
         ]
         if not pairs:
             return {}
-        found = [values_of(candidates, both, *pair) for pair in pairs]
-        values = np.array([[one[name] for name in self.names] for one in found], np.float32)
-        rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
         older, newer = np.array(pairs).T
+        found = values_of(candidates, both, older, newer)
+        values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
+        rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
         # Where one has given a value to what has one at a time, and the other another, there is nothing to guess.
-        known = np.array([_CERTAIN * one["other_value"] for one in found])
-        chances = np.maximum(self.chances(values, rows, older, newer), known)
+        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -131,6 +132,8 @@ def _may_matter(candidates: Sequence[ComparedHit], both: Mapping[str, Odds]) -> 
     answers = np.array([one.relevance >= _LEAST_ANSWERING for one in candidates], np.bool_)
     answers[COMPARED:] = False
     pairs = (order[:, None] < order[None, :]) & answers[:, None]
+    if "alike" in both:
+        pairs &= both["alike"] >= _LEAST_ALIKE
     alike = np.where(pairs, both["alike"] if "alike" in both else both["newer_relevance"], -np.inf)
     pairs[:, np.argsort(-alike.max(0, initial=-np.inf), kind="stable")[COMPARED:]] = False
     return pairs
@@ -209,22 +212,27 @@ def _log_odds(candidates: Sequence[ComparedHit]) -> Odds:
     return np.log(chances / (1.0 - chances))
 
 
-def values_of(candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: int, newer: int) -> dict[str, float]:
-    """What is known of a pair, by name; ``both`` is what ``of_pairs`` returns."""
-    found = {name: float(values[older, newer]) for name, values in both.items()}
-    return found | _of_words(candidates[newer], candidates[older], found.get("alike", 0.0))
+def values_of(
+    candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: Places, newer: Places
+) -> dict[str, Odds]:
+    """What is known of pairs, given by the places of their memories, by name; ``both`` is what ``of_pairs`` returns."""
+    read = [statement(one.text) for one in candidates]
+    words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
+    found = {name: values[older, newer] for name, values in both.items()}
+    found |= {name: np.array([one[name] for one in words]) for name in words[0]}
+    cues = {cue: np.array([cue in one.cues for one in read], np.float64) for cue in CUES}
+    found |= {f"older_{cue}": has[older] for cue, has in cues.items()}
+    found |= {f"newer_{cue}": has[newer] for cue, has in cues.items()}
+    return found | _together(found)
 
 
-def _of_words(newer: ComparedHit, older: ComparedHit, alike: float) -> dict[str, float]:
-    """What the words of two memories tell, by name, also together and with how alike the memories are."""
-    later, earlier = statement(newer.text), statement(older.text)
-    found = compared(later, earlier)
-    holder, topic = found["same_holder"], found["same_topic"]
-    words, numbers = found["same_words"], found["other_numbers"]
-    change, plain = float(not _CHANGE.isdisjoint(later.cues)), float(_NOT_PLAIN.isdisjoint(later.cues))
-    found |= {f"older_{cue}": float(cue in earlier.cues) for cue in CUES}
-    found |= {f"newer_{cue}": float(cue in later.cues) for cue in CUES}
-    return found | {
+def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
+    """What the values of pairs say together, by name."""
+    holder, topic, words = found["same_holder"], found["same_topic"], found["same_words"]
+    numbers, alike = found["other_numbers"], found.get("alike", np.zeros_like(topic))
+    change = np.max([found[f"newer_{cue}"] for cue in _CHANGE], axis=0)
+    plain = 1.0 - np.max([found[f"newer_{cue}"] for cue in _NOT_PLAIN], axis=0)
+    return {
         "change_and_topic": change * topic,
         "change_and_topic_of_holder": change * topic * holder,
         "holder_and_topic": holder * topic,

@@ -2,8 +2,8 @@
 
 Each update of ``updates.json`` is two statements with 24 other memories between them, and a question about the present;
 some have one about the past. The near misses are two statements of which neither supersedes the other. The pairs under
-``learnt`` are what the model was fitted to; those under ``measured`` were written by others and never looked at, half of
-them without a word of change. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
+``learnt`` are what the model was fitted to; those under ``measured`` and ``plain`` were written by others and never looked
+at, half of ``measured`` without a word of change. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
 
 ``python -m benchmarks.recall.updates learn DATA_FOLDER`` fits the model (``superseding.npz``) again: the learnt pairs are
 what supersedes and what does not, and in the talk of FriendsQA, MADial-Bench and generated dialogues nothing does.
@@ -46,7 +46,7 @@ from memwell.runtime.engine import Engine
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATA = Path(__file__).with_name("updates.json")
 MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.npz"
-PARTS = ("learnt", "measured")
+PARTS = ("learnt", "plain", "measured")
 FOLDS = 5
 NOTE = (
     "Learnt by benchmarks/recall/updates.py from pairs of statements in English and Chinese that were written for it, and "
@@ -186,8 +186,8 @@ def page(known: dict[str, Any]) -> str:
         f"own. Figures in percent unless they are counts. {known['date']}.\n\nThe pairs were written for this measurement. "
         "The model was fitted to *learnt*, of which some are measured. The writers of *measured* saw neither these pairs "
         "nor the program; they were "
-        "asked to tell half of the changes without a word of change (*we buried Miso under the apple tree*); their pairs "
-        "were only measured.\n\n"
+        "asked to tell half of the changes without a word of change (*we buried Miso under the apple tree*); those of "
+        "*plain* to tell them in ordinary words, and near misses in the same words. Their pairs were only measured.\n\n"
         f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
     )
 
@@ -232,16 +232,23 @@ def compared_pairs(
 ) -> Iterator[Pair]:
     """The pairs of hits, of ``meant`` all (each an update or not), of the others some, and none ``without``."""
     candidates, vectors = given
-    both = of_pairs(candidates, vectors)
     none = np.zeros(0, np.float32)
-    for older, newer in permutations(range(len(candidates)), 2):
+    # There are very many others, so some stand for all.
+    pairs = [
+        (older, newer)
+        for older, newer in permutations(range(len(candidates)), 2)
+        for ids in [(candidates[older].id, candidates[newer].id)]
+        if (ids in meant or ((older + 7 * newer) % _ONE_OF == 0 and ids not in without))
+        and may_replace(candidates[newer], candidates[older])
+    ]
+    if not pairs:
+        return
+    found = values_of(candidates, of_pairs(candidates, vectors), *np.array(pairs).T)
+    for place, (older, newer) in enumerate(pairs):
         ids = candidates[older].id, candidates[newer].id
-        # There are very many others, so some stand for all.
-        wanted = ids in meant or ((older + 7 * newer) % _ONE_OF == 0 and ids not in without)
-        if wanted and may_replace(candidates[newer], candidates[older]):
-            values = values_of(candidates, both, older, newer)
-            rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])
-            yield Pair(values, *rows, meant.get(ids, False), 1.0 if ids in meant else share, fold)
+        rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])
+        values = {name: float(column[place]) for name, column in found.items()}
+        yield Pair(values, *rows, meant.get(ids, False), 1.0 if ids in meant else share, fold)
 
 
 def pairs_of_cases(language: str, data: dict[str, Any], embedder: LocalEmbedder | None) -> Iterator[Pair]:

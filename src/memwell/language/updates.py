@@ -354,34 +354,6 @@ _EN_PLANS = _en(
     r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
     r"that)\b",
 )
-_EN_HEARSAY = _en(
-    "they people according asked asks suggested suggests offered",
-    r"they say\b", r"people (?:say|think)\b", r"according to\b",
-    r"(?:asked|asks|suggested|suggests|offered)\b",
-    words="heard rumour rumor rumours rumors apparently supposedly claims claimed thinks thought believes believed assumes "
-    "assumed insists guess guesses guessed joked jokes joking pretended",
-)  # fmt: skip
-_EN_REFUSED = _en(
-    "turned said passed decided stayed staying stay stays did changed fell keep keeping kept",
-    r"turned (?:\w+ ){0,4}down\b", r"said no\b", r"passed on\b", r"decided (?:against|not)\b", r"stay(?:ed|ing|s)? put\b",
-    r"did not\b", r"changed (?:my|our|her|his|their) minds?\b", r"fell through\b",
-    r"k(?:eep|eeping|ept) (?:the|my|our|it)\b",
-    words="declined declines refused refuses rejected didn't haven't hasn't won't wouldn't resisted",
-)  # fmt: skip
-_EN_NEARLY = _en(
-    "about close came could would had thought",
-    r"(?:was|were) about to\b", r"close to\b", r"came close\b", r"(?:could|would) have\b", r"had (?:i|we)\b",
-    words="almost nearly tempted toyed toying",
-)  # fmt: skip
-_EN_BRIEFLY = _en(
-    "for just this that one only while covered filled back one-off during",
-    r"for (?:an?|one|two|three|the) (?:\w+ )?(?:day|days|night|nights|week|weeks|weekend|month|months|hour|hours|evening|"
-    r"afternoon|summer|winter)\b",
-    r"for once\b", r"just (?:this|that|for|once|the)\b", r"(?:this|that) (?:once|one|day|night|time|week|weekend)\b",
-    r"only (?:for|until|this|that|because)\b", r"(?:covered|filled) (?:for|in)\b", r"back to (?:normal|usual|my|our|the)\b",
-    r"during the\b",
-    words="temporarily temporary briefly exception yesterday tonight trial borrowed borrowing lent rented visiting guest",
-)  # fmt: skip
 _EN_EVENT = re.compile(
     r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
     r"were|did|"
@@ -480,10 +452,6 @@ _EN_CUES = {
     "adds": _EN_ADDS,
     "past": _EN_PAST,
     "plans": _EN_PLANS,
-    "hearsay": _EN_HEARSAY,
-    "refused": _EN_REFUSED,
-    "nearly": _EN_NEARLY,
-    "briefly": _EN_BRIEFLY,
 }
 
 
@@ -617,16 +585,6 @@ _ZH_PLANS = _zh(
 _ZH_ONLY_PLANS = re.compile(
     "(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search
-_ZH_HEARSAY = _zh("听据传好以都劝问建谣玩", "听说|据说|传[言说闻]|好像|以为|都[说以劝]|劝|问我|建议|谣|开玩笑")
-_ZH_REFUSED = _zh(
-    "拒没婉推算作黄不舍",
-    "拒|没(?:答应|同意|去|接|买|搬|换|辞|走|要|签|成|改|变|动|理)|婉[拒谢]|推[掉辞]|算了|作罢|黄了|不打算|不变|照旧|舍不得",
-)
-_ZH_NEARLY = _zh("差险几本原", "差点|差一点|险些|几乎|本来|原本|差些")
-_ZH_BRIEFLY = _zh(
-    "临暂借这那次破偶几代替又恢天晚周",
-    "临时|暂时|借[住用调宿]|这[两几][天周]|那[天晚次周]|[一这那]次|破例|偶尔|[一两三几][天周晚](?!都)|代[班课]|替|又[回换改恢]|恢复|昨[天晚]",
-)
 _ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
     "(?:周[一二三四五六日]|昨[天晚]|今[天早]|[一二三四五六七八九十]+月|中午|刚才|那天)[^，。；]*(?<![改换搬到起烟家婚])了"
@@ -689,10 +647,6 @@ _ZH_CUES = {
     "adds": _ZH_ADDS,
     "past": _ZH_PAST,
     "plans": _ZH_PLANS,
-    "hearsay": _ZH_HEARSAY,
-    "refused": _ZH_REFUSED,
-    "nearly": _ZH_NEARLY,
-    "briefly": _ZH_BRIEFLY,
 }
 
 

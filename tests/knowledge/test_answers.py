@@ -325,7 +325,6 @@ def test_the_rule_for_the_opposite_case_does_not_answer(text: str, question: str
 def test_the_rule_for_the_case_itself_answers():
     text = f"{RETURNS}\n\nYou can return unopened things within 30 days."
     assert "30 days" in _local(text).answer("Can I return something I haven't opened?").text
-    assert "30 days" in _told(text).answer("Can I return things I haven't opened?").text
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,8 @@ def answer_language(language: str | None, question: str) -> str:
 class Answerer:
     """Answers one question from the passages found for it.
 
-    ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` are passages
-    from elsewhere, such as what the user said, and count as those of the documents.
+    ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` are further
+    passages, such as what the user said, and count as those of the documents.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Answerer:
         return sorted(figure for figure in said - known if " " not in figure)
 
     def _rests_on(self, text: str, sources: Sequence[Found]) -> bool | None:
-        """Whether the cited passages hold a model's answer, in words or in meaning; None when that cannot be told."""
+        """Whether the cited passages hold a model's answer, in words or in meaning; None when nothing shows it."""
         passages = " ".join(map(_in_place, sources))
         said = self._needs_of(_CITED.sub(" ", text))
         if self.supported and (len(said) < _SHORT or language_of(text) != language_of(passages)):

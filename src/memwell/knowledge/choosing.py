@@ -344,9 +344,11 @@ class Odds(NamedTuple):
 
 _FITTED_TO = "memwell-local-2"
 """The embedder whose vectors the odds were fitted to, on the dev questions of ``benchmarks/answers.json``."""
-_ODDS = Odds(-9.0, 13.7, 3.4, -3.1)
-_ODDS_ACROSS = Odds(-10.0, 15.8, 13.4, -3.1)  # For a sentence in another language than the question
-_LEAST_ODDS = 0.1
+_ODDS = {"en": Odds(-9.8, 14.7, 3.3, -3.5), "zh": Odds(-9.1, 14.7, 3.3, -3.5)}
+_ODDS_ACROSS = Odds(-9.7, 16.0, 12.7, -3.5)  # For a sentence in another language than the question
+_LEAST_ODDS = 0.2
+_LEAST_IN_ITS_WORDS = -1.0  # For a sentence that holds most of the question itself, and every kind of thing asked for
+_MOST_WORDS = 0.7
 _NEARLY_AS_LIKELY = 1.0
 
 
@@ -478,9 +480,11 @@ class Chooser:
             context[at] = near
         judged = list[_Candidate]()
         for at, one in enumerate(likeliest):
-            odds = _ODDS_ACROSS if at in across else _ODDS
-            score = odds.of(meaning[at], context[at], share_lacking(said[at], self._kinds, self._asked))
-            if score >= _LEAST_ODDS:
+            odds = _ODDS_ACROSS if at in across else _ODDS[language]
+            lacks = share_lacking(said[at], self._kinds, self._asked)
+            score = odds.of(meaning[at], context[at], lacks)
+            in_its_words = at not in across and not lacks and self._needs.covered(said[at]) >= _MOST_WORDS
+            if score >= (_LEAST_IN_ITS_WORDS if in_its_words else _LEAST_ODDS):
                 judged.append(one._replace(score=score, run=self._grown(*lines[at])))
         return sorted(judged, key=_best_first)
 

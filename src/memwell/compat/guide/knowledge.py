@@ -372,12 +372,12 @@ def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
     """
     language = en_or_zh(question)
     spoken = [*reversed(system.memory.last(_LAST)), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    told = {one.id: one.text for one in spoken if one.role is Role.HUMAN and not only_asks(one.text)}
+    stated = {one.id: one.text for one in spoken if one.role is Role.HUMAN and not only_asks(one.text)}
     recalled = system.engine.recall(question, limit=_PASSAGES)
     known = {one.id: one.text for one in recalled if one.trust == "user" and not only_asks(one.text)}
     named = [
         (id_, text, name)
-        for texts, name in zip((told, known), _NAMES[language], strict=True)
+        for texts, name in zip((stated, known), _NAMES[language], strict=True)
         for id_, text in texts.items()
     ]
     return [Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for id_, text, name in named]

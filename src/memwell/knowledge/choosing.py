@@ -347,7 +347,7 @@ _FITTED_TO = "memwell-local-2"
 _ODDS = {"en": Odds(-9.8, 14.7, 3.3, -3.5), "zh": Odds(-9.1, 14.7, 3.3, -3.5)}
 _ODDS_ACROSS = Odds(-9.7, 16.0, 12.7, -3.5)  # For a sentence in another language than the question
 _LEAST_ODDS = 0.2
-_LEAST_IN_ITS_WORDS = -1.0  # For a sentence that holds most of the question itself, and every kind of thing asked for
+_LEAST_IN_ITS_WORDS = -3.0  # For sentences that hold most of the question themselves, and every kind of thing asked for
 _MOST_WORDS = 0.7
 _NEARLY_AS_LIKELY = 1.0
 
@@ -464,7 +464,7 @@ class Chooser:
         return is_opposite(self._asked, said) or ("phone" in self._kinds and not kinds_in(said, _PHONE))
 
     def _judged(self, likeliest: list[_Candidate]) -> list[_Candidate]:
-        """The candidates that answer the question more likely than not, by the odds of their meaning, with neighbours."""
+        """The candidates that answer the question likely enough, by the odds of their meaning, with their neighbours."""
         likeliest = likeliest[:_MOST_JUDGED]
         lines = [(self._readings[one.reading], one.at) for one in likeliest]
         said = [reading.lines[at].said for reading, at in lines]
@@ -481,12 +481,16 @@ class Chooser:
         judged = list[_Candidate]()
         for at, one in enumerate(likeliest):
             odds = _ODDS_ACROSS if at in across else _ODDS[language]
-            lacks = share_lacking(said[at], self._kinds, self._asked)
-            score = odds.of(meaning[at], context[at], lacks)
-            in_its_words = at not in across and not lacks and self._needs.covered(said[at]) >= _MOST_WORDS
+            score = odds.of(meaning[at], context[at], share_lacking(said[at], self._kinds, self._asked))
+            run = self._grown(*lines[at])
+            in_its_words = at not in across and self._holds_most(lines[at][0].said(run))
             if score >= (_LEAST_IN_ITS_WORDS if in_its_words else _LEAST_ODDS):
-                judged.append(one._replace(score=score, run=self._grown(*lines[at])))
+                judged.append(one._replace(score=score, run=run))
         return sorted(judged, key=_best_first)
+
+    def _holds_most(self, said: str) -> bool:
+        """Whether sentences hold most of the question themselves, and every kind of thing asked for."""
+        return self._needs.covered(said) >= _MOST_WORDS and not share_lacking(said, self._kinds, self._asked)
 
     def _nearest_clauses(self, said: Sequence[str], meaning: Sequence[float]) -> list[float]:
         """The nearness of each sentence, or of its nearest clause where that is nearer, of the nearest sentences."""

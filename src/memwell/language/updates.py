@@ -105,20 +105,7 @@ def _values(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-CUES = (
-    "begins",
-    "changes",
-    "ends",
-    "adds",
-    "past",
-    "plans",
-    "happened",
-    "asks",
-    "hearsay",
-    "refused",
-    "nearly",
-    "briefly",
-)
+CUES = ("begins", "changes", "ends", "adds", "past", "plans", "happened", "asks", "hearsay", "refused", "nearly", "briefly")
 """What a statement may tell of, as its words show."""
 
 

@@ -3,8 +3,8 @@
 The documents of ``answers.json`` (policies, manuals, minutes, notes, in English and Chinese) and the questions about them
 were written for this. A family is a document with its questions: those that it answers, each with the words that the
 answer must hold, and those that it does not. Every part of the file is one store. The families under ``test`` were written
-first; weights and thresholds were fitted to those under ``dev`` alone, and only the sums of ``test`` were seen meanwhile. The figures go to ``benchmarks/results/answers.json`` and
-``answers.md``.
+first; weights and thresholds were fitted to those under ``dev`` alone, and only the sums of ``test`` were seen meanwhile.
+The figures go to ``benchmarks/results/answers.json`` and ``answers.md``.
 
 ``--show`` prints what went wrong in the dev families, and writes nothing.
 """

@@ -12,6 +12,7 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge import Knowledge
 from memwell.knowledge.answers import prompt
 from memwell.messages import Message, ai, human, system
+from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
 from memwell.tokens import default_counter
@@ -20,6 +21,7 @@ from tests.knowledge.bench import SUPPORTED, UNSUPPORTED, filled, knowledge_over
 LEAVE = "How many days of paid leave do employees have?"
 ZH_LEAVE = "员工每年有多少天年假？"
 SHARED = filled(knowledge_over(open_backend("memory:")))
+LOCAL = LocalEmbedder()
 WORDS_ALONE = filled(knowledge_over(open_backend("memory:"), embedder=None))
 
 
@@ -236,10 +238,114 @@ def test_a_model_that_fails_is_replaced_by_the_documents_and_the_note_says_so(qu
     assert "no route" in answer.note
 
 
-def test_a_model_is_not_asked_about_what_nothing_supports():
-    knowledge, chat = _asking("贝尔发明了电话 [1]")
+def test_a_model_is_asked_whenever_there_is_a_passage():
+    knowledge, chat = _asking("Bell invented it [1].", "I don't know.")
+    assert knowledge.answer("Who invented the telephone?").text == "I don't know."
     assert knowledge.answer("谁发明了电话？").supported is False
-    assert chat.asked == []
+    assert len(chat.asked) == 2
+    empty = knowledge_over(open_backend("memory:"), chat=chat)
+    assert empty.answer("谁发明了电话？").supported is False
+    assert len(chat.asked) == 2, "without a passage there is nothing to answer from"
+
+
+RETURNS = "Opened tents can be exchanged within 14 days, but they are not refunded. Underwear is excluded from returns."
+
+
+def _local(text: str, *answers: str) -> Knowledge:
+    """Knowledge of one text with the shipped embedder."""
+    chat = ScriptedChat(answers) if answers else None
+    knowledge = knowledge_over(open_backend("memory:"), embedder=LOCAL, chat=chat)
+    knowledge.add(text, id="told", source="rules.md")
+    return knowledge
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        (
+            "The cottage sleeps four guests.",
+            "How many people fit in?",
+            "There is room for four visitors in the house [1].",
+        ),
+        ("The cottage sleeps four guests.", "How many people fit in?", "The house has beds for four visitors."),
+        ("退货运费由商城承担。", "Who pays for sending things back?", "The shop pays the return postage [1]."),
+        ("Salaries are paid on the 25th.", "哪天发工资？", "工资在25日发放 [1]。"),
+    ],
+)
+def test_a_paraphrase_that_the_passages_support_is_kept(text: str, question: str, said: str):
+    answer = _local(text, said).answer(question)
+    assert (answer.supported, answer.extractive) == (True, False), answer
+    assert answer.text.startswith(said.rstrip("."))
+
+
+@pytest.mark.parametrize("said", ["Penguins dance on Neptune [1].", "企鹅在海王星上跳舞 [1]。"])
+def test_what_the_passages_do_not_support_is_refused_in_any_language(said: str):
+    answer = _local("The cottage sleeps four guests.", said).answer("Which animals dance?")
+    assert (answer.text, answer.supported) == ("I don't know.", False)
+    assert "none of the passages" in answer.note
+
+
+def test_what_cannot_be_checked_is_marked():
+    [text, note] = ["No [1].", "could not be checked"]
+    answer = _local(RETURNS, text).answer("Is the sea warm?")
+    assert (answer.text, answer.extractive) == (text, False)
+    assert note in answer.note
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said", "note"),
+    [
+        (RETURNS, "Are opened tents refunded?", "Opened tents are refunded within 14 days [1].", "passage denies"),
+        ("已拆封的化妆品不能退货。", "拆封的化妆品能退吗？", "拆封的化妆品可以退货 [1]。", "相反"),
+    ],
+)
+def test_a_model_that_says_the_opposite_of_its_source_is_replaced(text: str, question: str, said: str, note: str):
+    answer = _local(text, said).answer(question)
+    assert note in answer.note
+    assert answer.extractive
+    assert said not in answer.text
+    kept = _local(text, "No, they are not refunded [1].").answer(question) if text is RETURNS else None
+    assert kept is None or kept.note == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (RETURNS, "Can I return something I haven't opened?"),
+        ("已拆封的化妆品不能退货，只能换货。", "没拆封的化妆品可以退货吗？"),
+        ("Unopened items may be sent back within 30 days.", "Can I send back items that I have opened?"),
+    ],
+)
+def test_the_rule_for_the_opposite_case_does_not_answer(text: str, question: str):
+    for knowledge in (_local(text), _told(text), _told(text, embedded=True)):
+        answer = knowledge.answer(question)
+        assert (answer.supported, answer.sources) == (False, ())
+
+
+def test_the_rule_for_the_case_itself_answers():
+    text = f"{RETURNS}\n\nYou can return unopened things within 30 days."
+    assert "30 days" in _local(text).answer("Can I return something I haven't opened?").text
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "note"),
+    [
+        ("The sauna is open to women on Mondays.", "桑拿星期几对女士开放？", "按出处的原文引用：rules.md。"),
+        (
+            "会议室的投影仪坏了。",
+            "What is broken in the meeting room?",
+            "Quoted in the language of the source, rules.md.",
+        ),
+    ],
+)
+def test_a_passage_in_another_language_answers_in_its_own_and_is_named(text: str, question: str, note: str):
+    answer = _local(text).answer(question)
+    assert (answer.text, answer.note) == (f"{text} [1]", note)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Answer in English"), ("zh", "用中文回答")])
+def test_a_model_is_told_to_answer_in_the_language_of_the_question(language: str, words: str):
+    assert words in prompt("…", [], language)[0].text
 
 
 @pytest.mark.parametrize("said", ["Ulaanbaatar [1]", "It is Ulaanbaatar [1], a city in the steppe [2]."])

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 
 from memwell.knowledge.asking import (
     Needs,
+    denied,
     exact_things,
     exact_things_in,
     exact_things_nearest,
     has_pronoun,
+    is_opposite,
     kinds_asked,
     kinds_in,
     refers_back,
+    share_lacking,
 )
 from memwell.knowledge.synonyms import Synonyms
 
@@ -34,6 +37,9 @@ def test_nothing_is_given_that_was_not_asked_for(question: str, text: str):
         ("What is relay 17-3-2, and E1099?", {"17-3-2", "e1099"}),
         ("Is it open on Fridays in May at 9:00?", {"day 4", "month 5", "9"}),
         ("You may march in on one of the days.", set[str]()),
+        ("May a fourteen-year-old train alone?", set[str]()),
+        ("May I come in?", set[str]()),
+        ("May and June: which is wetter?", {"month 5", "month 6"}),
         ("二〇二三年三月，星期天，三号楼", {"2023", "month 3", "day 6", "3"}),
         ("GPT-4 of 3,000 with 8GB on the 25th", {"gpt4", "3000", "8gb", "25"}),
         ("一周三次，三十天", set[str]()),
@@ -112,3 +118,50 @@ def test_it_is_a_part_of_the_whole(question: str, text: str):
 )
 def test_words_that_only_ask_need_nothing_and_other_forms_and_numbers_serve(question: str, text: str):
     assert _covered(question, text) >= 0.7
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacking"),
+    [
+        ("When is the summer fair?", "The summer fair is organised by Mrs Baptiste.", 1.0),
+        ("When is the summer fair?", "The summer fair is in July.", 0.0),
+        ("Who pays when it is late?", "Mr Lindqvist pays.", 0.0),
+        ("What does the trip cost?", "The trip goes to the lake.", 1.0),
+        ("桑拿星期几开放？", "周二开放。", 0.0),
+        ("指示灯闪烁怎么办？", "前盖没有盖好。", 0.0),
+    ],
+)
+def test_what_kind_of_thing_a_text_lacks(question: str, text: str, lacking: float):
+    assert share_lacking(text, kinds_asked(question), question) == lacking
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("Can I return something I haven't opened?", {"open"}),
+        ("Unopened items, but they are not refunded", {"open", "refund"}),
+        ("Isn't the pool open?", set[str]()),
+        ("没有拆封的商品", {"拆封"}),
+        ("能不能做蛋糕？有没有奶油？", set[str]()),
+        ("馆内禁止饮食", {"饮食"}),
+    ],
+)
+def test_what_a_text_denies(text: str, stems: set[str]):
+    assert denied(text) == stems
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "opposite"),
+    [
+        ("Can I return something I haven't opened?", "Opened tents can be exchanged, not refunded.", True),
+        ("Can I return something I haven't opened?", "Unopened items may be sent back within 30 days.", False),
+        ("Can I send an opened tent back?", "Unopened items may be sent back within 30 days.", True),
+        ("Is overtime compensated with money?", "Overtime is compensated with time off and not with money.", False),
+        ("没拆封的商品可以退吗？", "已拆封的化妆品不能退货。", True),
+        ("没拆封的商品可以退吗？", "未拆封的商品七天内可以退货。", False),
+        ("拆封的商品可以退吗？", "未拆封的商品七天内可以退货。", True),
+        ("机器人达到目标了吗？", "没有达到百分之七十的目标。", False),
+    ],
+)
+def test_the_opposite_case_is_told_from_a_no(question: str, text: str, opposite: bool):
+    assert is_opposite(question, text) is opposite

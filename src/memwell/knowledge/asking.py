@@ -25,7 +25,10 @@ _NUMBER_WORDS = (
 _ASKED = {
     "person": re.compile(r"\bwho(?:m|se)?\b|谁|哪位|什么人", re.I),
     "time": re.compile(
-        r"\bwhen\b|\bwhat (?:time|day|date|year)\b|\bhow late\b|什么时[候间]|何时|几[点号时]|哪[天年]|多久|多长时间",
+        # In "who pays when it is late" it asks for nothing.
+        r"(?:\A\W*(?:\w+ )?|\b(?:and|or|know|say|tell me|remember),? |, )when\b|"
+        r"\b(?:what|which) (?:time|day|date|year|month)s?\b|"
+        r"\bhow late\b|什么时[候间]|何时|几[点号时月]|(?:星期|周)几|哪[天年]|多久|多长时间",
         re.I,
     ),
     "place": re.compile(
@@ -33,7 +36,8 @@ _ASKED = {
     ),
     "number": re.compile(
         r"\bhow (?:many|much|long|often|old|far|big|large|tall|high|deep|heavy|loud|fast|wide|hot|cold)\b|"
-        r"\bat what (?:temperature|speed|price)\b|多少|几(?!乎)|多[久长大高远重深快宽]",
+        r"\bat what (?:temperature|speed|price)\b|\bwhat [^?]{0,60}\b(?:costs?|price|fee|rent)\b|"
+        r"多少|(?<!星期)(?<!周)几(?![乎月])|多[久长大高远重深快宽]",
         re.I,
     ),
     "phone": re.compile(
@@ -47,20 +51,21 @@ _ASKED = {
 }
 _GIVEN = {
     "person": re.compile(
-        "由[^，。；]{1,16}(?:负责|管理|主持|保管|设计|担任|审批)|师傅|先生|女士|小姐|老师|医生|经理|主任|总监"
+        "由[^，。；]{1,16}(?:负责|管理|主持|保管|设计|担任|审批|处理|承担|审核)|师傅|先生|女士|小姐|老师|医生|经理|主任|总监"
     ),
     "time": re.compile(
         rf"\b(?:{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|o.clock|noon|midnight|mornings?|afternoons?|evenings?|"
         r"nights?|weekdays?|weekends?|daily|weekly|monthly|yearly|spring|summer|autumn|winter|today|tomorrow|hours?|minutes?|"
         rf"(?:at|from|until|till|by) (?:{_NUMBER_WORDS})|"
         r"weeks?|months?|(?:1[5-9]|20)\d\d|\d{1,2}(?:st|nd|rd|th))\b|\d{1,2}:\d\d|\b\d{1,2} ?[ap]\.?m\b|"
-        "[0-9〇零一二两三四五六七八九十半每上下][点时日号月年周天]|季度|小时|分钟|早上|上午|中午|下午|晚上|凌晨|[清早]晨|清明|春|夏|秋|冬",
+        "[0-9〇零一二两三四五六七八九十半每上下][点时日号月年周天]|(?:周|星期)[一二三四五六日天末]|个月|季度|小时|分钟|早上|上午|中午|下午|晚上|凌晨|[清早]晨|清明|春|夏|秋|冬",
         re.I,
     ),
     "place": re.compile(
         r"\b(?:at|near|behind|beside|under|above|opposite|between|inside|outside|next to)\b|"
         r"\b(?:shop|street|road|room|floor|building)\b|"
-        r"\b(?:in|on|to|from) (?:the )?[A-Z]|[在于][^，。]|位于|旁|附近|[楼室路街区县市省国店馆]",
+        r"\b(?:in|on|to|from) (?:the )?[A-Z]|\b(?:in|on) (?:the|your|our|a) |"
+        r"[在于到][^，。]|位于|旁|附近|[楼室路街区县市省国店馆]",
     ),
     "number": re.compile(
         rf"\d|\b(?:{_NUMBER_WORDS})\b|[二两三四五六七八九十百千万]|[一半][个天周月年次小米成点]",
@@ -117,6 +122,7 @@ _MONTH = re.compile(
     r"\b((?i:january|february|april|june|july|august|september|october|november|december)|May|March)\b|"
     r"(?<![\d〇零一二三四五六七八九十百千万])(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?!卡|饼)"
 )
+_MAY_I = re.compile(r"\A\W*May (?!and |or |to |is |was |until )(?=[a-z]|I\b)")
 _MONTH_NAMES = _MONTHS.split("|")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _SHORT_NAME = re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b")
@@ -215,7 +221,7 @@ def exact_things(question: str) -> frozenset[str]:
 
     Numbers in words count only where they name something, as in 三号楼: *one* is seldom a number.
     """
-    question = question[:_LOOKED_AT]
+    question = _MAY_I.sub(" ", question[:_LOOKED_AT])
     bare = _undated(question)
     codes = ((found[1] or "").rstrip("-").lower() + _written(found[2]) for found in _CODE.finditer(bare))
     words = (str(_han_value(next(filter(None, found)))) for found in _HAN_NAMED.findall(bare))
@@ -285,12 +291,73 @@ def kinds_asked(question: str) -> frozenset[str]:
     return frozenset(kind for kind, asked in _ASKED.items() if asked.search(question, 0, _LOOKED_AT))
 
 
-def kinds_in(text: str, kinds: frozenset[str]) -> frozenset[str]:
-    """Those of the kinds that a text has."""
-    found = {kind for kind in kinds if kind in _GIVEN and _GIVEN[kind].search(text)}
+def kinds_in(text: str, kinds: frozenset[str], asked: str = "") -> frozenset[str]:
+    """Those of the kinds that a text has. A time that ``asked`` names is no answer to it: *the summer fair* is not when
+    it takes place.
+    """
+    known = set(_WORD.findall(asked.lower()))
+    found = {
+        kind
+        for kind in kinds & _GIVEN.keys()
+        if any(kind != "time" or given[0].lower() not in known for given in _GIVEN[kind].finditer(text))
+    }
     if "person" in kinds and any(one.kind in _NAMED for one in entities(text)):
         found.add("person")
     return frozenset(found)
+
+
+def share_lacking(text: str, kinds: frozenset[str], asked: str) -> float:
+    """The share of the kinds that a text may have and lacks, from 0 to 1."""
+    wanted = kinds & _GIVEN.keys()
+    return len(wanted - kinds_in(text, wanted, asked)) / len(wanted) if wanted else 0.0
+
+
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|no|without|cannot|instead of|rather than)|n['’]t)\s+(?:(?:been|be|being|have|has|had|yet|ever|any|"
+    r"a|an|the|to|even|really|already|allowed to|it|them)\s+)*([a-z]+)|\bun([a-z]{3,}(?:ed|en|t))\b",
+    re.I,
+)
+_DENIED_ZH = re.compile(
+    "(?<![\u4e00-\u9fff]不)(?:还没有?|尚未|从未|没有|并未|并不|不可以?|不能|不会|不得|禁止|[不没未])(?:被|再|经|使用)?([\u4e00-\u9fff]{1,2})"
+)
+_EITHER_ZH = re.compile("([\u4e00-\u9fff])[不没]\\1|有没有|能否|是否")
+_NEGATIVE = re.compile(
+    r"\b(?:not?|never|none|nothing|without|cannot|un\w+ed|except|instead|rather|only|forbid\w*|exclud\w*|prohibit\w*)\b|n['’]t\b|"
+    "[不没未无否别勿]|禁止|除外|仅|只",
+    re.I,
+)
+_ASKS_NEGATED = re.compile(r"\A\W*\w+n['’]t\b", re.I)
+
+
+def denied(text: str) -> frozenset[str]:
+    """The stems of what a text says is not so: *open* of *haven't opened* and of *unopened*, 拆封 of 没拆封."""
+    text = _EITHER_ZH.sub(" ", _ASKS_NEGATED.sub(" ", text[: 2 * _LOOKED_AT]))
+    words = (found[1] or found[2] for found in _DENIED.finditer(text))
+    return frozenset((*(term for word in words for term in query_terms(word)), *_DENIED_ZH.findall(text)))
+
+
+def denies(text: str) -> bool:
+    """Whether a text says that anything is not so."""
+    return _NEGATIVE.search(text) is not None
+
+
+def asserts(text: str, stem: str) -> bool:
+    """Whether a text says something of a stem without denying it everywhere."""
+    if stem in denied(text):
+        return False
+    return stem in text if _HAN.match(stem) else stem in segment(text)
+
+
+def is_opposite(question: str, text: str) -> bool:
+    """Whether a text is about the opposite case: about opened things, where the question is about unopened ones."""
+    not_asked, not_said = denied(question), denied(text)
+    if any(len(stem) > 1 and asserts(text, stem) for stem in not_asked):
+        return True
+    states = {term for found in _STATES.finditer(text) for term in query_terms(next(filter(None, found.groups())))}
+    return any(stem in not_said and asserts(question, stem) for stem in states)
+
+
+_STATES = re.compile("\\bun([a-z]{3,}(?:ed|en|t))\\b|未([\u4e00-\u9fff]{2})的", re.I)
 
 
 def refers_back(question: str) -> bool:

@@ -11,11 +11,20 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
-from memwell.knowledge.asking import Needs, asks_for_many, exact_things_nearest, is_code, kinds_in
+from memwell.knowledge.asking import (
+    Needs,
+    asks_for_many,
+    exact_things_nearest,
+    is_code,
+    is_opposite,
+    kinds_in,
+    share_lacking,
+)
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.recall import Search
 from memwell.language.sentences import sentences
+from memwell.language.words import en_or_zh
 from memwell.tokens import default_counter
 
 # The lines of a passage: sentences, rows, list items
@@ -298,6 +307,9 @@ MOST_QUOTED_TOKENS = 120
 """Tokens of an answer, its citation numbers included."""
 
 _MOST_COMPARED = 16
+_MOST_JUDGED = 32  # Sentences whose meaning is compared where meaning decides
+_MOST_CLAUSES = 24
+_CLAUSES = re.compile(r"[,;，；、：:]\s*|\s(?:but|and)\s")
 _MOST_RUNS = 3
 _NEARLY_AS_GOOD = 0.9
 _NEARNESS = 0.7
@@ -309,7 +321,40 @@ _JOINED = 0.8  # What the gain from neighbouring sentences counts
 _ITS_OWN = 0.4  # The share of the rest of a question that a text with its year or number must cover
 _MARK = " …"
 _A_NUMBER = 8  # Tokens of a citation number and an ellipsis
+_PHONE = frozenset(("phone",))
 _A_GAIN = 0.1  # A neighbour joins a sentence when it adds this much of the question
+
+
+class Odds(NamedTuple):
+    """The log odds that a sentence answers a question, from what it shares with it.
+
+    ``meaning`` counts for the nearness of the sentence or of its nearest clause, ``context`` for the share of the question
+    that it holds with its headings or, across languages, for their nearness; ``lacks`` for a kind of thing asked for.
+    """
+
+    base: float
+    meaning: float
+    context: float
+    lacks: float
+
+    def of(self, meaning: float, context: float, lacks: float) -> float:
+        """The log odds of one sentence."""
+        return self.base + self.meaning * meaning + self.context * context + self.lacks * lacks
+
+
+_FITTED_TO = "memwell-local-2"
+"""The embedder whose vectors the odds were fitted to, on the dev questions of ``benchmarks/answers.json``."""
+_ODDS = {"en": Odds(-9.8, 14.7, 3.3, -3.5), "zh": Odds(-9.1, 14.7, 3.3, -3.5)}
+_ODDS_ACROSS = Odds(-9.7, 16.0, 12.7, -3.5)  # For a sentence in another language than the question
+_LEAST_ODDS = 0.2
+_LEAST_IN_ITS_WORDS = -3.0  # For sentences that hold most of the question themselves, and every kind of thing asked for
+_MOST_WORDS = 0.7
+_NEARLY_AS_LIKELY = 1.0
+
+
+def decides_by_meaning(search: Search, question: str) -> bool:
+    """Whether the odds tell if a sentence answers; with other vectors, and without any, coverage does."""
+    return search.embedder_of(question) == _FITTED_TO
 
 
 class Quote(NamedTuple):
@@ -389,24 +434,75 @@ class Chooser:
         exact: Exact | None = None,
     ) -> None:
         self._exact = exact
+        self._by_meaning = decides_by_meaning(search, asked)
         self._many = asks_for_many(asked)
         self._search = search
         self._asked = asked
         self._needs = needs
         self._kinds = kinds
         self._parsed: dict[str, Parsed | None] = {}
-        self._readings = [self._read(hit) for hit in hits[:LOOKED_AT]]
+        self._readings = [self._read(hit) for hit in hits]
 
     def quotes(self) -> list[Quote]:
         """The quotes, in the order of the passages; none when no sentence answers."""
-        ranked = self._compared(sorted(self._candidates(), key=_best_first))
+        likeliest = sorted(self._candidates(), key=_best_first)
+        ranked = self._judged(likeliest) if self._by_meaning else self._compared(likeliest)
+        ranked = [one for one in ranked if not self._misses(one)]
         if self._exact is not None:
             ranked = self._having(ranked, self._exact)
         chosen: list[tuple[int, LineRun]] = []
         for one in ranked[:_MOST_RUNS]:
-            if one.score >= _NEARLY_AS_GOOD * ranked[0].score:
+            best = ranked[0].score
+            if one.score >= (best - _NEARLY_AS_LIKELY if self._by_meaning else _NEARLY_AS_GOOD * best):
                 self._add(chosen, one)
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
+
+    def _misses(self, one: _Candidate) -> bool:
+        """Whether a candidate is about the opposite case, or lacks the phone number that is asked for."""
+        reading = self._readings[one.reading]
+        said = reading.said(one.run)
+        return is_opposite(self._asked, said) or ("phone" in self._kinds and not kinds_in(said, _PHONE))
+
+    def _judged(self, likeliest: list[_Candidate]) -> list[_Candidate]:
+        """The candidates that answer the question likely enough, by the odds of their meaning, with their neighbours."""
+        likeliest = likeliest[:_MOST_JUDGED]
+        lines = [(self._readings[one.reading], one.at) for one in likeliest]
+        said = [reading.lines[at].said for reading, at in lines]
+        meaning = self._nearest_clauses(said, self._search.nearness(self._asked, said))
+        language = en_or_zh(self._asked)
+        across = [at for at, text in enumerate(said) if en_or_zh(text) != language]
+        context = [
+            self._needs.covered(f"{reading.lead(at)} {text}") for (reading, at), text in zip(lines, said, strict=True)
+        ]
+        for at, near in zip(
+            across, self._search.nearness(self._asked, [self._in_place(*lines[at]) for at in across]), strict=True
+        ):
+            context[at] = near
+        judged = list[_Candidate]()
+        for at, one in enumerate(likeliest):
+            odds = _ODDS_ACROSS if at in across else _ODDS[language]
+            score = odds.of(meaning[at], context[at], share_lacking(said[at], self._kinds, self._asked))
+            run = self._grown(*lines[at])
+            in_its_words = at not in across and self._holds_most(lines[at][0].said(run))
+            if score >= (_LEAST_IN_ITS_WORDS if in_its_words else _LEAST_ODDS):
+                judged.append(one._replace(score=score, run=run))
+        return sorted(judged, key=_best_first)
+
+    def _holds_most(self, said: str) -> bool:
+        """Whether sentences hold most of the question themselves, and every kind of thing asked for."""
+        return self._needs.covered(said) >= _MOST_WORDS and not share_lacking(said, self._kinds, self._asked)
+
+    def _nearest_clauses(self, said: Sequence[str], meaning: Sequence[float]) -> list[float]:
+        """The nearness of each sentence, or of its nearest clause where that is nearer, of the nearest sentences."""
+        found, clauses = list(meaning), list[tuple[int, str]]()
+        for at in sorted(range(len(said)), key=lambda at: -meaning[at]):
+            parts = [part for part in _CLAUSES.split(said[at]) if part.strip()]
+            if len(parts) > 1 and len(clauses) + len(parts) <= _MOST_CLAUSES:
+                clauses += ((at, part) for part in parts)
+        near = self._search.nearness(self._asked, [part for _, part in clauses])
+        for (at, _), one in zip(clauses, near, strict=True):
+            found[at] = max(found[at], one)
+        return found
 
     def _having(self, ranked: list[_Candidate], exact: Exact) -> list[_Candidate]:
         """The candidates that have some of the exact things; none when one of the things is in none of them."""

@@ -179,6 +179,11 @@ class Search:
                 self._shelf.notify()
         return asked
 
+    def embedder_of(self, query: str) -> str | None:
+        """The name of the embedder that a query is compared by; None without one."""
+        asked = self._query_vectors.of(query)
+        return None if asked.vector is None else asked.model
+
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
         """The cosines of texts with a query; 0 for each without an embedder."""
         asked = self._query_vectors.of(query)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import memwell
+from memwell.compat.guide.conversations import ConversationMemory
 from memwell.compat.guide.deployment import ProductionDeployment, VectorDatabaseComparison
 from memwell.errors import Conflict, FileError, InvalidInput, NotFound
 from memwell.runtime.metrics import Metrics
@@ -84,6 +85,20 @@ def test_the_dashboard_has_the_figures_of_the_service(tmp_path: Path, language: 
     assert {"script", "img", "link", "iframe"}.isdisjoint(reader.tags)
     with pytest.raises(InvalidInput, match="not 'fr'"):
         ProductionDeployment.create_monitoring_dashboard(str(store), path, language="fr")
+
+
+def test_the_dashboard_counts_every_conversation_and_what_is_not_indexed_yet(tmp_path: Path):
+    store, path = tmp_path / "talk.db", tmp_path / "page.html"
+    with ConversationMemory(store) as memory:
+        for number, (session, user) in enumerate(
+            [("s1", "u1"), ("s1", "u1"), ("s1", "u1"), ("s2", "u1"), ("s1", "u2")]
+        ):
+            memory.store_conversation(session, user, f"Question {number}?", f"Answer {number}.")
+        ProductionDeployment.create_monitoring_dashboard(str(store), path, language="en")
+    written = path.read_text(encoding="utf-8")
+    counts = (("sessions", 3), ("conversations", 5), ("messages", 10), ("memories", 10), ("active users, 7 days", 2))
+    for label, count in counts:
+        assert f"<th>{label}</th><td>{count}</td>" in written, label
 
 
 def test_looking_makes_no_store(tmp_path: Path):

@@ -9,6 +9,7 @@ import pytest
 
 from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
 from memwell.errors import InvalidInput, ModelError
+from memwell.messages import ai, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat
 
@@ -208,3 +209,53 @@ def test_the_chain_can_be_called_and_refuses_no_question(tmp_path: Path):
         assert len(system.memory) == 0
         with pytest.raises(InvalidInput):
             system.add_knowledge("one text")
+
+
+TOLD = (
+    ("我叫小明，在北京工作，对花生过敏。", "我叫什么名字？", "小明", "我老板叫什么名字？"),
+    ("My name is Ann, I work in Oslo.", "What is my name?", "Ann", "What is my boss's name?"),
+)
+
+
+@pytest.mark.parametrize(("statement", "question", "name", "unknown"), TOLD)
+def test_what_the_user_said_answers(tmp_path: Path, statement: str, question: str, name: str, unknown: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        assert name not in system.chat(question)["answer"]
+        system.chat(statement)
+        for _ in range(2):
+            response = system.chat(question)
+            assert name in response["answer"]
+            assert [one["content"] for one in response["source_documents"]] == [statement]
+        assert name not in system.chat(unknown)["answer"]
+
+
+@pytest.mark.parametrize(("statement", "question", "name", "unknown"), TOLD)
+def test_a_model_is_asked_with_what_the_user_said(
+    tmp_path: Path, statement: str, question: str, name: str, unknown: str
+):
+    chat = ScriptedChat([f"{name} [1]"])
+    with IntelligentMemorySystem(None, tmp_path / "m.db", llm=chat) as system:
+        system.memory.add(human(statement), ai("…"))
+        response = system.chat(question)
+    assert (response["answer"], response["note"]) == (f"{name} [1]", "")
+    assert f"| {statement}" in chat.asked[0][1].text.partition(">>>")[0], "as a source, and not as talk alone"
+
+
+@pytest.mark.parametrize(("statement", "question", "name", "unknown"), TOLD)
+def test_memories_answer_and_what_the_assistant_said_is_not_the_users(
+    tmp_path: Path, statement: str, question: str, name: str, unknown: str
+):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.memory.add(human("…"), ai(statement))
+        system.engine.remember([ai(statement)])
+        assert name not in system.chat(question)["answer"]
+        system.engine.remember(statement)
+        assert name in system.chat(question)["answer"]
+
+
+def test_the_end_of_a_long_conversation_does_not_hide_its_beginning(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.memory.add(human("My dentist is Dr. Okafor."))
+        for number in range(30):
+            system.memory.add(human(f"Today I walked {number} miles."), ai("Nice."))
+        assert "Okafor" in system.chat("Who is my dentist?")["answer"]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from datetime import timedelta
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memwell.errors import Conflict, FileError, InvalidInput, NotFound
+from memwell.records import Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import Metrics, figures_of
 from memwell.runtime.opening import open as open_memory
+from memwell.runtime.transfer.files import spaces_of
 from memwell.settings import load_settings
 from memwell.storage.files import replace_file
-from memwell.values import shown
+from memwell.values import now, shown
 
 _COMPOSE = """\
 # Start with: POSTGRES_PASSWORD=… docker compose up --build
@@ -70,9 +73,10 @@ volumes:
 """
 
 _LABELS = {
-    "en": ("memwell: figures of the store", "conversations", "messages", "memories", "documents", "active users, 7 days",
-           "recall, median", "recall, 95 %", "recall quality (NDCG@10)", "availability", "recalls by day"),
-    "zh": ("memwell：记忆系统监控面板", "会话", "消息", "记忆", "知识库文档", "7 天内活跃用户",
+    "en": ("memwell: figures of the store", "sessions", "conversations", "messages", "memories", "documents",
+           "active users, 7 days", "recall, median", "recall, 95 %", "recall quality (NDCG@10)", "availability",
+           "recalls by day"),
+    "zh": ("memwell：记忆系统监控面板", "会话", "对话", "消息", "记忆", "知识库文档", "7 天内活跃用户",
            "召回用时（中位数）", "召回用时（95%）", "召回质量（NDCG@10）", "可用性", "每天的召回次数"),
 }  # fmt: skip
 
@@ -81,11 +85,20 @@ def _page(engine: Engine, language: str) -> str:
     """The figures of the last seven days as HTML without scripts; a dash for what the service has not counted."""
     found = figures_of(Metrics(engine.backend), engine, span="7d", whole=True)
     title, *labels, trend = _LABELS[language]
-    stored = [found.totals.conversations, found.totals.messages, found.totals.memories, found.totals.documents]
+    totals, talk = found.totals, _talk(engine)
+    # What is remembered and not yet indexed is stored too.
+    memories = None if totals.memories is None else totals.memories + found.queue.words
+    stored = [totals.conversations, talk.rounds, totals.messages, memories, totals.documents]
     times = [None if one is None else f"{1000 * one:.1f} ms" for one in (found.recall.p50, found.recall.p95)]
     quality = None if found.quality is None else f"{found.quality.ndcg10:.3f}"
     share = None if found.availability.share is None else f"{found.availability.share:.2%}"
-    shown_values = [*stored, found.active.speakers_week or found.active.spaces_week, *times, quality, share]
+    shown_values = [
+        *stored,
+        max(found.active.speakers_week or found.active.spaces_week, talk.active),
+        *times,
+        quality,
+        share,
+    ]
     days: dict[str, int] = {}
     for point in found.trends:
         days[f"{point.time:%m-%d}"] = days.get(f"{point.time:%m-%d}", 0) + point.recalls
@@ -102,6 +115,26 @@ def _page(engine: Engine, language: str) -> str:
             "</table>\n</html>\n",
         ]
     )
+
+
+class _Talk(NamedTuple):
+    """How many conversations a store holds, a question with its answer each, and in how many spaces the last week's are."""
+
+    rounds: int
+    active: int
+
+
+def _talk(engine: Engine) -> _Talk:
+    log, since = engine.backend.log, now() - timedelta(days=7)
+    rounds, active = 0, set[Space]()
+    for space in spaces_of(engine.backend):
+        if "memwell" in space[1:]:
+            # Where memwell keeps its own data.
+            continue
+        for info in paged(lambda cursor, space=space: log.threads(space, limit=500, cursor=cursor)):
+            rounds += info.rounds
+            active.update([space] if info.updated >= since else ())
+    return _Talk(rounds, len(active))
 
 
 class ProductionDeployment:

@@ -13,12 +13,13 @@ import msgspec
 from memwell._asyncify import Closing
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
-from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
+from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
-from memwell.language.words import language_of
-from memwell.messages import ai, human
+from memwell.language.asking import only_asks
+from memwell.language.words import en_or_zh, language_of
+from memwell.messages import Role, ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder
@@ -38,6 +39,8 @@ _OWN_SHARE, _FEATURE_SHARE = 0.7, 0.3
 _OPENAI = "https://api.openai.com/v1"
 _SUMMED_UP = 10
 _PASSAGES = 3
+_LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
+_NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
@@ -299,7 +302,10 @@ class IntelligentMemorySystem(Closing):
         return ConversationChain(self)
 
     def chat(self, query: str) -> dict[str, Any]:
-        """The answer, its sources, and a ``note`` when there is no model or it failed. The turn is stored in any case."""
+        """The answer, its sources, and a ``note`` when there is no model or it failed. The turn is stored in any case.
+
+        The documents answer, and what the user said in this conversation and in memories; not what the assistant said.
+        """
         response = self.create_conversation_chain()({"question": query})
         sources = [{"content": one.page_content, "metadata": one.metadata} for one in response["source_documents"]]
         return {"answer": response["answer"], "source_documents": sources, "note": response["note"]}
@@ -338,8 +344,9 @@ class ConversationChain:
             raise InvalidInput("a question must not be empty")
         system = self._system
         before = system.memory.last(2 * _PASSAGES)
+        said = _said(system, question)
         system.memory.add(human(question))
-        answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before)
+        answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -356,6 +363,24 @@ def _in_chinese(summary: str) -> str:
     for name, chinese in _SPEAKERS.items():
         summary = re.sub(rf"^{name}: ", f"{chinese}：", summary, flags=re.MULTILINE)
     return summary
+
+
+def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
+    """What the user said that may answer a question, in this conversation and in the memories, newest and nearest first.
+
+    Nothing that the assistant said is among it, and no question.
+    """
+    language = en_or_zh(question)
+    spoken = [*reversed(system.memory.last(_LAST)), *(one for one, _ in system.memory.search(question, limit=_LAST))]
+    stated = {one.id: one.text for one in spoken if one.role is Role.HUMAN and not only_asks(one.text)}
+    recalled = system.engine.recall(question, limit=_PASSAGES)
+    known = {one.id: one.text for one in recalled if one.trust == "user" and not only_asks(one.text)}
+    named = [
+        (id_, text, name)
+        for texts, name in zip((stated, known), _NAMES[language], strict=True)
+        for id_, text in texts.items()
+    ]
+    return [Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for id_, text, name in named]
 
 
 def _source_document(one: Found) -> SourceDocument:

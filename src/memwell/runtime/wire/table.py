@@ -505,7 +505,7 @@ _DOCUMENTS = (
     _row("ask", "POST /v1/ask", Knowledge.answer,
          "What the documents say to a question, with the passages it rests on.", of=Knowledge,
          takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
-                "shape of messages."), **_RECALLS),
+                "shape of messages."), fields={"said": None}, **_RECALLS),
 )  # fmt: skip
 
 _MEDIA = (

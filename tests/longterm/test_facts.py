@@ -15,7 +15,8 @@ from memwell.errors import BackendError, InvalidInput
 from memwell.filters import FilterLike
 from memwell.language.claims import Claim
 from memwell.language.claims import claims as claims_of
-from memwell.longterm.facts import Fact, Facts, name_key
+from memwell.longterm.facts import Fact, Facts
+from memwell.longterm.statements import name_key
 from memwell.records import Page, Space
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend, Entry, KeyValue

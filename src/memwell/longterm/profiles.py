@@ -18,7 +18,8 @@ from memwell.language.claims import FAVOURITE, USER, relation_of
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
 from memwell.language.words import by_language, language_code
-from memwell.longterm.facts import Fact, Facts, name_key
+from memwell.longterm.facts import Fact, Facts
+from memwell.longterm.statements import name_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.values import check_count

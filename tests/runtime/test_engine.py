@@ -332,7 +332,7 @@ def assert_nothing_is_written(path: Path, id_: str) -> None:
             lambda: m.feedback(id_, useful=True),
             lambda: m.erase(id_),
             m.erase_all,
-            lambda: m.facts.retract([id_], final=True),
+            lambda: m.facts.withdraw([id_], final=True),
             lambda: m.thread("talk").add(human("In Paris.")),
         ):
             with pytest.raises(ReadOnlyStore, match="can only be read"):

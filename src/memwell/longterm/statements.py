@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
+from string import ascii_lowercase
 from unicodedata import normalize
 
 import msgspec
@@ -39,6 +40,18 @@ def name_key(name: str) -> str:
     return USER if plain in _SPEAKER else plain
 
 
+def spellings(name: str) -> Iterator[str]:
+    """What a name becomes by one letter more, less or another, or by two that change places."""
+    for place in range(len(name) + 1):
+        head, tail = name[:place], name[place:]
+        yield from (f"{head}{letter}{tail}" for letter in ascii_lowercase)
+        if tail:
+            yield f"{head}{tail[1:]}"
+            yield from (f"{head}{letter}{tail[1:]}" for letter in ascii_lowercase)
+        if len(tail) > 1:
+            yield f"{head}{tail[1]}{tail[0]}{tail[2:]}"
+
+
 def key_part(text: str) -> str:
     """A text as one part of a key: without ``/``, of limited length, and unique.
 
@@ -58,8 +71,12 @@ def digest(*parts: str) -> str:
     return hashed.hexdigest()
 
 
+BY_HAND = "by hand"
+"""The source of what a person stated, corrected or denied, instead of a record's id."""
+
+
 class Source(msgspec.Struct, frozen=True):
-    """A record that states something, and the characters of its text."""
+    """A record that states something, and the characters of its text; or ``BY_HAND``."""
 
     record: str
     start: int = 0
@@ -83,6 +100,12 @@ class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
     retired_at: datetime | None
     confidence: float
     source: Source
+    by_hand: bool = False
+
+    @property
+    def denies(self) -> bool:
+        """Whether a person said that what was stated before was never true."""
+        return self.by_hand and self.negated and self.valid_from is None
 
     @property
     def begins(self) -> datetime:
@@ -94,12 +117,18 @@ class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it says only that something is over, not since when it was true."""
         return self.valid_from is None and self.valid_to is not None and self.valid_to <= self.said_at
 
+    @property
+    def is_undated(self) -> bool:
+        """Whether it says only that something is over, and neither since nor until when it was true."""
+        return self.valid_from is None and self.valid_to == self.said_at
 
-# The keys of statements: by subject, by object, by record.
+
+# The keys of statements: by subject, by object, by record, and those made by hand.
 
 BY_SUBJECT = "fact/s/"
 BY_OBJECT = "fact/o/"
 BY_RECORD = "fact/r/"
+MADE_BY_HAND = "fact/h/"
 _PAGE = 500
 
 
@@ -125,7 +154,7 @@ class FactStatements:
         name = statement.key.rpartition("/")[2]
         by_object = "" if not statement.object else f"{BY_OBJECT}{key_part(name_key(statement.object))}/{name}"
         pointer = _Pointer(statement.key, by_object)
-        self._kv.put(self._space, f"{_of_record(statement.source.record)}{name}", msgspec.to_builtins(pointer))
+        self._kv.put(self._space, f"{_home_of(statement)}{name}", msgspec.to_builtins(pointer))
         if by_object:
             self._kv.put(self._space, by_object, statement.key)
         self._kv.put(self._space, statement.key, _encoded(statement))
@@ -151,8 +180,17 @@ class FactStatements:
 
     def of_record(self, record: str) -> list[FactStatement]:
         """The stored statements of one record."""
-        keys = [_pointer(entry).statement for entry in self._entries(_of_record(record))]
-        return [_decoded(entry) for key in keys if (entry := self._kv.get(self._space, key)) is not None]
+        return list(self._pointed_at(_of_record(record)))
+
+    def made_by_hand(self) -> Iterator[FactStatement]:
+        """The statements that no record made."""
+        return self._pointed_at(MADE_BY_HAND)
+
+    def _pointed_at(self, prefix: str) -> Iterator[FactStatement]:
+        for pointer in map(_pointer, self._entries(prefix)):
+            entry = self._kv.get(self._space, pointer.statement)
+            if entry is not None:
+                yield _decoded(entry)
 
     def set_retired(self, statement: FactStatement, retired_at: datetime | None) -> None:
         """Mark a statement as retracted, or as believed again."""
@@ -161,27 +199,53 @@ class FactStatements:
 
     def drop(self, record: str) -> int:
         """Delete the statements of one record and all keys that point to them. Returns how many statements."""
-        gone = 0
-        for entry in list(self._entries(_of_record(record))):
-            pointer = _pointer(entry)
-            gone += self._kv.delete(self._space, pointer.statement)
-            if pointer.by_object:
-                self._kv.delete(self._space, pointer.by_object)
-            # Last, so that a crash leaves entries that can be found by their record.
-            self._kv.delete(self._space, entry.key)
+        return sum([self._drop(entry) for entry in list(self._entries(_of_record(record)))])
+
+    def drop_made_by_hand(self, statement: FactStatement) -> None:
+        """Delete a statement that no record made, and all keys that point to it."""
+        entry = self._kv.get(self._space, f"{MADE_BY_HAND}{statement.key.rpartition('/')[2]}")
+        if entry is not None:
+            self._drop(entry)
+
+    def _drop(self, entry: Entry) -> bool:
+        pointer = _pointer(entry)
+        gone = self._kv.delete(self._space, pointer.statement)
+        if pointer.by_object:
+            self._kv.delete(self._space, pointer.by_object)
+        # Last, so that a crash leaves entries that can be found by their record.
+        self._kv.delete(self._space, entry.key)
         return gone
 
-    def _entries(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
+    def knows(self, name: str) -> bool:
+        """Whether anything was ever stated of the subject with this compared name."""
+        return next(self._entries(f"{BY_SUBJECT}{key_part(name)}/", page=1), None) is not None
+
+    def subjects(self, beginning: str) -> Iterator[str]:
+        """The compared names of the subjects that begin so, in order; long ones are passed over."""
+        least = f"{BY_SUBJECT}{key_part(beginning)}"
+        most = f"{least}\U0010ffff"
+        while True:
+            where = AllOf((Where("@id", "ge", least), Where("@id", "lt", most)))
+            found = self._kv.scan(self._space, where=where, limit=1).items
+            if not found:
+                return
+            part = found[0].key.split("/", 3)[2]
+            if not part.startswith("%~"):
+                yield part.replace("%00", "\x00").replace("%2F", "/").replace("%25", "%")
+            # "0" is the character after "/": the other statements of this subject are not read.
+            least = f"{BY_SUBJECT}{part}0"
+
+    def _entries(self, prefix: str, *, after: str = "", page: int = _PAGE) -> Iterator[Entry]:
         # "0" is the character after "/", so it is above every key with the prefix.
         bounds = [Where("@id", "ge", prefix), Where("@id", "lt", f"{prefix[:-1]}0")]
         if after:
             bounds.append(Where("@id", "gt", after))
         where = AllOf(tuple(bounds))
-        return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
+        return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=page, cursor=cursor))
 
 
-def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStatement:
-    """A claim as a statement.
+def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bool = False) -> FactStatement:
+    """A claim as a statement of a record, or of a person.
 
     Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
     """
@@ -202,7 +266,10 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStateme
     since = _moment(claim.valid_from, "valid_from")
     until = _moment(claim.valid_to, "valid_to")
     record = check_id(record, "a record's id")
-    name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
+    said = _moment(claim.time, "time") or learned_at
+    parts = (record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
+    # A person may say the same again, after having said something else.
+    name = digest(*parts, str(said)) if by_hand else digest(*parts)
     return FactStatement(
         key=f"{question(subject, relation, thing)}{name}",
         subject=claim.subject.strip(),
@@ -212,11 +279,12 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStateme
         valid_from=since,
         valid_to=until,
         negated=claim.negated,
-        said_at=_moment(claim.time, "time") or learned_at,
+        said_at=said,
         learned_at=learned_at,
         retired_at=None,
         confidence=claim.confidence,
         source=Source(record, start, end),
+        by_hand=by_hand,
     )
 
 
@@ -229,9 +297,19 @@ def prefix_of(subject: str, relation: str | None = None) -> str:
 
     Raises ``InvalidInput`` for an empty name and an unknown relation.
     """
+    return prefix_of_name(checked_name(subject), relation)
+
+
+def checked_name(subject: str) -> str:
+    """The compared name of a subject. Raises ``InvalidInput`` for an empty one."""
     name = name_key(check_text(subject, "a subject"))
     if not name:
         raise InvalidInput(f"a subject must be a name, not {shown(subject)}")
+    return name
+
+
+def prefix_of_name(name: str, relation: str | None = None) -> str:
+    """As ``prefix_of``, of a name in its compared form."""
     everything = f"{BY_SUBJECT}{key_part(name)}/"
     if relation is None:
         return everything
@@ -249,6 +327,10 @@ def question(subject: str, relation: Relation, thing: str) -> str:
 def group_of(key: str) -> str:
     """The question of the statement with this key."""
     return f"{key.rpartition('/')[0]}/"
+
+
+def _home_of(statement: FactStatement) -> str:
+    return MADE_BY_HAND if statement.by_hand else _of_record(statement.source.record)
 
 
 def _of_record(record: str) -> str:

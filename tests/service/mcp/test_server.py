@@ -187,7 +187,7 @@ def test_what_a_tool_says_of_itself(inside: Any) -> None:
         assert told.input_schema["type"] == told.output_schema["type"] == "object"
         assert told.input_schema["additionalProperties"] is False
         assert told.annotations.read_only_hint is (tool.scope == "read")
-        assert told.annotations.destructive_hint is (tool.name == "forget" or tool.name.startswith("delete_"))
+        assert told.annotations.destructive_hint is tool.name.startswith(("forget", "delete_", "correct_", "retract_"))
         assert 40 < len(told.description) < 400
 
 
@@ -322,6 +322,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "forget": {"ids": ["no such"]},
     "undo": {"id": "no such"},
     "facts": {"subject": "user"},
+    "correct_fact": {"subject": "user", "relation": "lives_in", "value": "Porto"},
+    "retract_fact": {"subject": "user", "relation": "lives_in"},
     "profile": {},
     "look_up": {"query": "stamps"},
     "ask": {"question": "stamps?"},

@@ -257,7 +257,7 @@ def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str
     table.prose(say("evidence", language), style="dim")
     for fact in facts:
         names = (fact.subject, relation_in_words(fact.relation, language), fact.object)
-        # Two equal ends: it was over by then, and nobody knows since when it was so.
+        # Two equal ends: it was over by then, and its beginning is unknown.
         days = ("" if fact.valid_from == fact.valid_to else _day(fact.valid_from), _day(fact.valid_to))
         texts = {BY_HAND: say("by_hand", language)} | {id_: _shortened(text) for id_, text in evidence.items()}
         said = [texts[source.record] for source in fact.evidence if source.record in texts]

@@ -423,9 +423,9 @@ class _Auditor:
             for record in dict.fromkeys(one.record for one in clash.other.evidence):
                 if record in self._spaces:
                     others = tuple(dict.fromkeys(one for one in believed if one != record))
-                    told = {**details, "said": self._texts[record] or details["other"]}
+                    named = {**details, "said": self._texts[record] or details["other"]}
                     space = self._spaces[record]
-                    self._report(space, record, "contradiction", "facts", "review", "", told, others=others)
+                    self._report(space, record, "contradiction", "facts", "review", "", named, others=others)
 
     def _add(
         self, seen: _AuditedRecord, kind: str, code: str, verb: Verb, *, text: str = "", **details: Detail

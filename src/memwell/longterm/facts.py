@@ -521,7 +521,7 @@ class Facts:
 
         The value takes the whole period of the former one, which stays in the history with the time until which it was
         believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
-        holds now, if there is one. Raises ``NotFound`` when nobody believes the former value, and ``InvalidInput`` for an
+        holds now, if there is one. Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an
         unknown relation, an empty name, and a relation of several values without ``former``.
         """
         moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
@@ -551,7 +551,7 @@ class Facts:
         """Say by hand that a value was never true, or with ``ended`` that it is over since then; return what is left of it.
 
         Nothing said before it brings the value back; the history keeps it. Without a ``value`` it is the one that holds
-        now. Raises ``NotFound`` when nobody believes it, and ``InvalidInput`` for an unknown relation, a relation of
+        now. Raises ``NotFound`` when it is not believed, and ``InvalidInput`` for an unknown relation, a relation of
         several values without a value, and an end before its beginning.
         """
         moment, until = now() if at is None else as_utc(at, "at"), ended and as_utc(ended, "ended")
@@ -565,9 +565,9 @@ class Facts:
         left = [fact for fact in self.history(subject, relation) if name_key(fact.object) == name_key(old.object)]
         return next((fact for fact in reversed(left) if fact.id == old.id), left[-1])
 
-    def by_hand(self) -> Iterator[FactStatement]:
+    def by_hand(self) -> list[FactStatement]:
         """What was stated and denied by hand, for a copy of it."""
-        return self._statements.made_by_hand()
+        return list(self._statements.made_by_hand())
 
     def state(self, claim: Claim, *, learned_at: datetime) -> bool:
         """Store a claim that a person made, not a record. False when it is stored already. Raises ``InvalidInput``."""
@@ -615,6 +615,10 @@ class Facts:
     acorrect = asyncify(correct)
     aretract = asyncify(retract)
     awithdraw = asyncify(withdraw)
+    aerase = asyncify(erase)
+    anames_of = asyncify(names_of)
+    aby_hand = asyncify(by_hand)
+    astate = asyncify(state)
     arestore = asyncify(restore)
 
 

@@ -60,7 +60,7 @@ class Subjects:
         self._text_of = text_of
 
     def named(self, subject: str) -> list[str]:
-        """The compared names of who is meant, the best first; the given one alone when nobody is known by it.
+        """The compared names of who is meant, the best first; the given one alone for a stranger.
 
         A relative is found by every usual word and by the name; else a first name or a name that differs by one letter
         means the only person it fits. Raises ``InvalidInput`` for an empty name.

@@ -311,9 +311,8 @@ class Engine(Closing):
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
         ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The frame is in
         ``language``, by default that of the question. ``now`` is the day that the prompt tells, and the reference for
-        words such as *yesterday*. The receipt says what went in, what did not and
-        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
-        alone are over the budget.
+        words such as *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
         words = language or en_or_zh(query if isinstance(query, str) else "")  # pyright: ignore[reportUnnecessaryIsInstance]
         moment = self.clock() if now is None else as_utc(now, "now")

@@ -468,8 +468,8 @@ def _facts(found: list[Fact], given: Any, language: str) -> ToolAnswer:
 
 
 def _set_right(fact: Fact, given: Any, language: str) -> ToolAnswer:
-    told = statement(fact)
-    return ToolAnswer(fenced(statement_entries([told]), language), Statements([told]))
+    right = statement(fact)
+    return ToolAnswer(fenced(statement_entries([right]), language), Statements([right]))
 
 
 def _portrait(made: Profile, given: Any, language: str) -> ToolAnswer:

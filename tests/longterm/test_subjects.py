@@ -32,7 +32,18 @@ def told(memory: Memory, subject: str) -> list[tuple[str, str]]:
     return [(fact.relation, fact.object) for fact in memory.facts_about(subject)]
 
 
-MOTHER = ("my mother", "My Mother", "mother", "mom", "my mum", "我妈", "妈妈", "我的妈妈", "user's mother", "user的妈妈")
+MOTHER = (
+    "my mother",
+    "My Mother",
+    "mother",
+    "mom",
+    "my mum",
+    "我妈",
+    "妈妈",
+    "我的妈妈",
+    "user's mother",
+    "user的妈妈",
+)
 
 
 @pytest.mark.parametrize("said", ["My mother lives in Rome.", "My mom lives in Rome.", "我妈住在Rome。"])
@@ -51,6 +62,11 @@ def test_a_mother_is_found_by_her_name_and_her_name_by_mother(backend: Backend, 
     for asked in (*MOTHER, "Ann"):
         assert told(memory, asked) == [("lives_in", "Rome"), ("works_at", "Acme")], asked
     assert told(memory, "papa") == [("works_at", "Initech")]
+
+
+def test_a_name_that_nothing_else_is_known_of_finds_the_relative(backend: Backend) -> None:
+    memory = memory_of(backend, "My mother's name is Ann.", "My mother lives in Rome.")
+    assert told(memory, "Ann") == told(memory, "mom") == [("lives_in", "Rome")]
 
 
 def test_two_daughters_are_not_one(backend: Backend) -> None:

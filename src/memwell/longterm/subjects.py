@@ -80,9 +80,8 @@ class Subjects:
             person = self._person(owner, relation, words)
             found = [*self._relatives(owner, words), person, name if self._statements.knows(name) else ""]
             return list(dict.fromkeys(filter(None, found)))
-        if not self._statements.knows(name):
-            return self._relatives(owner, (kin,))
-        return [name, *self._roles(name)]
+        found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
+        return found or self._relatives(owner, (kin,))
 
     def _relatives(self, owner: str, words: tuple[str, ...]) -> list[str]:
         """The subjects that are called someone's relative, in the order of the words."""

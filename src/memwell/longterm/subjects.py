@@ -96,7 +96,9 @@ class Subjects:
 
     def _roles(self, name: str) -> Iterator[str]:
         """The subjects that are called the relative whose name this is."""
-        for question in self._statements.questions_about(name, _SUBJECTS_READ):
+        questions = self._statements.questions_about(name, _SUBJECTS_READ)
+        # Read from the key, as a place may be named by many who are no relatives.
+        for question in (one for one in questions if one.split("/")[3] in _SAME):
             for one in _standing(self._statements.group(question)):
                 owner = name_key(one.subject)
                 for words in map(str.split, _SAME.get(one.relation, ())):

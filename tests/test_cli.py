@@ -607,3 +607,21 @@ def test_a_file_of_several_users_is_taken_in_with_a_hint(run: Run, tmp_path: Pat
     assert (outcome.code, "2 users" in outcome.err) == (0, True)
     run("import", "mem0.json", "--store", "b.db", "--user", "ann")
     assert "Likes milk" not in run("recall", "milk", "--store", "b.db").out
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "Zoe: nothing is known yet."), ("zh", "Zoe：还没有任何记录。")])
+def test_a_profile_says_that_nothing_is_known(run: Run, language: str, told: str):
+    run("remember", "I live in Berlin.", "--speaker", "Ann")
+    assert told in run("profile", "Zoe", language=language).out
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "by hand"), ("zh", "人工")])
+def test_facts_name_what_was_stated_by_hand_and_what_is_over(run: Run, store: Path, language: str, told: str):
+    run("remember", "I used to live in Rome.", "--speaker", "Ann", "--time", "2024-06-08T12:00Z", "--store", store)
+    with memwell.open(store, embedder=None, work=False) as m:
+        m.facts.correct("Ann", "works_at", "Acme")
+    out = run("facts", "Ann", "--all", "--store", store, language=language).out
+    [made] = [line for line in out.splitlines() if "Acme" in line]
+    [over] = [line for line in out.splitlines() if "Rome" in line]
+    assert told in made
+    assert over.count("2024-06-08") == 1

@@ -30,8 +30,9 @@ from memwell.cli.terminal import (
     visible,
 )
 from memwell.history import History
-from memwell.longterm.facts import Fact, Source
+from memwell.longterm.facts import Fact
 from memwell.longterm.recall import Recalled, Signal
+from memwell.longterm.statements import Source
 from memwell.messages import Message, ai, human
 from memwell.records import Space, Thread
 from memwell.storage import open_backend

@@ -179,14 +179,16 @@ class Clash(NamedTuple):
 
 
 def test_contradictions_come_from_the_facts_of_the_caller():
-    kept = Claim("Ann", "lives in", "Rome", (Said("new"), Said("newer")))
-    other = Claim("Ann", "lives in", SECRET, (Said("old"), Said("elsewhere")))
+    kept = Claim("Ann", "lives_in", "Rome", (Said("new"), Said("newer")))
+    other = Claim("Ann", "lives_in", SECRET, (Said("old"), Said("elsewhere")))
     records = [memory("old", "I live in Paris now"), memory("new", "I live in Rome now")]
     report = look(*records, facts=[Clash(kept, other)])
     assert found(report) == [("old", "contradiction", "facts", "review")]
     assert report.plan[0].others == ("new", "newer")
     assert SECRET not in report.text()
-    assert "“Ann – lives in – [api_key]” contradicts “Ann – lives in – Rome”" in report.text()
+    told = "“I live in Paris now” contradicts “I live in Rome now”, which is believed"
+    assert f"Ann, lives in: [api_key] or Rome? {told}" in report.text()
+    assert "Ann，住在：[api_key] 还是 Rome？“I live in Paris now”与“I live in Rome now”矛盾" in report.text("zh")
 
 
 pieces = st.sampled_from(

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, InvalidInput
+from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.language.claims import Claim
 from memwell.language.claims import claims as claims_of
-from memwell.longterm.facts import Fact, Facts, name_key
+from memwell.longterm.facts import Fact, Facts
+from memwell.longterm.statements import BY_HAND, name_key
 from memwell.records import Page, Space
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend, Entry, KeyValue
@@ -84,7 +85,8 @@ def test_what_is_older_in_the_world_does_not_take_the_place_of_what_holds_now(fa
     facts.learn([claim("Rome", 2)], record="r3")
     assert [fact.object for fact in facts.about("user")] == ["Paris"]
     assert [fact.object for fact in facts.about("user", as_of=day(5))] == ["Rome"]
-    assert [fact.object for fact in facts.about("user", as_of=day(1))] == ["Berlin"]
+    assert [fact.object for fact in facts.about("user", as_of=day(1))] == ["Rome"]
+    assert "Berlin" in [fact.object for fact in facts.history("user")]
 
 
 def test_a_denial_closes_the_fact_it_denies_and_no_other(facts: Facts) -> None:
@@ -143,7 +145,7 @@ def test_saying_it_again_adds_evidence_and_certainty(facts: Facts) -> None:
 def test_what_was_known_at_a_time_is_what_had_been_learned_by_then(facts: Facts) -> None:
     facts.learn([claim("Berlin", 0)], record="r1", learned_at=day(0))
     facts.learn([claim("Paris", 1)], record="r2", learned_at=day(100))
-    facts.retract(["r2"], at=day(200))
+    facts.withdraw(["r2"], at=day(200))
     assert [fact.object for fact in facts.about("user", known_at=day(50))] == ["Berlin"]
     assert [fact.object for fact in facts.about("user", known_at=day(150))] == ["Paris"]
     assert [fact.object for fact in facts.about("user", known_at=day(250))] == ["Berlin"]
@@ -217,18 +219,167 @@ def test_the_case_of_a_name_does_not_matter(facts: Facts, name: str) -> None:
 
 def test_restoring_undoes_the_last_retraction_alone(facts: Facts) -> None:
     facts.learn([claim("Berlin", 0)], record="r1")
-    facts.retract(["r1"], at=day(1))
+    facts.withdraw(["r1"], at=day(1))
     facts.learn([claim("Paris", 2)], record="r1")
-    facts.retract(["r1"], at=day(3))
+    facts.withdraw(["r1"], at=day(3))
     assert facts.restore(["r1"]) == 1
     assert [fact.object for fact in facts.about("user")] == ["Paris"]
 
 
 def test_learning_again_believes_again_what_was_retracted(facts: Facts) -> None:
     facts.learn([claim("Berlin", 0)], record="r1")
-    facts.retract(["r1"])
+    facts.withdraw(["r1"])
     assert [fact.object for fact in facts.learn([claim("Berlin", 0)], record="r1").added] == ["Berlin"]
     assert [fact.object for fact in facts.about("user")] == ["Berlin"]
+
+
+# By hand
+
+
+def told_of(facts: Facts, subject: str = "user", relation: str = "lives_in", **when: Any) -> list[str]:
+    return [fact.object for fact in facts.about(subject, relation=relation, **when)]
+
+
+def test_a_correction_takes_the_place_of_what_was_read_and_keeps_it_in_the_history(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1", learned_at=day(0))
+    facts.learn([claim("Paris", 10)], record="r2", learned_at=day(10))
+    made = facts.correct("me", "lives_in", "Porto", at=day(20))
+    assert (made.object, made.valid_from, made.confidence) == ("Porto", day(10), 1.0)
+    assert [source.record for source in made.evidence] == [BY_HAND]
+    assert told_of(facts) == ["Porto"]
+    assert told_of(facts, as_of=day(12)) == ["Porto"]
+    assert told_of(facts, as_of=day(5)) == ["Berlin"]
+    assert told_of(facts, known_at=day(15)) == ["Paris"]
+    paris = [fact for fact in facts.history("user") if fact.object == "Paris"]
+    assert [(fact.learned_at, fact.retired_at) for fact in paris] == [(day(10), day(20))]
+    assert facts.conflicts() == []
+
+
+def test_reading_the_same_again_does_not_bring_back_what_was_corrected(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(10))
+    facts.correct("user", "lives_in", "Porto", at=day(20))
+    facts.withdraw(["r1"], final=True)
+    again = facts.learn([claim("Paris", 10)], record="r1", learned_at=day(30))
+    assert again.added == ()
+    facts.learn([claim("Paris", 9)], record="r0", learned_at=day(31))
+    assert told_of(facts) == ["Porto"]
+    # What is said later counts as ever.
+    facts.learn([claim("Paris", 40)], record="r2", learned_at=day(40))
+    assert told_of(facts) == ["Paris"]
+
+
+def test_a_correction_can_be_corrected_also_back(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(10))
+    for value in ("Porto", "Paris", "Oslo", "paris"):
+        facts.correct("user", "lives_in", value, at=day(20))
+        assert told_of(facts) == [value]
+    assert [fact.object for fact in facts.history("user") if fact.retired_at is None] == ["paris"]
+
+
+def test_a_correction_from_a_day_on_leaves_what_was_before(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record="r1")
+    facts.correct("user", "lives_in", "Porto", valid_from=day(15), at=day(20))
+    assert spans(facts.history("user")) == [("Paris", None, day(15)), ("Porto", day(15), None)]
+
+
+def test_one_of_several_values_is_named_to_be_corrected(facts: Facts) -> None:
+    facts.learn([claim("tea", 0, relation="likes"), claim("jazz", 0, relation="likes")], record="r1")
+    with pytest.raises(InvalidInput, match="former"):
+        facts.correct("user", "likes", "rock")
+    with pytest.raises(NotFound, match="'polka'"):
+        facts.correct("user", "likes", "rock", former="polka")
+    facts.correct("user", "likes", "rock", former="Jazz", at=day(20))
+    assert set(told_of(facts, relation="likes")) == {"tea", "rock"}
+    assert {fact.object: fact.retired_at for fact in facts.history("user")} == {
+        "tea": None,
+        "jazz": day(20),
+        "rock": None,
+    }
+
+
+def test_a_correction_settles_what_cannot_change(facts: Facts) -> None:
+    facts.learn([claim("3 May", 0, relation="birthday")], record="r1")
+    facts.learn([claim("4 May", 1, relation="birthday")], record="r2")
+    assert len(facts.conflicts("user")) == 1
+    facts.correct("user", "birthday", "5 May", at=day(20))
+    assert told_of(facts, relation="birthday") == ["5 May"]
+    assert facts.conflicts("user") == []
+
+
+def test_what_is_retracted_was_never_true_and_does_not_come_back(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(10))
+    gone = facts.retract("user", "lives_in", at=day(20))
+    assert (gone.object, gone.retired_at) == ("Paris", day(20))
+    assert told_of(facts) == told_of(facts, as_of=day(12)) == []
+    assert told_of(facts, as_of=day(12), known_at=day(15)) == ["Paris"]
+    facts.withdraw(["r1"], final=True)
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(30))
+    facts.withdraw(["r1"])
+    facts.restore(["r1"])
+    assert told_of(facts) == []
+    with pytest.raises(NotFound):
+        facts.retract("user", "lives_in", "Paris")
+
+
+def test_what_has_ended_is_retracted_with_its_end(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r0", learned_at=day(0))
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(10))
+    over = facts.retract("user", "lives_in", "Paris", ended=day(15), at=day(20))
+    assert (over.valid_from, over.valid_to, over.retired_at) == (day(10), day(15), None)
+    assert told_of(facts) == []
+    assert told_of(facts, as_of=day(12)) == ["Paris"]
+    with pytest.raises(InvalidInput, match="since"):
+        facts.retract("user", "lives_in", "Paris", ended=day(5), at=day(20))
+
+
+def test_what_nothing_was_known_of_can_be_stated_by_hand(facts: Facts) -> None:
+    facts.correct("Bob", "lives_in", "Porto", at=day(20))
+    assert told_of(facts, "bob") == ["Porto"]
+    with pytest.raises(InvalidInput, match="unknown relation"):
+        facts.correct("Bob", "loves", "Porto")
+    with pytest.raises(InvalidInput):
+        facts.correct("Bob", "lives_in", " . ")
+
+
+def test_erasing_a_memory_erases_what_was_denied_of_it(facts: Facts, backend: Backend) -> None:
+    facts.learn([claim("Paris", 10)], record="r1", learned_at=day(10))
+    facts.retract("user", "lives_in", at=day(20))
+    assert facts.erase(["r1"]).statements == 1
+    assert backend.kv.scan(Space("ann")).items == []
+
+
+def test_a_memory_called_by_hand_is_a_memory_like_others(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record=BY_HAND)
+    facts.correct("user", "lives_in", "Porto", at=day(20))
+    facts.withdraw([BY_HAND], final=True)
+    assert told_of(facts) == ["Porto"]
+
+
+# What is over
+
+
+@pytest.mark.parametrize("text", ["I used to live in Rome.", "我以前住在罗马。"])
+def test_what_is_over_was_not_true_the_week_before_it_was_said(text: str) -> None:
+    facts = fresh()
+    facts.learn(claims_of(text, time=day(100)), record="r1")
+    assert told_of(facts, as_of=day(93)) == []
+    rome = facts.history("user")[0]
+    assert rome.valid_from == rome.valid_to == day(100)
+    assert facts.conflicts() == []
+
+
+def test_what_holds_reaches_back_before_what_is_over() -> None:
+    facts = fresh()
+    facts.learn(claims_of("I used to live in Rome. I live in Porto.", time=day(100)), record="r1")
+    assert told_of(facts, as_of=day(93)) == ["Porto"]
+    assert {fact.object for fact in facts.history("user")} == {"Rome", "Porto"}
+    assert facts.conflicts() == []
+
+
+def test_what_is_over_was_true_before_what_began_on_a_known_day() -> None:
+    facts = fresh()
+    facts.learn([claim("Rome", 100, valid_to=day(100)), claim("Porto", 100, valid_from=day(50))], record="r1")
+    assert spans(facts.history("user")) == [("Rome", None, day(50)), ("Porto", day(50), None)]
 
 
 # Properties
@@ -298,7 +449,7 @@ def test_retracting_is_the_inverse_of_learning(before: list[Claim], after: list[
     kept = picture(facts)
     facts.learn(after, record="new", learned_at=LATER)
     whole = facts.history("user")
-    facts.retract(["new"], final=final)
+    facts.withdraw(["new"], final=final)
     assert picture(facts) == kept
     if final:
         assert facts.history("user") == expected
@@ -337,7 +488,7 @@ def test_no_name_reaches_into_another(one: str, other: str, record: str) -> None
     facts.learn([claim("Paris", 0, subject=one)], record=record)
     same = name_key(one) == name_key(other)
     assert len(facts.about(other)) == int(same)
-    assert facts.retract([record + "/", "/" + record], final=True).statements == 0
+    assert facts.withdraw([record + "/", "/" + record], final=True).statements == 0
     assert len(facts.about(one)) == 1
 
 
@@ -347,10 +498,10 @@ def test_what_is_erased_leaves_no_trace(claims: list[Claim], record: str) -> Non
     facts = Facts(backend.kv, "ann")
     facts.learn([claim("Canary", 3), *claims], record=record)
     facts.learn([claim("Paris", 4)], record=record + "x")
-    facts.retract([record], final=True)
+    facts.withdraw([record], final=True)
     left = backend.kv.scan(Space("ann")).items
     assert not any("canary" in repr(entry).casefold() for entry in left)
-    facts.retract([record + "x"], final=True)
+    facts.withdraw([record + "x"], final=True)
     assert backend.kv.scan(Space("ann")).items == []
 
 
@@ -414,10 +565,10 @@ def test_erasing_that_was_cut_short_is_mended_by_erasing_again(claims: list[Clai
     backend = open_backend("memory:")
     Facts(backend.kv, "ann").learn(claims, record="r", learned_at=day(50))
     with suppress(BackendError):
-        Facts(Failing(backend.kv, after), "ann").retract(["r"], final=True)
+        Facts(Failing(backend.kv, after), "ann").withdraw(["r"], final=True)
     facts = Facts(backend.kv, "ann")
     facts.walk("Paris")
-    facts.retract(["r"], final=True)
+    facts.withdraw(["r"], final=True)
     assert backend.kv.scan(Space("ann")).items == []
 
 
@@ -433,7 +584,7 @@ def test_the_work_does_not_grow_with_what_is_known_of_others() -> None:
         facts.about("user")
         facts.history("user")
         facts.walk("user", depth=1)
-        facts.retract(["r1"], final=True)
+        facts.withdraw(["r1"], final=True)
         return counted.read
 
     assert entries_read(30) == entries_read(0)

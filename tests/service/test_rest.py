@@ -601,6 +601,23 @@ def test_profiles_name_the_most_known_first(service: Service, known: Key):
         assert one.facts == len(ask(service, known, "facts_about", subject=one.name).facts)
 
 
+def test_a_fact_is_put_right_by_hand(service: Service, ann: Key):
+    remembered(service, ann, "I live in Rome.", "I like jazz.")
+    fixed = ask(service, ann, "correct_fact", subject="user", relation="lives_in", value="Porto")
+    assert (fixed.object, [one.record for one in fixed.evidence]) == ("Porto", ["by hand"])
+    gone = ask(service, ann, "retract_fact", subject="user", relation="likes", value="jazz")
+    assert gone.retired_at is not None
+    assert [one.object for one in ask(service, ann, "facts_about").facts] == ["Porto"]
+    history = ask(service, ann, "facts_history", subject="user").facts
+    assert {one.object for one in history if one.retired_at is not None} == {"Rome", "jazz"}
+    with pytest.raises(NotFound):
+        ask(service, ann, "retract_fact", subject="user", relation="likes", value="jazz")
+    reader = key_of(service, *ann.space, scopes=["read"])
+    for name, more in {"correct_fact": {"value": "Oslo"}, "retract_fact": {}}.items():
+        with pytest.raises(AccessDenied, match="write"):
+            ask(service, reader, name, subject="user", relation="lives_in", **more)
+
+
 def test_profiles_read_a_bounded_number_of_facts(service: Service, known: Key, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(handlers, "_FACTS_COUNTED", 2)
     assert sum(one.facts for one in ask(service, known, "profiles").subjects) == 2

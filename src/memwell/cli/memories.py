@@ -412,8 +412,9 @@ def profile_command(
     """What is known of someone, with evidence. 某人的画像。"""
     language = load_settings().language
     with opened(store, space) as engine:
-        text = engine.profile(subject, language=language).text(language)
-    console().print(Styled(visible(text)))
+        known = engine.profile(subject, language=language)
+    # The summary tells of messages without facts, or that nothing is known.
+    console().print(Styled(visible(known.text(language) or known.summary(language))))
 
 
 @app.command("facts")

@@ -143,6 +143,7 @@ _PHRASES = {
     "since": ("since", "起"),
     "until": ("until", "止"),
     "evidence": ("said as", "依据"),
+    "by_hand": ("by hand", "人工"),
     "facts_when": ("Give either --as-of or --all.", "--as-of 与 --all 只能选一个。"),
     "embedding": ("Working out the meaning…", "正在计算语义……"),
     "refused": ("Not remembered: {text} ({reasons})", "没有记住：{text}（{reasons}）"),

@@ -26,6 +26,7 @@ from typer.core import TyperGroup
 
 from memwell.cli.phrases import say
 from memwell.longterm.profiles import relation_in_words
+from memwell.longterm.statements import BY_HAND
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
 from memwell.transcript.shapes import in_words
@@ -256,8 +257,10 @@ def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str
     table.prose(say("evidence", language), style="dim")
     for fact in facts:
         names = (fact.subject, relation_in_words(fact.relation, language), fact.object)
-        days = (_day(fact.valid_from), _day(fact.valid_to))
-        said = [_shortened(evidence[source.record]) for source in fact.evidence if source.record in evidence]
+        # Two equal ends: it was over by then, and its beginning is unknown.
+        days = ("" if fact.valid_from == fact.valid_to else _day(fact.valid_from), _day(fact.valid_to))
+        texts = {BY_HAND: say("by_hand", language)} | {id_: _shortened(text) for id_, text in evidence.items()}
+        said = [texts[source.record] for source in fact.evidence if source.record in texts]
         table.add_row(*(Styled(one_line(name)) for name in names), *days, Styled("\n".join(said)))
     return table
 

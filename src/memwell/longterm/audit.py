@@ -26,8 +26,9 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms
 from memwell.language.words import terminal_width
-from memwell.longterm.facts import Clash, Fact
+from memwell.longterm.facts import Clash
 from memwell.longterm.gate import TRUSTS, DuplicateFinder, Gate, Policy, fingerprint
+from memwell.longterm.profiles import relation_in_words
 from memwell.longterm.traits import Traits, blobs_space, traits_of
 from memwell.records import Record, Space
 from memwell.storage.protocols import Blobs
@@ -60,6 +61,10 @@ _REASONS = {
     "same": ("it says the same as {other}", "与 {other} 内容相同"),
     "alike": ("it says nearly the same as {other}", "与 {other} 内容相近"),
     "facts": ("“{other}” contradicts “{kept}”", "“{other}”与“{kept}”矛盾"),
+    "facts_in_words": (
+        "{subject}, {relation}: {other} or {kept}? “{said}” contradicts “{believed}”, which is believed",
+        "{subject}，{relation}：{other} 还是 {kept}？“{said}”与“{believed}”矛盾，目前相信后者",
+    ),
     "expired": ("its time was over on {when}", "已于 {when} 到期"),
     "unused": (
         "{days} days old, never used, importance {importance}",
@@ -96,6 +101,9 @@ def reason_of(code: str, details: Mapping[str, Detail], language: str) -> str:
     values = dict(details)
     if chinese and code == "junk":
         values["detail"] = _JUNK_IN_CHINESE.get(str(values["why"]), values["detail"])
+    if code == "facts" and "said" in values:
+        code, words = "facts_in_words", relation_in_words(str(values["relation"]), "zh" if chinese else "en")
+        values["relation"] = words
     return _REASONS[code][chinese].format(**values)
 
 
@@ -240,13 +248,15 @@ def audit(
     Without ``known`` evidence is not checked, without ``blobs`` the bytes are not. ``progress`` is called with the number
     of records read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
     """
+    clashes = list(facts or ())
     auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs)
+    auditor.expect(clashes)
     for record in records:
         auditor.look_at(record)
         if progress and auditor.read % _PROGRESS == 0:
             progress(auditor.read)
     auditor.compare()
-    auditor.contradict(facts or ())
+    auditor.contradict(clashes)
     if progress:
         progress(auditor.read)
     order = {kind: place for place, kind in enumerate(KINDS)}
@@ -285,8 +295,14 @@ class _Auditor:
         self._gate = Gate(_lenient(rules.policy))
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
+        self._texts: dict[str, str] = {}
         self._same: dict[tuple[Space, str, str, str], list[_Comparable]] = {}
         self._finders: dict[tuple[Space, str, str], tuple[DuplicateFinder, list[_Comparable]]] = {}
+
+    def expect(self, clashes: Iterable[Clash]) -> None:
+        """Keep the beginnings of the texts that contradictions rest on."""
+        facts = (fact for clash in clashes for fact in (clash.kept, clash.other))
+        self._texts = dict.fromkeys((one.record for fact in facts for one in fact.evidence), "")
 
     def look_at(self, record: Record) -> None:
         """Check a record by itself, and keep what comparing it needs."""
@@ -300,6 +316,8 @@ class _Auditor:
         except InvalidInput:
             seen = _AuditedRecord(record, Traits(), found, _shortened(record.text, found))
             self._add(seen, "broken", "traits", "review")
+        if record.id in self._texts:
+            self._texts[record.id] = seen.example
         self._look_for_secrets(seen)
         self._look_for_evidence(seen)
         self._look_for_bytes(seen)
@@ -399,12 +417,15 @@ class _Auditor:
         """Report the memories behind contradictions."""
         for clash in facts:
             believed = [one.record for one in clash.kept.evidence]
-            details = {"kept": _claim(clash.kept), "other": _claim(clash.other)}
+            details = _in_words(clash)
+            # A fact that was stated by hand has no text.
+            details["believed"] = next((text for one in believed if (text := self._texts[one])), details["kept"])
             for record in dict.fromkeys(one.record for one in clash.other.evidence):
                 if record in self._spaces:
                     others = tuple(dict.fromkeys(one for one in believed if one != record))
+                    named = {**details, "said": self._texts[record] or details["other"]}
                     space = self._spaces[record]
-                    self._report(space, record, "contradiction", "facts", "review", "", details, others=others)
+                    self._report(space, record, "contradiction", "facts", "review", "", named, others=others)
 
     def _add(
         self, seen: _AuditedRecord, kind: str, code: str, verb: Verb, *, text: str = "", **details: Detail
@@ -462,9 +483,14 @@ def _shortened(text: str, found: list[Finding]) -> str:
     return line if len(line) <= _EXAMPLE else f"{line[: _EXAMPLE - 1]}…"
 
 
-def _claim(fact: Fact) -> str:
-    claim = f"{fact.subject} – {fact.relation} – {fact.object}"
-    return _shortened(claim, findings(claim))
+def _in_words(clash: Clash) -> dict[str, Detail]:
+    named = {
+        "subject": clash.kept.subject,
+        "relation": clash.kept.relation,
+        "kept": clash.kept.object,
+        "other": clash.other.object,
+    }
+    return {name: _shortened(text, findings(text)) for name, text in named.items()}
 
 
 def _planned(problems: Sequence[AuditProblem]) -> Iterator[Action]:

@@ -15,7 +15,7 @@ from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Echoes, Gate
-from memwell.longterm.indexing import Indexer
+from memwell.longterm.indexing import Indexer, facts_of
 from memwell.longterm.journal import PendingWork, inner_key, inner_space, pending_vector
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.traits import own_metadata, traits_of, with_traits
@@ -99,7 +99,7 @@ class MemoryBase:
         # Facts need words only, so no caller waits for an embedder here.
         self.indexer.catch_up(embed_at_most=0)
         view = self.indexer.view
-        return self.indexer.facts if view is self.backend else Facts(view.kv, self._inner)
+        return self.indexer.facts if view is self.backend else facts_of(view, self.space)
 
     def pending(self) -> PendingWork:
         """How many stored memories are not indexed yet, and how many vectors are still to be made."""

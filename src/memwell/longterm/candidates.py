@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from memwell.language.dates import time_expressions
 from memwell.language.segment import query_terms, segment
 from memwell.longterm.postings import unpacked
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot, is_chinese
+from memwell.longterm.statements import spellings
 from memwell.longterm.weights import Weights
 from memwell.storage.parts import K1, MAX_TERMS, B
 
@@ -146,23 +146,11 @@ def _known_spelling(name: str, snapshot: Snapshot) -> str:
     """A speaker, or else the only term of the records, that differs by one letter; the name itself if there is none."""
     if len(name) < _LEAST_SPELT:
         return name
-    known = {other for other in _spellings(name) if other in snapshot.postings and not is_function_word(other)}
+    known = {other for other in spellings(name) if other in snapshot.postings and not is_function_word(other)}
     if len(name) <= _SHORT:
         known = {other for other in known if other[0] == name[0]}
     speakers = {other for other in known if snapshot.speakers.named([other])}
     return (speakers or known).pop() if len(speakers or known) == 1 else name
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """What a name becomes by one letter more, less or another, or by two that change places."""
-    for place in range(len(name) + 1):
-        head, tail = name[:place], name[place:]
-        yield from (f"{head}{letter}{tail}" for letter in ascii_lowercase)
-        if tail:
-            yield f"{head}{tail[1:]}"
-            yield from (f"{head}{letter}{tail[1:]}" for letter in ascii_lowercase)
-        if len(tail) > 1:
-            yield f"{head}{tail[1]}{tail[0]}{tail[2:]}"
 
 
 def _times(text: str, now: float) -> tuple[tuple[tuple[float, float], ...], str]:

@@ -128,7 +128,7 @@ class Changer(MemoryBase):
     def _relearn(self, old: Record, new: Record) -> None:
         """Replace the facts of the old text by those of the new one."""
         # Deleted for good: undo() learns the old text again, and nothing else may restore its facts.
-        self.indexer.facts.retract([old.id], final=True)
+        self.indexer.facts.withdraw([old.id], final=True)
         self.backend.kv.delete(self._inner, self.indexer.duplicate_key(old))
         traits = traits_of(new)
         if traits.trust in ("user", "document"):
@@ -200,7 +200,7 @@ class Changer(MemoryBase):
             hidden = [record for record in records.values() if traits_of(record).active]
             for record in hidden:
                 self._change(record, reason, status=FORGOTTEN)
-            self.indexer.facts.retract(self._sources(hidden), final=False)
+            self.indexer.facts.withdraw(self._sources(hidden), final=False)
         return [record.id for record in hidden]
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
@@ -353,7 +353,7 @@ class Eraser(MemoryBase):
             self._unlink(set(ids))
             every = [*gone.values(), *(version.record for id_ in ids for version in self._versions(id_))]
             blobs = self._drop_attached(gone, every)
-            retracted = self.indexer.facts.retract(self._sources(gone.values()), final=True)
+            erased = self.indexer.facts.erase(self._sources(gone.values()))
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.duplicate_key(record))
@@ -367,7 +367,7 @@ class Eraser(MemoryBase):
         texts = [self.indexer.embedded_text(record) for record in every]
         cached = self.uncache(ids, texts) if self.uncache is not None else 0
         self.backend.scrub()
-        return Erased(len(records), len(derived), kept, retracted.statements, cached, blobs)
+        return Erased(len(records), len(derived), kept, erased.statements, cached, blobs)
 
     def _drop_attached(self, gone: Mapping[str, Record], every: Sequence[Record]) -> int:
         """Delete the features and blobs of erased memories, except blobs that others use. Returns how many blobs.

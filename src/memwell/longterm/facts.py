@@ -2,77 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from functools import lru_cache
-from hashlib import blake2b
-from itertools import groupby, pairwise
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
-from unicodedata import normalize
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import BackendError, InvalidInput
-from memwell.filters import AllOf, Where
+from memwell.errors import InvalidInput, NotFound
 from memwell.language.claims.relations import USER, Claim, Relation, relation_of
-from memwell.records import Page, Space, SpaceLike, as_space, paged
-from memwell.storage.protocols import Entry, KeyValue
+from memwell.longterm.statements import (
+    BY_HAND,
+    BY_SUBJECT,
+    FactStatement,
+    FactStatements,
+    Source,
+    by_key,
+    digest,
+    name_key,
+    prefix_of_name,
+    statement_of,
+)
+from memwell.longterm.subjects import Subjects
+from memwell.records import Page, Space, SpaceLike, as_space
+from memwell.storage.protocols import KeyValue
 from memwell.values import as_utc, check_count, check_id, check_text, now, shown
-
-# How names are compared and stored in keys.
-
-_SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
-_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
-_ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
-_EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《》"
-_LONGEST_PART = 200
-
-
-@lru_cache(maxsize=4096)
-def name_key(name: str) -> str:
-    """The form in which names are compared: NFKC, case-folded, without article, possessive and outer punctuation.
-
-    *I*, *me*, *user*, 我 and 用户 are one name. Empty for punctuation and spaces alone.
-    """
-    plain = " ".join(normalize("NFKC", name).casefold().split()).strip(_EDGES)
-    plain = _ARTICLE.sub("", _POSSESSIVE.sub("", plain), count=1)
-    return USER if plain in _SPEAKER else plain
-
-
-def key_part(text: str) -> str:
-    """A text as one part of a key: without ``/``, of limited length, and unique.
-
-    A long text is replaced by its digest, marked so that no text equals it.
-    """
-    written = text.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
-    return written if len(written) <= _LONGEST_PART else f"%~{digest(text)}"
-
-
-def digest(*parts: str) -> str:
-    """32 hexadecimal characters that identify these texts in this order."""
-    hashed = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode(errors="surrogatepass")
-        # The length keeps ("ab", "c") and ("a", "bc") apart.
-        hashed.update(len(data).to_bytes(8, "big") + data)
-    return hashed.hexdigest()
-
 
 # From statements to facts: a pure function of the set of statements, in any order.
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
 _MOST_CERTAIN = 0.99
-
-
-class Source(msgspec.Struct, frozen=True):
-    """A record that states something, and the characters of its text."""
-
-    record: str
-    start: int = 0
-    end: int = 0
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,35 +61,6 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         return (self.valid_from or EARLIEST) <= moment < (self.valid_to or LATEST)
 
 
-class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim of one record, as it is stored."""
-
-    key: str
-    subject: str
-    relation: str
-    object: str
-    value: str
-    """The relation and the object in the compared form; empty for every value."""
-    valid_from: datetime | None
-    valid_to: datetime | None
-    negated: bool
-    said_at: datetime
-    learned_at: datetime
-    retired_at: datetime | None
-    confidence: float
-    source: Source
-
-    @property
-    def begins(self) -> datetime:
-        """From when on it certainly holds."""
-        return self.valid_from or self.said_at
-
-    @property
-    def is_past(self) -> bool:
-        """Whether it says only that something is over, not since when it was true."""
-        return self.valid_from is None and self.valid_to is not None and self.valid_to <= self.said_at
-
-
 class _Stretch(NamedTuple):
     """A value on the time line, from ``start`` to the start of the next stretch."""
 
@@ -142,7 +74,7 @@ def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
     if len(given) == 1 and _stands_alone(given[0]):
         # The usual case: one statement.
         return [_fact(_Span(0, "", *_bounds(given[0]), None), {0: digest(given[0].key)}, given[0], given)]
-    given.sort(key=_order)
+    given = sorted(_without_denied(given), key=_order)
     held = [one for one in given if one.retired_at is None]
     facts = _facts(held)
     believed = {one.value for one in held if not one.negated}
@@ -150,9 +82,22 @@ def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
     return facts + [_retired(fact, gone) for fact in _facts(gone)]
 
 
+def _without_denied(given: list[FactStatement]) -> Iterator[FactStatement]:
+    """The statements; one that was made before a person denied it counts as retracted then."""
+    denials = [one for one in given if one.denies]
+    for one in given:
+        against = [
+            denial.learned_at for denial in denials if denial.value == one.value and one.said_at < denial.said_at
+        ]
+        if against and one.retired_at is None and not one.negated:
+            yield msgspec.structs.replace(one, retired_at=min(against))
+        else:
+            yield one
+
+
 def _stands_alone(one: FactStatement) -> bool:
     since, until = _bounds(one)
-    return not one.negated and one.retired_at is None and since < until
+    return not one.negated and one.retired_at is None and since < until and not one.is_undated
 
 
 def _bounds(one: FactStatement) -> tuple[datetime, datetime]:
@@ -165,8 +110,9 @@ def _order(one: FactStatement) -> tuple[datetime, datetime, int, str, str]:
 
 
 def _retired(fact: Fact, gone: Iterable[FactStatement]) -> Fact:
-    records = {source.record for source in fact.evidence}
-    ends = [one.retired_at for one in gone if one.retired_at is not None and one.source.record in records]
+    records, thing = {source.record for source in fact.evidence}, name_key(fact.object)
+    made = (one for one in gone if one.source.record in records and name_key(one.object) == thing)
+    ends = [one.retired_at for one in made if one.retired_at is not None]
     return msgspec.structs.replace(fact, retired_at=max(ends), superseded_by=None)
 
 
@@ -273,15 +219,17 @@ def _reaching_back(
 ) -> list[_Span]:
     """The spans with those of hidden values, and one span extended back to the earliest time.
 
-    Extended is the one said to be past, else the first span, else a hidden one; the others have no period.
+    Extended is the one said to have ended on a day, else the first span, else the one said to be over, else a hidden one;
+    the others have no period. What is over at an unknown time is extended only up to what began on a known day.
     """
     first = min((span.start for span in spans), default=LATEST)
     hidden = [_hidden(place, backing, spans, first) for place, backing in supporters.items() if place < 0]
     past = [span for span in hidden if supporters[span.place][-1].is_past]
+    ended = [span for span in past if not supporters[span.place][-1].is_undated]
     covered = [span for span in hidden if supporters[span.place][-1].valid_from is None and span not in past]
     opening = [span for span in spans if span.start == first and _start_unknown(span, positive)]
     everything = spans + hidden
-    choices = past[-1:] or opening or covered[-1:]
+    choices = ended[-1:] or opening or (past[-1:] if spans else []) or covered[-1:]
     if choices:
         chosen = choices[0]
         ends = chosen.end if chosen.place >= 0 else min(chosen.start, first)
@@ -296,7 +244,8 @@ def _hidden(place: int, backing: list[FactStatement], spans: list[_Span], first:
     moment = last.valid_to if last.is_past and last.valid_to is not None else last.begins
     if last.valid_from is None and last.valid_to is None:
         moment = min(moment, first)
-    return _Span(place, last.value, moment, moment, _place_at(spans, moment))
+    # What is over at an unknown time contradicts nothing.
+    return _Span(place, last.value, moment, moment, None if last.is_undated else _place_at(spans, moment))
 
 
 def _start_unknown(span: _Span, positive: Iterable[FactStatement]) -> bool:
@@ -334,193 +283,6 @@ def _together(backing: Iterable[FactStatement]) -> float:
     return round(min(max(_MOST_CERTAIN, *surest.values()), 1.0 - doubt), 4)
 
 
-# The keys of statements: by subject, by object, by record.
-
-BY_SUBJECT = "fact/s/"
-BY_OBJECT = "fact/o/"
-BY_RECORD = "fact/r/"
-_PAGE = 500
-
-
-class _Pointer(msgspec.Struct, frozen=True, array_like=True):
-    """The entry of a record: the statement's key, and its key by object ("" without one)."""
-
-    statement: str
-    by_object: str
-
-
-class FactStatements:
-    """The statements of one space of a store."""
-
-    def __init__(self, kv: KeyValue, space: Space) -> None:
-        self._kv = kv
-        self._space = space
-
-    def add(self, statement: FactStatement) -> bool:
-        """Store a statement, also over a retracted one. False when it is stored already."""
-        stored = self._kv.get(self._space, statement.key)
-        if stored is not None and _decoded(stored).retired_at is None:
-            return False
-        name = statement.key.rpartition("/")[2]
-        by_object = "" if not statement.object else f"{BY_OBJECT}{key_part(name_key(statement.object))}/{name}"
-        pointer = _Pointer(statement.key, by_object)
-        self._kv.put(self._space, f"{_of_record(statement.source.record)}{name}", msgspec.to_builtins(pointer))
-        if by_object:
-            self._kv.put(self._space, by_object, statement.key)
-        self._kv.put(self._space, statement.key, _encoded(statement))
-        return True
-
-    def group(self, prefix: str) -> list[FactStatement]:
-        """The statements with a key prefix."""
-        return [_decoded(entry) for entry in self._entries(prefix)]
-
-    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[FactStatement]]]:
-        """The statements by question, with its prefix, in the order of keys."""
-        for question, entries in groupby(self._entries(prefix, after=after), key=lambda entry: group_of(entry.key)):
-            yield question, [_decoded(entry) for entry in entries]
-
-    def questions_about(self, name: str, limit: int) -> list[str]:
-        """The prefixes of at most ``limit`` questions that this name answers."""
-        found: dict[str, None] = {}
-        for entry in self._entries(f"{BY_OBJECT}{key_part(name)}/"):
-            found[group_of(str(entry.value))] = None
-            if len(found) >= limit:
-                break
-        return list(found)
-
-    def of_record(self, record: str) -> list[FactStatement]:
-        """The stored statements of one record."""
-        keys = [_pointer(entry).statement for entry in self._entries(_of_record(record))]
-        return [_decoded(entry) for key in keys if (entry := self._kv.get(self._space, key)) is not None]
-
-    def set_retired(self, statement: FactStatement, retired_at: datetime | None) -> None:
-        """Mark a statement as retracted, or as believed again."""
-        changed = msgspec.structs.replace(statement, retired_at=retired_at)
-        self._kv.put(self._space, statement.key, _encoded(changed))
-
-    def drop(self, record: str) -> int:
-        """Delete the statements of one record and all keys that point to them. Returns how many statements."""
-        gone = 0
-        for entry in list(self._entries(_of_record(record))):
-            pointer = _pointer(entry)
-            gone += self._kv.delete(self._space, pointer.statement)
-            if pointer.by_object:
-                self._kv.delete(self._space, pointer.by_object)
-            # Last, so that a crash leaves entries that can be found by their record.
-            self._kv.delete(self._space, entry.key)
-        return gone
-
-    def _entries(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
-        # "0" is the character after "/", so it is above every key with the prefix.
-        bounds = [Where("@id", "ge", prefix), Where("@id", "lt", f"{prefix[:-1]}0")]
-        if after:
-            bounds.append(Where("@id", "gt", after))
-        where = AllOf(tuple(bounds))
-        return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
-
-
-def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStatement:
-    """A claim as a statement.
-
-    Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
-    """
-    if not isinstance(claim, Claim):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim must be a Claim, not {shown(claim)}")
-    relation = relation_of(claim.relation)
-    if relation is None:
-        raise InvalidInput(f"unknown relation {shown(claim.relation)}")
-    subject = name_key(check_text(claim.subject, "a claim's subject"))
-    thing = name_key(check_text(claim.object, "a claim's object"))
-    if not subject or not (thing or (claim.negated and relation.single)):
-        raise InvalidInput(f"a claim needs a subject and an object: {shown(claim)}")
-    if not isinstance(claim.confidence, float | int) or not 0.0 <= claim.confidence <= 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {shown(claim.confidence)}")
-    if not isinstance(claim.negated, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim's negated must be True or False, not {shown(claim.negated)}")
-    start, end = check_count(claim.start, "a claim's start"), check_count(claim.end, "a claim's end")
-    since = _moment(claim.valid_from, "valid_from")
-    until = _moment(claim.valid_to, "valid_to")
-    record = check_id(record, "a record's id")
-    name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
-    return FactStatement(
-        key=f"{question(subject, relation, thing)}{name}",
-        subject=claim.subject.strip(),
-        relation=relation.name,
-        object=claim.object.strip(),
-        value=f"{relation.name}/{thing}" if thing else "",
-        valid_from=since,
-        valid_to=until,
-        negated=claim.negated,
-        said_at=_moment(claim.time, "time") or learned_at,
-        learned_at=learned_at,
-        retired_at=None,
-        confidence=claim.confidence,
-        source=Source(record, start, end),
-    )
-
-
-def _moment(value: datetime | None, what: str) -> datetime | None:
-    return None if value is None else as_utc(value, f"a claim's {what}")
-
-
-def prefix_of(subject: str, relation: str | None = None) -> str:
-    """The prefix of all statements about a subject, or about one relation of it.
-
-    Raises ``InvalidInput`` for an empty name and an unknown relation.
-    """
-    name = name_key(check_text(subject, "a subject"))
-    if not name:
-        raise InvalidInput(f"a subject must be a name, not {shown(subject)}")
-    everything = f"{BY_SUBJECT}{key_part(name)}/"
-    if relation is None:
-        return everything
-    known = relation_of(relation)
-    if known is None:
-        raise InvalidInput(f"unknown relation {shown(relation)}")
-    return f"{everything}{key_part(known.family or known.name)}/"
-
-
-def question(subject: str, relation: Relation, thing: str) -> str:
-    """The prefix of a question: of the statements of which one holds at a time."""
-    return f"{prefix_of(subject, relation.name)}{'' if relation.single else key_part(thing)}/"
-
-
-def group_of(key: str) -> str:
-    """The question of the statement with this key."""
-    return f"{key.rpartition('/')[0]}/"
-
-
-def _of_record(record: str) -> str:
-    return f"{BY_RECORD}{key_part(check_id(record, 'a record id'))}/"
-
-
-def _encoded(statement: FactStatement) -> object:
-    # Without the key, which would double the size.
-    return msgspec.to_builtins(msgspec.structs.replace(statement, key=""))
-
-
-def _decoded(entry: Entry) -> FactStatement:
-    try:
-        return msgspec.structs.replace(msgspec.convert(entry.value, FactStatement), key=entry.key)
-    except msgspec.ValidationError as error:
-        raise BackendError(f"the key {entry.key!r} does not hold a statement: {error}") from error
-
-
-def _pointer(entry: Entry) -> _Pointer:
-    try:
-        return msgspec.convert(entry.value, _Pointer)
-    except msgspec.ValidationError as error:
-        raise BackendError(f"the key {entry.key!r} does not hold a pointer: {error}") from error
-
-
-def by_key(statements: Iterable[FactStatement]) -> dict[str, list[FactStatement]]:
-    """Statements by question."""
-    found: dict[str, list[FactStatement]] = {}
-    for one in statements:
-        found.setdefault(group_of(one.key), []).append(one)
-    return found
-
-
 # The facts of a space.
 
 T = TypeVar("T")
@@ -535,8 +297,8 @@ class Learned(msgspec.Struct, frozen=True):
     superseded: tuple[Fact, ...] = ()
 
 
-class Retracted(msgspec.Struct, frozen=True):
-    """The result of retracting: how many statements, and the facts that no other statement supports."""
+class Withdrawn(msgspec.Struct, frozen=True):
+    """The result of withdrawing: how many statements, and the facts that no other statement supports."""
 
     statements: int = 0
     facts: tuple[Fact, ...] = ()
@@ -564,9 +326,10 @@ class Facts:
     Call it inside a transaction of the backend; without one, repeat a call that was interrupted.
     """
 
-    def __init__(self, kv: KeyValue, space: SpaceLike) -> None:
+    def __init__(self, kv: KeyValue, space: SpaceLike, *, text_of: Callable[[str], str] = lambda record: "") -> None:
         self.space: Space = as_space(space)
         self._statements = FactStatements(kv, self.space)
+        self._subjects = Subjects(self._statements, text_of)
 
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
@@ -588,7 +351,7 @@ class Facts:
 
     def about(
         self,
-        subject: str,
+        subject: str = USER,
         *,
         relation: str | None = None,
         as_of: datetime | None = None,
@@ -596,19 +359,41 @@ class Facts:
     ) -> list[Fact]:
         """The facts that hold of a subject now or at ``as_of``, as believed now or at ``known_at``.
 
-        Raises ``InvalidInput`` for an empty subject or an unknown relation.
+        The subject is named as people do: *my mother*, 我妈, a first name. Raises ``InvalidInput`` for an empty subject or
+        an unknown relation.
         """
         moment = now() if as_of is None else as_utc(as_of, "as_of")
-        believed = self._believed(prefix_of(subject, relation), known_at)
-        wanted = [fact for fact in believed if fact.holds_at(moment) and relation in (None, fact.relation)]
-        return sorted(wanted, key=lambda fact: (fact.relation, fact.said_at, fact.id))
+        believed = self._believed_of(subject, relation, known_at)
+        return sorted(
+            (fact for fact in believed if fact.holds_at(moment)),
+            key=lambda fact: (fact.relation, fact.said_at, fact.id),
+        )
 
     def history(self, subject: str, relation: str | None = None) -> list[Fact]:
         """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
-        everything = [
-            fact for _, group in self._statements.groups(prefix_of(subject, relation)) for fact in timeline(group)
-        ]
+        everything = [fact for group in self._groups_of(subject, relation) for fact in timeline(group)]
         return [fact for fact in everything if relation in (None, fact.relation)]
+
+    def names_of(self, subject: str) -> list[str]:
+        """The compared names under which someone is known, the best first; the given one alone for a stranger.
+
+        Raises ``InvalidInput`` for an empty name.
+        """
+        return self._subjects.named(subject)
+
+    def _groups_of(self, subject: str, relation: str | None = None) -> Iterable[list[FactStatement]]:
+        """The statements about each question of someone, by all names together."""
+        found: dict[str, list[FactStatement]] = {}
+        for name in self.names_of(subject):
+            for question, group in self._statements.groups(prefix_of_name(name, relation)):
+                found.setdefault(question.split("/", 3)[3], []).extend(group)
+        return found.values()
+
+    def _believed_of(self, subject: str, relation: str | None = None, known_at: datetime | None = None) -> list[Fact]:
+        """The facts of someone that are believed now, or were at ``known_at``, whenever they hold in the world."""
+        moment = None if known_at is None else as_utc(known_at, "known_at")
+        facts = (fact for group in self._groups_of(subject, relation) for fact in timeline(_known(group, moment)))
+        return [fact for fact in facts if fact.retired_at is None and relation in (None, fact.relation)]
 
     def all(self, *, limit: int = 100, cursor: str | None = None) -> Page[Fact]:
         """Every fact of the space by subject, also past ones. A page may exceed ``limit`` to complete a question.
@@ -628,8 +413,8 @@ class Facts:
 
     def conflicts(self, subject: str | None = None) -> list[Clash]:
         """The facts that contradict each other instead of following each other: of one subject, or of the space."""
-        prefix = BY_SUBJECT if subject is None else prefix_of(subject)
-        groups = (timeline(group) for _, group in self._statements.groups(prefix))
+        everything = (group for _, group in self._statements.groups(BY_SUBJECT))
+        groups = map(timeline, everything if subject is None else self._groups_of(subject))
         return [clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None])]
 
     def walk(
@@ -641,11 +426,10 @@ class Facts:
         """
         check_count(depth, "depth", least=1)
         check_count(limit, "limit", least=1)
-        prefix_of(start)
+        ring = self.names_of(start)
         moment = now() if as_of is None else as_utc(as_of, "as_of")
         edges: dict[str, FactEdge] = {}
-        seen = {name_key(start)}
-        ring = [name_key(start)]
+        seen = set(ring)
         for distance in range(1, depth + 1):
             following: dict[str, None] = {}
             for name in ring:
@@ -661,14 +445,16 @@ class Facts:
 
     def _touching(self, name: str, moment: datetime, limit: int) -> Iterator[Fact]:
         """The facts at a time with this name at one of their ends."""
-        yield from self.about(name, as_of=moment)
+        for fact in self._believed(prefix_of_name(name)):
+            if fact.holds_at(moment):
+                yield fact
         for question in self._statements.questions_about(name, limit):
             for fact in self._believed(question):
                 if fact.holds_at(moment) and name_key(fact.object) == name:
                     yield fact
 
-    def retract(self, records: Iterable[str], *, final: bool = False, at: datetime | None = None) -> Retracted:
-        """Retract the statements of records. Facts that no other statement supports are retired; ``restore`` undoes it.
+    def withdraw(self, records: Iterable[str], *, final: bool = False, at: datetime | None = None) -> Withdrawn:
+        """Withdraw the statements of records. Facts that no other statement supports are retired; ``restore`` undoes it.
 
         With ``final`` the statements are deleted for good. Records without statements are ignored. Raises
         ``InvalidInput`` for anything but a list of ids.
@@ -684,26 +470,141 @@ class Facts:
             for one in gone:
                 self._statements.set_retired(one, moment)
         lost = [fact for question, held in before.items() for fact in _missing(held, self._believed(question))]
-        return Retracted(len(gone), tuple(lost))
+        return Withdrawn(len(gone), tuple(lost))
+
+    def erase(self, records: Iterable[str]) -> Withdrawn:
+        """Delete the statements of records for good, and what a person denied of them alone.
+
+        Raises ``InvalidInput`` for anything but a list of ids.
+        """
+        ids = _ids(records)
+        questions = by_key(one for record in ids for one in self._statements.of_record(record))
+        done = self.withdraw(ids, final=True)
+        for question in questions:
+            left = self._statements.group(question)
+            affirmed = {one.value for one in left if not one.negated}
+            for one in left:
+                if one.by_hand and one.negated and one.value not in affirmed:
+                    self._statements.drop_made_by_hand(one)
+        return done
 
     def restore(self, records: Iterable[str]) -> int:
-        """Undo the last retraction of each record. Returns how many statements were restored.
+        """Undo the last withdrawal of each record. Returns how many statements were restored.
 
         Raises ``InvalidInput`` for anything but a list of ids.
         """
         restored = 0
         for record in _ids(records):
-            for one in _retracted_last(self._statements.of_record(record)):
+            for one in _withdrawn_last(self._statements.of_record(record)):
                 self._statements.set_retired(one, None)
                 restored += 1
         return restored
 
-    def _believed(self, prefix: str, known_at: datetime | None = None) -> list[Fact]:
-        """The facts believed now, or at ``known_at``, whenever they hold in the world."""
-        moment = None if known_at is None else as_utc(known_at, "known_at")
-        groups = (group for _, group in self._statements.groups(prefix))
-        facts = (fact for group in groups for fact in timeline(_known(group, moment)))
+    def _believed(self, prefix: str) -> list[Fact]:
+        """The facts that are believed now, whenever they hold in the world."""
+        facts = (fact for _, group in self._statements.groups(prefix) for fact in timeline(group))
         return [fact for fact in facts if fact.retired_at is None]
+
+    # By hand
+
+    def correct(
+        self,
+        subject: str,
+        relation: str,
+        value: str,
+        *,
+        former: str | None = None,
+        valid_from: datetime | None = None,
+        at: datetime | None = None,
+    ) -> Fact:
+        """Replace a value by hand, and return the fact as it is believed now; nothing said before it changes that.
+
+        The value takes the whole period of the former one, which stays in the history with the time until which it was
+        believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
+        holds now, if there is one. Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an
+        unknown relation, an empty name, and a relation of several values without ``former``.
+        """
+        moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
+        held = self._believed_of(subject, _checked(relation).name)
+        old = self._former(subject, relation, former, held, moment)
+        said, who = _after(held, moment), self._spelt(subject) if old is None else old.subject
+        begins, ends = (since, None) if old is None or since is not None else _period(old, said)
+        claim = Claim(
+            subject=who, relation=relation, object=value, valid_from=begins, valid_to=ends, confidence=1.0, time=said
+        )
+        self.state(claim, learned_at=moment)
+        replaced = [old] if old is not None and _replaces(old, since) else []
+        for fact in held if _checked(relation).lasting else replaced:
+            self._deny(fact, said, moment)
+        found = [fact for fact in self._believed_of(who, relation) if name_key(fact.object) == name_key(value)]
+        return next((fact for fact in found if fact.said_at == said), found[-1])
+
+    def retract(
+        self,
+        subject: str,
+        relation: str,
+        value: str | None = None,
+        *,
+        ended: datetime | None = None,
+        at: datetime | None = None,
+    ) -> Fact:
+        """Say by hand that a value was never true, or with ``ended`` that it is over since then; return what is left of it.
+
+        Nothing said before it brings the value back; the history keeps it. Without a ``value`` it is the one that holds
+        now. Raises ``NotFound`` when it is not believed, and ``InvalidInput`` for an unknown relation, a relation of
+        several values without a value, and an end before its beginning.
+        """
+        moment, until = now() if at is None else as_utc(at, "at"), ended and as_utc(ended, "ended")
+        held = self._believed_of(subject, _checked(relation).name)
+        old = self._former(subject, relation, value, held, moment)
+        if old is None:
+            raise NotFound(f"nothing is known of {shown(subject)} and {shown(relation)}")
+        if until is not None and old.valid_from is not None and until <= old.valid_from:
+            raise InvalidInput(f"{shown(old.object)} holds since {old.valid_from}, so it did not end at {until}")
+        self._deny(old, _after(held, moment), moment, until)
+        left = [fact for fact in self.history(subject, relation) if name_key(fact.object) == name_key(old.object)]
+        return next((fact for fact in reversed(left) if fact.id == old.id), left[-1])
+
+    def by_hand(self) -> list[FactStatement]:
+        """What was stated and denied by hand, for a copy of it."""
+        return list(self._statements.made_by_hand())
+
+    def state(self, claim: Claim, *, learned_at: datetime) -> bool:
+        """Store a claim that a person made, not a record. False when it is stored already. Raises ``InvalidInput``."""
+        return self._statements.add(statement_of(claim, BY_HAND, learned_at, by_hand=True))
+
+    def _former(
+        self, subject: str, relation: str, value: str | None, held: list[Fact], moment: datetime
+    ) -> Fact | None:
+        """The fact of this value, or else the one that holds. Raises ``NotFound`` and ``InvalidInput``."""
+        if value is None and not _checked(relation).single:
+            raise InvalidInput(f"{relation!r} may have several values; name the former one")
+        wanted = None if value is None else name_key(check_text(value, "a value"))
+        fits = [fact for fact in held if wanted is None or name_key(fact.object) == wanted]
+        found = next((fact for fact in fits if fact.holds_at(moment)), None)
+        if found is None and wanted is not None:
+            if not fits:
+                raise NotFound(f"it is not known of {shown(subject)} that {shown(relation)} is {shown(value)}")
+            return fits[-1]
+        return found
+
+    def _spelt(self, subject: str) -> str:
+        """The name of someone as it was first written, or as it is given for a stranger."""
+        groups = self._statements.groups(prefix_of_name(self.names_of(subject)[0]))
+        return next((group[0].subject for _, group in groups), subject)
+
+    def _deny(self, fact: Fact, said: datetime, moment: datetime, since: datetime | None = None) -> None:
+        """Store that a fact was never true, or is not since a time, under each name that it is stated of."""
+        names = [name for name in self.names_of(fact.subject) if self._states(name, fact)]
+        for name in names or [name_key(fact.subject)]:
+            denied = Claim(
+                subject=name, relation=fact.relation, object=fact.object, valid_from=since, negated=True, time=said
+            )
+            self.state(denied, learned_at=moment)
+
+    def _states(self, name: str, fact: Fact) -> bool:
+        prefix, thing = prefix_of_name(name, fact.relation), name_key(fact.object)
+        return any(name_key(one.object) == thing and not one.negated for one in self._statements.group(prefix))
 
     alearn = asyncify(learn)
     aabout = asyncify(about)
@@ -711,8 +612,37 @@ class Facts:
     aall = asyncify(all)  # noqa: A003 - the method above
     aconflicts = asyncify(conflicts)
     awalk = asyncify(walk)
+    acorrect = asyncify(correct)
     aretract = asyncify(retract)
+    awithdraw = asyncify(withdraw)
+    aerase = asyncify(erase)
+    anames_of = asyncify(names_of)
+    aby_hand = asyncify(by_hand)
+    astate = asyncify(state)
     arestore = asyncify(restore)
+
+
+def _checked(relation: str) -> Relation:
+    known = relation_of(relation)
+    if known is None:
+        raise InvalidInput(f"unknown relation {shown(relation)}")
+    return known
+
+
+def _after(held: Iterable[Fact], moment: datetime) -> datetime:
+    """When a person speaks of facts: after all that was said of them, also by a clock that is ahead."""
+    return max([moment, *(fact.said_at + timedelta(microseconds=1) for fact in held)])
+
+
+def _period(old: Fact, said: datetime) -> tuple[datetime | None, datetime | None]:
+    """The period of a fact, for the value that takes its place at a time."""
+    unknown = old.valid_from is not None and old.valid_from == old.valid_to
+    return (None, said) if unknown else (old.valid_from, old.valid_to)
+
+
+def _replaces(old: Fact, since: datetime | None) -> bool:
+    """Whether a value that holds since a time, or always did, leaves no time to the old one."""
+    return since is None or (old.valid_from is not None and since <= old.valid_from)
 
 
 _KINDS = ("added", "confirmed", "superseded")
@@ -730,7 +660,7 @@ def _ids(records: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(check_id(record, "a record's id") for record in _row(records, "records")))
 
 
-def _retracted_last(statements: list[FactStatement]) -> list[FactStatement]:
+def _withdrawn_last(statements: list[FactStatement]) -> list[FactStatement]:
     last = max((one.retired_at for one in statements if one.retired_at is not None), default=None)
     return [one for one in statements if last is not None and one.retired_at == last]
 
@@ -749,7 +679,7 @@ def _known(group: Iterable[FactStatement], moment: datetime | None) -> list[Fact
 
 def _changes(before: list[Fact], after: list[Fact]) -> Iterator[tuple[str, Fact]]:
     old = {fact.id: fact for fact in before if fact.retired_at is None}
-    for fact in after:
+    for fact in (one for one in after if one.retired_at is None):
         was = old.get(fact.id)
         if was is None:
             yield "added", fact

@@ -248,7 +248,7 @@ class Indexer:
         )
         self.journal = Journal(backend, space)
         self._read_view = ReadView(backend, space, self.journal)
-        self.facts = Facts(backend.kv, self._inner)
+        self.facts = facts_of(backend, space)
         self.tokens = TokenStore(backend.kv, self._inner)
 
     @property
@@ -476,6 +476,15 @@ class Indexer:
                 elif self.embedders.claim(made.model):
                     self._give([record], made)
         return len(pending)
+
+
+def facts_of(backend: Backend, space: Space) -> Facts:
+    """The facts of a memory's space. Who is meant by *my mother* is read from the texts of its records."""
+    return Facts(backend.kv, inner_space(space), text_of=partial(_text_of, backend, space))
+
+
+def _text_of(backend: Backend, space: Space, record: str) -> str:
+    return next((found.text for found in backend.index.get(space, [record])), "")
 
 
 class _Embedded(NamedTuple):

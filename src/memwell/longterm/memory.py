@@ -36,7 +36,9 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         """What is known of a subject: attributes, preferences, people and topics, each with its evidence."""
         return profile(self.facts, self._active(), subject=subject, language=language)
 
-    def facts_about(self, subject: str, *, relation: str | None = None, as_of: datetime | None = None) -> list[Fact]:
+    def facts_about(
+        self, subject: str = "user", *, relation: str | None = None, as_of: datetime | None = None
+    ) -> list[Fact]:
         """The facts that hold of a subject, now or at ``as_of``."""
         moment = None if as_of is None else as_utc(as_of, "as_of")
         return self.facts.about(subject, relation=relation, as_of=moment)

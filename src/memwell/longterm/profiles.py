@@ -18,7 +18,8 @@ from memwell.language.claims import FAVOURITE, USER, relation_of
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
 from memwell.language.words import by_language, language_code
-from memwell.longterm.facts import Fact, Facts, name_key
+from memwell.longterm.facts import Fact, Facts
+from memwell.longterm.statements import name_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.values import check_count
@@ -134,8 +135,8 @@ class _MonthMood:
 class SubjectStats:
     """The statistics of one subject's records, in bounded memory."""
 
-    def __init__(self, subject: str) -> None:
-        self._subject = subject
+    def __init__(self, *names: str) -> None:
+        self._names = frozenset(names)
         self._given: dict[str, _Occurrences] = {}
         self._words: dict[str, _Occurrences] = {}
         self._stated: dict[str, _Occurrences] = {}
@@ -149,7 +150,7 @@ class SubjectStats:
     def add(self, record: Record) -> None:
         """Count a record, if it is the subject's."""
         traits = traits_of(record)
-        if name_key(traits.speaker or USER) != self._subject or (not traits.speaker and traits.trust == "model"):
+        if name_key(traits.speaker or USER) not in self._names or (not traits.speaker and traits.trust == "model"):
             return
         self.count += 1
         self.first = record.time if self.first is None else min(self.first, record.time)
@@ -402,7 +403,7 @@ def profile(
     check_count(limit, "limit", least=1)
     _code(language)
     held = facts.about(subject)
-    reading = SubjectStats(name_key(subject))
+    reading = SubjectStats(*facts.names_of(subject))
     for record in records:
         reading.add(record)
     return Profile(

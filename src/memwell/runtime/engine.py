@@ -22,6 +22,8 @@ from msgspec.structs import replace
 from memwell._asyncify import Closing, asyncify, renamed
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
+from memwell.language.claims import USER
+from memwell.language.words import en_or_zh
 from memwell.longterm.changing import Erased
 from memwell.longterm.facts import Facts
 from memwell.longterm.indexing import Indexer
@@ -30,6 +32,7 @@ from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
+from memwell.longterm.statements import name_key
 from memwell.messages import Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
@@ -306,12 +309,12 @@ class Engine(Closing):
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names the person whose profile is included, if one is known. ``documents`` are passages such as
-        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. ``now`` is the day that
-        the prompt tells, and the reference for words such as *yesterday*. The receipt says what went in, what did not and
-        why; ``receipts`` keeps it, except in a read-only store. Raises ``InvalidInput`` when the query and the system text
-        alone are over the budget.
+        ``knowledge.recall`` finds. Memories whose relevance is below ``min_relevance`` stay out. The frame is in
+        ``language``, by default that of the question. ``now`` is the day that the prompt tells, and the reference for
+        words such as *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
+        read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
-        words = language or self._parts.settings.language or "en"
+        words = language or en_or_zh(query if isinstance(query, str) else "")  # pyright: ignore[reportUnnecessaryIsInstance]
         moment = self.clock() if now is None else as_utc(now, "now")
         made = assemble(
             query,
@@ -319,6 +322,7 @@ class Engine(Closing):
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment),
             profile=None if profile is None else self._profile_in_words(profile, words),
+            profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,
             limit=limit,

@@ -205,7 +205,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
             {"verb": "forget", "space": ["acme", "ann"], "record": _OTHER_ID, "reason": "it says nothing", "others": []}
         ]
     },
-    # Prompts and documents
+    # Facts, prompts and documents
+    "correct_fact": {"subject": "Ann", "relation": "lives_in", "value": "Porto", "valid_from": "2026-03-01"},
+    "retract_fact": {"subject": "Ann", "relation": "lives_in", "ended": "2026-09-01"},
     "context": {"query": "what can Ann not eat?", "budget": 1000, "system": "Answer briefly.", "profile": "user"},
     "add_document": {"text": "Whales sing.", "id": "whales", "title": "Whales", "metadata": {"year": 2026}},
     "fetch_document": {"url": "https://example.org/whales.html"},
@@ -245,12 +247,14 @@ MEANINGS: Final[dict[str, str]] = {
     "diversity": "How much of its score a memory loses for repeating one that stands above it; 0 is nothing.",
     "documents": "Passages to offer for the prompt, the best first.",
     "dry_run": "Only tell what would be done.",
+    "ended": "When it stopped being true; it never was true when this is left out.",
     "end_round": "Close the round, so that the next message begins another.",
     "everything": "Erase all that the space knows: memories, facts, documents and media. Its conversations stay.",
     "evidence": "What it rests on: messages of a conversation (`thread`, `message`) or other memories (`record`).",
     "expand": "Whether other words of the same meaning count a little too.",
     "expires_days": "After how many days the key ends; never when it is left out.",
     "features": "Words for what the medium shows.",
+    "former": "The value that is wrong; the one that holds now when it is left out.",
     "forgotten": "List what was forgotten and can be brought back, instead of what is remembered.",
     "format": "`jsonl` for everything, `markdown` for the memories as a text to read.",
     "grace_minutes": "How long the old secret still works.",
@@ -263,6 +267,8 @@ MEANINGS: Final[dict[str, str]] = {
     "kind": "What sort of memory it is: a word of your own, `memory` by default.",
     "kinds": "Only of these kinds.",
     "known_at": "What was believed at this time, instead of now.",
+    "valid_from": "Since when the value holds; the former one was true until then. Left out, that never was true.",
+    "value": "The right value.",
     "language": "The language of the reasons: `en` or `zh`.",
     "last": "How many of the last rounds; all when it is left out.",
     "least": "How few insights are enough.",
@@ -343,6 +349,7 @@ OWN_MEANINGS: Final[dict[str, str]] = {
     "ListMedia.kinds": "Only of these kinds: `image`, `audio`, `video`.",
     "ListMemories.where": f"{_FILTER} It is written as JSON.",
     "LookUp.documents": "The ids of the documents to look in; all when it is left out.",
+    "RetractFact.value": "The value that is not true; the one that holds now when it is left out.",
     "ProfileOf.language": "The language of the profile: `en` or `zh`.",
     "Reflect.most": "How many insights at most.",
     "TrimThread.rounds": "How many of the last rounds to keep.",

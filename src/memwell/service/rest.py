@@ -36,11 +36,11 @@ from memwell.language.secrets import findings, redacted
 from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
 from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Erased, Forgetting, Forgotten
-from memwell.longterm.facts import name_key
 from memwell.longterm.journal import PendingWork
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
+from memwell.longterm.statements import name_key
 from memwell.messages import Message, Role
 from memwell.records import Page, Space, paged
 from memwell.runtime.engine import Engine

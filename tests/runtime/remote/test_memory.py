@@ -81,7 +81,7 @@ REFUSED = {
     History: {"backend", "log", "open", "fork", "copy_to"},
     Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "pending", "owed"},
     MediaMemory: set[str](),
-    Facts: {"learn", "retract", "restore"},
+    Facts: {"learn", "withdraw", "restore", "erase", "by_hand", "state", "names_of"},
     Receipts: {"put", "forget"},
     SharedMemory: set[str](),
 }  # fmt: skip

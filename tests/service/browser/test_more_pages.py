@@ -285,6 +285,39 @@ def test_the_own_key_gets_another_secret_and_the_page_goes_on(visit: Begin) -> N
     assert fresh != token
 
 
+@pytest.mark.parametrize(
+    ("language", "correct", "retract", "by_hand"),
+    [("en-US", "Correct: lives in", "Not true: likes", "by hand"), ("zh-CN", "更正：住在", "不属实：喜欢", "人工")],
+)
+def test_a_fact_is_put_right_in_place(visit: Begin, language: str, correct: str, retract: str, by_hand: str) -> None:
+    """Corrected with its former value in the history, and retracted; a reader may not."""
+    here = visit(language=language)
+    name = f"Cleo {language[:2]}"
+    memory = here.house.service.memory_of(here.house.service.keys.check(here.house.owner).space)
+    for text in ("I live in Rome.", "I like jazz.", "I used to work at Acme."):
+        memory.remember(text, speaker=name)
+    memory.catch_up()
+    here.enter(f"/profiles/{name}")
+    here.page.locator(f".traits [aria-label^='{correct}']").click()
+    here.page.fill("dialog input >> nth=0", "Porto")
+    here.page.click("dialog button[type=submit]")
+    here.page.wait_for_selector("dialog", state="detached")
+    here.settle()
+    assert [fact.object for fact in memory.facts_about(name, relation="lives_in")] == ["Porto"]
+    lived = here.page.locator(".traits li", has_text="Porto").inner_text()
+    assert by_hand in lived
+    here.page.locator(f".traits [aria-label^='{retract}']").click()
+    here.page.click("dialog button[type=submit]")
+    here.page.wait_for_selector("dialog", state="detached")
+    here.settle()
+    assert memory.facts_about(name, relation="likes") == []
+    told = here.page.inner_text("main table")
+    assert "Rome" in told
+    assert "jazz" in told
+    here.enter(f"/profiles/{name}", key=here.house.reader)
+    assert here.page.locator(f".traits [aria-label^='{correct}']").is_disabled()
+
+
 def test_sharing_is_for_those_who_may_write(visit: Begin) -> None:
     """A reader sees who may see, and cannot change it; keys and log are not offered."""
     here = visit()

@@ -48,6 +48,20 @@ def test_what_an_audit_mended_is_undone_on_the_same_page(visit: Begin, memory: E
     here.errors.clear()  # What was merged is not read any more while the audit looks for its words.
 
 
+def test_a_contradiction_is_shown_with_both_texts(visit: Begin, memory: Engine) -> None:
+    """In words, not as ids."""
+    here = visit()
+    memory.remember("My birthday is on 3 May 1990.", speaker="Dora", id="third")
+    memory.remember("My birthday is on 4 June 1991.", speaker="Dora", id="fourth")
+    memory.flush()
+    here.enter("/audit")
+    here.page.click("text=Look the memory over")
+    row = here.page.locator("[data-kind=contradiction] .problem-row", has_text="4 June 1991")
+    row.wait_for()
+    assert "It contradicts “My birthday is on" in row.inner_text()
+    assert "3 May 1990" in row.inner_text()
+
+
 def test_a_secret_that_was_blacked_out_is_hidden_among_the_versions(visit: Begin, memory: Engine) -> None:
     """Until it is asked for, also in versions before; and it is said what removes it."""
     here = visit()

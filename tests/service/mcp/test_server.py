@@ -119,6 +119,21 @@ def test_facts_and_profile(inside: Any) -> None:
     assert inside.use("profile", language="zh").structured_content["text"] != portrait["text"]
 
 
+def test_facts_are_of_the_user_by_default_and_can_be_put_right(inside: Any) -> None:
+    inside.memory.remember("I live in Rome. I like jazz.")
+    assert {one["object"] for one in inside.use("facts").structured_content["facts"]} == {"Rome", "jazz"}
+    made = inside.use("correct_fact", subject="user", relation="lives_in", value="Porto")
+    assert made.structured_content["facts"][0]["evidence"] == ["by hand"]
+    assert "by hand" in made.content[0].text
+    assert "NOT TRUE" in inside.use("retract_fact", subject="user", relation="likes", value="jazz").content[0].text
+    assert [one["object"] for one in inside.use("facts").structured_content["facts"]] == ["Porto"]
+
+
+def test_a_profile_says_that_nothing_is_known(inside: Any) -> None:
+    assert "nothing is known yet" in inside.use("profile", subject="Zoe").content[0].text
+    assert "还没有任何记录" in inside.use("profile", subject="Zoe", language="zh").content[0].text
+
+
 def test_documents_are_looked_up_and_asked(inside: Any) -> None:
     inside.memory.knowledge.add(
         "# Leave\n\nEvery employee has 30 days of leave a year.", id="handbook", title="Handbook"
@@ -187,7 +202,7 @@ def test_what_a_tool_says_of_itself(inside: Any) -> None:
         assert told.input_schema["type"] == told.output_schema["type"] == "object"
         assert told.input_schema["additionalProperties"] is False
         assert told.annotations.read_only_hint is (tool.scope == "read")
-        assert told.annotations.destructive_hint is (tool.name == "forget" or tool.name.startswith("delete_"))
+        assert told.annotations.destructive_hint is tool.name.startswith(("forget", "delete_", "correct_", "retract_"))
         assert 40 < len(told.description) < 400
 
 
@@ -322,6 +337,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "forget": {"ids": ["no such"]},
     "undo": {"id": "no such"},
     "facts": {"subject": "user"},
+    "correct_fact": {"subject": "user", "relation": "lives_in", "value": "Porto"},
+    "retract_fact": {"subject": "user", "relation": "lives_in"},
     "profile": {},
     "look_up": {"query": "stamps"},
     "ask": {"question": "stamps?"},

@@ -25,6 +25,10 @@ GIVEN: dict[str, dict[str, Any]] = {
     "forget": {"ids": ["a", "b"], "reason": "so"},
     "undo": {"id": "a"},
     "facts": {"subject": "Ann", "relation": "lives_in", "as_of": "2026-05-03"},
+    "correct_fact": {
+        "subject": "Ann", "relation": "likes", "value": "tea", "former": "milk", "valid_from": "2026-05-05",
+    },
+    "retract_fact": {"subject": "Ann", "relation": "likes", "value": "tea", "ended": "2026-05-06"},
     "profile": {"subject": "Ann", "language": "zh"},
     "look_up": {"query": "whale", "limit": 3},
     "ask": {"question": "whale?", "language": "zh"},
@@ -35,7 +39,8 @@ MEANT: dict[str, dict[str, Any]] = {
 }
 """What is not the same under the same name."""
 
-TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(("since", "until", "as_of", "now"), 1)}
+_NAMES = ("since", "until", "as_of", "now", "valid_from", "ended")
+TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(_NAMES, 1)}
 
 
 class Listening:

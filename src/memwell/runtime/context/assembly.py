@@ -32,6 +32,7 @@ from memwell.runtime.context.choosing import (
     distinct,
     excerpt,
     framed,
+    label,
     not_shown,
     of_memory,
     of_passage,
@@ -230,6 +231,7 @@ def assemble(
     history: HistoryReader | None = None,
     recaller: Recaller | None = None,
     profile: str | None = None,
+    profile_of: str = "",
     documents: Sequence[Passage] = (),
     system: str | None = None,
     counter: TokenCounter | None = None,
@@ -243,8 +245,9 @@ def assemble(
 
     The query may be the latest message of the history, also with tool results after it: then it is not repeated, and
     the prompt ends with that round. At most ``limit`` memories are recalled; those with a ``relevance`` below
-    ``min_relevance`` do not enter. With ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput``
-    when the system text and the query alone are over the budget.
+    ``min_relevance`` do not enter. ``profile_of`` names the person of the ``profile``, if it is not the user's. With
+    ``now`` the frame says what day it is; no clock is read. Raises ``InvalidInput`` when the system text and the query
+    alone are over the budget.
     """
     check_count(budget, "budget")
     check_count(limit, "limit")
@@ -254,7 +257,7 @@ def assemble(
     count = counter or (default_counter() if history is None else history.counter)
     plan = _Plan(asked, budget, count, shares or Shares(), phrases(language), moment)
     plan.begin(system, history)
-    plan.add_profile(profile)
+    plan.add_profile(profile, label(check_text(profile_of, "profile_of")))
     found = recaller.recall(asked.text, limit=limit) if recaller is not None and limit and asked.text.strip() else ()
     plan.consider([of_memory(one, place, plan.words) for place, one in enumerate(plan.relevant(found, min_relevance))])
     plan.consider([of_passage(one, place, plan.words) for place, one in enumerate(documents)])
@@ -350,8 +353,11 @@ class _Plan:
                 room -= size
                 self.left -= size
 
-    def add_profile(self, profile: str | None) -> None:
-        """Add the profile, or as many of its first lines as its share allows, but never its title alone."""
+    def add_profile(self, profile: str | None, whose: str) -> None:
+        """Add the profile, or as many of its first lines as its share allows, but never its title alone.
+
+        Without a name it is the user's.
+        """
         text = clean(check_text(profile, "a profile")) if profile else ""
         if not text:
             return
@@ -359,18 +365,18 @@ class _Plan:
         # A small share holds the frame and nothing in it, though what may harm is in the first lines.
         least = min(_WHOLE_PROFILE, self._free // 4) if share else 0
         room = min(self.left, max(int(share), least))
-        part = excerpt(text, lambda some: self._size(self._profile_of(some)) <= room)
+        part = excerpt(text, lambda some: self._size(self._profile_of(some, whose)) <= room)
         if part is None or ("\n" in text and "\n" not in part):
             self._left_out.append(LeftOut("profile", "profile", "budget"))
             return
-        made = self._profile_of(part)
+        made = self._profile_of(part, whose)
         self._start.append(made)
         self._entered["start"].append(Entered("profile", "profile", self._size(made), cut=part != text))
         self.left -= self._size(made)
 
-    def _profile_of(self, text: str) -> Message:
+    def _profile_of(self, text: str, whose: str) -> Message:
         # As a user message, not a system one: a profile is made of what any speaker said.
-        return _made(Role.HUMAN, framed(self.words.profile, quoted(text)), None)
+        return _made(Role.HUMAN, framed(self.words.profile, quoted(text), whose=whose or self.words.user), None)
 
     def relevant(self, found: Sequence[RecalledMemory], least: float) -> list[RecalledMemory]:
         """The memories that are relevant enough; a recaller that does not say how relevant they are is trusted."""

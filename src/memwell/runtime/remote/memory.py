@@ -513,9 +513,12 @@ class _Inner(Remote):
 @refuses(
     "facts are read from what is remembered, and go when it is forgotten; call remember, forget or undo",
     "learn",
-    "retract",
+    "withdraw",
     "restore",
+    "erase",
 )
+@refuses("the service finds who is meant by a name", "names_of")
+@refuses("export() has what was stated by hand, and import_file() takes it", "by_hand", "state")
 class RemoteFacts(_Inner):
     """The facts of the key's space."""
 
@@ -523,6 +526,8 @@ class RemoteFacts(_Inner):
     history, ahistory = called("facts_history", Facts.history)
     all, aall = called("all_facts", Facts.all)
     conflicts, aconflicts = called("conflicts", Facts.conflicts)
+    correct, acorrect = called("correct_fact", Facts.correct)
+    retract, aretract = called("retract_fact", Facts.retract)
     walk, awalk = called("graph", Facts.walk)
 
 

@@ -112,14 +112,14 @@ class RawMemory(MemoryBase):
         """Register the text for duplicate detection, and learn its facts."""
         traits = traits_of(record)
         if not fresh:
-            self.indexer.facts.retract([record.id], final=True)
+            self.indexer.facts.withdraw([record.id], final=True)
         if traits.active and not traits.session and self.value(self.indexer.duplicate_key(record)) is None:
             self.keep(self.indexer.duplicate_key(record), record.id)
         if traits.trust in _TRUSTED:
             found = claims(record.text, speaker=traits.speaker, time=record.time)
             self.indexer.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
         if traits.status == FORGOTTEN:
-            self.indexer.facts.retract([record.id], at=traits.changed)
+            self.indexer.facts.withdraw([record.id], at=traits.changed)
 
     def add_alias(self, id_: str, memory: str) -> bool:
         """Store the id of a repeated statement; whether it is new."""

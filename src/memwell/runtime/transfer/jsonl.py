@@ -20,8 +20,10 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.reading import keep_blob, thread_blobs
 from memwell.history.writing import media_of
+from memwell.language.claims import Claim
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.memory import HasMemory, as_memory
+from memwell.longterm.statements import FactStatement
 from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
 from memwell.records import Record, Space, Thread, pack_half, unpack_half
@@ -43,7 +45,7 @@ from memwell.runtime.transfer.files import (
 from memwell.runtime.transfer.intake import RawMemory
 from memwell.storage.protocols import Entry, Place, ThreadInfo
 from memwell.storage.protocols import Version as LogVersion
-from memwell.values import check_count, shown
+from memwell.values import as_utc, check_count, shown
 
 if TYPE_CHECKING:
     from memwell.runtime.transfer.documents import DocumentWriter
@@ -97,6 +99,19 @@ class AliasLine(_Line, frozen=True, tag="alias"):
 
     id: str
     memory: str
+
+
+class FactLine(_Line, frozen=True, tag="fact"):
+    """A fact that was stated by hand, or ``negated``; facts that are read from memories are read from them again."""
+
+    subject: str
+    relation: str
+    object: str
+    said: datetime
+    learned: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    negated: bool = False
 
 
 class PastMessage(msgspec.Struct, frozen=True):
@@ -212,6 +227,7 @@ Line: TypeAlias = (
     Header
     | MemoryLine
     | AliasLine
+    | FactLine
     | MessageLine
     | ThreadLine
     | ValueLine
@@ -572,6 +588,7 @@ def _lines(raw: RawMemory, *, vectors: bool) -> Iterator[Line]:
         yield memory_line(record, raw.versions(record), vector=vectors)
     for id_, memory in raw.aliases():
         yield AliasLine(id=id_, memory=memory)
+    yield from map(_fact_line, raw.indexer.facts.by_hand())
     # After the memories, so that an import knows what they name.
     yield from attached_lines(raw)
     yield from space_blob_lines(raw)
@@ -593,6 +610,19 @@ def _document_writer(memory: MemoryBase, counts: ImportCounts) -> DocumentWriter
     from memwell.runtime.transfer.documents import DocumentWriter  # noqa: PLC0415 - as above
 
     return DocumentWriter.of(memory, counts)
+
+
+def _fact_line(one: FactStatement) -> FactLine:
+    return FactLine(
+        subject=one.subject,
+        relation=one.relation,
+        object=one.object,
+        said=one.said_at,
+        learned=one.learned_at,
+        valid_from=one.valid_from,
+        valid_to=one.valid_to,
+        negated=one.negated,
+    )
 
 
 def _value_line(entry: Entry) -> ValueLine:
@@ -724,6 +754,8 @@ class _Unpacker:
                 self._attachments.expect(record)
             case AliasLine():
                 self._counts.count("aliases", new=self._raw.add_alias(line.id, line.memory))
+            case FactLine():
+                self._counts.count("facts", new=self._take_fact(line))
             case ValueLine():
                 self._take_value(number, line)
             case BlobLine():
@@ -732,6 +764,19 @@ class _Unpacker:
                 self._attachments.take_features(line)
             case _:
                 raise InvalidInput("a second header: these are two files in one")
+
+    def _take_fact(self, line: FactLine) -> bool:
+        claim = Claim(
+            subject=line.subject,
+            relation=line.relation,
+            object=line.object,
+            valid_from=line.valid_from,
+            valid_to=line.valid_to,
+            negated=line.negated,
+            time=line.said,
+            confidence=1.0,
+        )
+        return self._raw.indexer.facts.state(claim, learned_at=as_utc(line.learned, "a fact's learned"))
 
     def _take_value(self, number: int, line: ValueLine) -> None:
         store, space = self._raw.backend.kv, self._raw.space

@@ -296,6 +296,10 @@ def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> AuditNote | No
     return noted_ids(done)
 
 
+def _fact(done: Fact, asked: Any, path: Mapping[str, str]) -> AuditNote:
+    return AuditNote([done.id])
+
+
 def _place(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
     return AuditNote([path["thread"]], {"place": place_of(path["index"])})
 
@@ -467,6 +471,17 @@ _FACTS = (
     _row("conflicts", "GET /v1/facts/conflicts", Facts.conflicts,
          "The facts that contradict each other. Without a subject it reads all facts.", of=Facts, gives=CLASHES,
          takes=("Conflicts", "Of whom or what; of all without a name.")),
+    _row("correct_fact", "POST /v1/facts/correct", Facts.correct,
+         "Replace a value by hand. It outranks what was said before; the former value stays in the history.", of=Facts,
+         takes=("CorrectFact", "Which value of whom is wrong, and the right one. Without ``former`` it is the value that "
+                "holds now; with ``valid_from`` that was true until then."),
+         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_fact,
+         **_CHANGES),
+    _row("retract_fact", "POST /v1/facts/retract", Facts.retract,
+         "Say by hand that a value was never true, or has ended. Reading the same again does not bring it back.",
+         of=Facts, takes=("RetractFact", "Which value of whom is not true; with ``ended`` it was true until then."),
+         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_fact,
+         **_CHANGES),
     _row("graph", "GET /v1/graph", Facts.walk, "The facts that lead from a name to others and on.", of=Facts,
          fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."), gives=EDGES),
     _row("profiles", "GET /v1/profiles", None,

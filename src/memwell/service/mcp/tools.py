@@ -22,6 +22,7 @@ from memwell.longterm.profiles import Profile
 from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.remembering import Remembered
+from memwell.longterm.statements import BY_HAND
 from memwell.messages import Role
 from memwell.records import Page
 from memwell.runtime.context import Context, Receipt
@@ -122,7 +123,10 @@ class PromptTurn(msgspec.Struct, frozen=True):
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A fact. An end without a time is open; ``evidence`` holds the ids of the memories that say so."""
+    """A fact. An end without a time is open; ``evidence`` holds the ids of the memories that say so, or ``by hand``.
+
+    One with a ``retired_at`` is not believed since then.
+    """
 
     subject: str
     relation: str
@@ -132,6 +136,7 @@ class Statement(msgspec.Struct, frozen=True):
     learned_at: str
     confidence: float
     evidence: list[str]
+    retired_at: str | None = None
 
 
 class PassageItem(msgspec.Struct, frozen=True):
@@ -213,6 +218,7 @@ def statement(fact: Fact) -> Statement:
         fact.learned_at.isoformat(),
         fact.confidence,
         list(dict.fromkeys(one.record for one in fact.evidence)),
+        None if fact.retired_at is None else fact.retired_at.isoformat(),
     )
 
 
@@ -241,7 +247,9 @@ def statement_entries(facts: Iterable[Statement]) -> Iterator[str]:
     """Facts as numbered entries."""
     for number, one in enumerate(facts, start=1):
         held = f"{(one.valid_from or '')[:10]}–{(one.valid_to or '')[:10]}"
-        known = (held if held != "–" else "", f"{one.confidence:.0%}", *(f"from {id_}" for id_ in one.evidence))
+        sources = (id_ if id_ == BY_HAND else f"from {id_}" for id_ in one.evidence)
+        mark = "" if one.retired_at is None else "NOT TRUE"
+        known = (mark, held if held != "–" else "", f"{one.confidence:.0%}", *sources)
         yield entry(number, known, f"{one.subject} {one.relation} {one.object}")
 
 
@@ -357,7 +365,7 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         operation = OPERATIONS[self.operation]
         known = {*inspect.signature(operation.does).parameters, *operation.places}
         values = {name: value for name, value in msgspec.structs.asdict(given).items() if name in known}
-        times = {name: as_moment(values[name], name) for name in ("since", "until", "as_of", "now") if name in values}
+        times = {name: as_moment(values[name], name) for name in _TIMES if name in values}
         return {**values, **times, **({"language": language} if "language" in known else {})}
 
 
@@ -400,6 +408,7 @@ MOST_HITS = 50
 MOST_IDS = 100
 MOST_PASSAGES = 20
 _DAY_S = 86_400
+_TIMES = ("since", "until", "as_of", "now", "valid_from", "ended")
 _TRUSTS = {"user": "user", "assistant": "model", "document": "document", "tool": "tool"}
 _WHY = {"en": "why", "zh": "原因"}
 _ROLES = {Role.AI: "assistant", Role.SYSTEM: "system"}
@@ -458,8 +467,13 @@ def _facts(found: list[Fact], given: Any, language: str) -> ToolAnswer:
     return ToolAnswer(fenced(statement_entries(facts), language), Statements(facts))
 
 
+def _set_right(fact: Fact, given: Any, language: str) -> ToolAnswer:
+    right = statement(fact)
+    return ToolAnswer(fenced(statement_entries([right]), language), Statements([right]))
+
+
 def _portrait(made: Profile, given: Any, language: str) -> ToolAnswer:
-    text = clean(made.text(language))
+    text = clean(made.text(language)) or clean(made.summary(language))
     shown = fenced([entry(1, [given.subject], text)], language)
     return ToolAnswer(shown, Portrait(given.subject, text, made.facts, made.records))
 
@@ -607,13 +621,52 @@ MEMORY_TOOLS = (
         ),
         operation="facts_about",
         takes=arguments(
-            subject=argument('Who or what, such as "user", "Ann" or "Acme".', _Query),
+            subject=argument('Who or what, such as "Ann", "my mother" or "Acme"; the user by default.', _Query, "user"),
             relation=optional("Only this relation, such as lives_in."),
             as_of=optional("What held at this time; now by default.", Moment),
             language=_LANGUAGE,
         ),
         gives=Statements,
         shows=_facts,
+    ),
+    McpTool(
+        name="correct_fact",
+        description=(
+            "Replace a wrong value of a fact by the right one. Use it when the user says that a fact is wrong. It outranks "
+            "what was said before; the former value stays in the history. Something new is for remember."
+        ),
+        operation="correct_fact",
+        takes=arguments(
+            subject=argument('Of whom, such as "user", "Ann" or "my mother".', _Query),
+            relation=argument("Which relation, such as lives_in, as facts gave it.", _Query),
+            value=argument("The right value.", _Query),
+            former=optional("The wrong value; needed where there may be several, such as likes."),
+            valid_from=optional("Since when, if the former value was true until then.", Moment),
+            language=_LANGUAGE,
+        ),
+        gives=Statements,
+        shows=_set_right,
+        scope=WRITE,
+        destructive=True,
+    ),
+    McpTool(
+        name="retract_fact",
+        description=(
+            "Say that a fact is not true, or has ended. Use it when the user says so and names no other value. The "
+            "memories it was read from stay, but do not bring it back."
+        ),
+        operation="retract_fact",
+        takes=arguments(
+            subject=argument('Of whom, such as "user", "Ann" or "my mother".', _Query),
+            relation=argument("Which relation, such as lives_in, as facts gave it.", _Query),
+            value=optional("Which value; needed where there may be several, such as likes."),
+            ended=optional("When it ended; it never was true if left out.", Moment),
+            language=_LANGUAGE,
+        ),
+        gives=Statements,
+        shows=_set_right,
+        scope=WRITE,
+        destructive=True,
     ),
     McpTool(
         name="profile",

@@ -54,9 +54,13 @@ export function relation(name) {
 
 export const person = (name) => (name === 'user' ? t('user') : name);
 
+// What the service names as the source of a fact that somebody stated, instead of a memory's id.
+const BY_HAND = 'by hand';
+
 // Links to the memories that say something. Their words come when somebody points at them.
 export function evidence(app, ids) {
   const links = [...new Set(ids)].slice(0, 5).map((id, at) => {
+    if (id === BY_HAND) return h('span', { class: 'muted' }, t('by_hand'));
     const link = h('a', { href: `#/memories/${encodeURIComponent(id)}`, 'aria-label': t('evidence', { number: at + 1 }) }, at ? '' : icon('link', 14), String(at + 1));
     const look = async () => {
       const memory = await app.api.get(path`/v1/memories/${id}`, {}, app.signal).catch(() => null);
@@ -74,6 +78,8 @@ export const began = (fact) => fact.valid_from ?? fact.said_at;
 export const isOver = (fact, now = Date.now()) => fact.retired_at != null || (fact.valid_to != null && Date.parse(fact.valid_to) <= now);
 
 export function since(fact) {
+  // Two equal ends: it was over by then, and its beginning is unknown.
+  if (fact.valid_from && fact.valid_from === fact.valid_to) return '';
   return fact.valid_from ? format.date(fact.valid_from) : t('said', { date: format.date(fact.said_at) });
 }
 

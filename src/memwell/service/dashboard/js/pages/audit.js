@@ -86,7 +86,8 @@ function audit(body, app) {
     box.addEventListener('change', () => (box.checked ? state.chosen.add(one) : state.chosen.delete(one), bar.draw()));
     const what = h('a', { href: `#/memories/${encodeURIComponent(one.record)}`, translate: 'no' }, one.record);
     textOf(one.record, state).then((text) => (what.textContent = text));
-    const other = one.details?.other && one.details.other !== one.record ? one.details.other : null;
+    const named = one.code === 'facts' ? one.action.others?.[0] : one.details?.other;
+    const other = named && named !== one.record ? named : null;
     const reason = h('span', { class: 'muted small' });
     tellReason(reason, one, other, state);
     return h('div', { class: 'problem-row' }, h('label', { class: 'check' }, box, badge(t(`verb.${one.action.verb}`), one.action.verb === 'review' || one.action.verb === 'shorten' ? 'warn' : 'accent')), h('div', { class: 'grow' }, h('div', {}, what), reason));

@@ -2,9 +2,9 @@
 import { path } from '../api.js';
 import * as format from '../format.js';
 import { language, speaking } from '../language.js';
-import { badge, empty, h, icon, replace, skeleton, svg, table } from '../parts.js';
+import { badge, busy, button, dialog, empty, field, h, icon, replace, skeleton, svg, table } from '../parts.js';
 import { bars, evidence, isOver, own, person, relation, since, until } from '../more.js';
-import { pageHead, problem } from '../shell.js';
+import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/profiles.js';
 
 const t = speaking(words);
@@ -62,15 +62,16 @@ function nothing(app) {
 }
 
 async function one(main, app, name) {
+  const again = () => one(main, app, name);
   replace(main, skeleton(5, 'block'));
   try {
     const [profile, { facts }] = await Promise.all([
       app.api.get(path`/v1/profiles/${name}`, { language: language() }, app.signal),
       app.api.get('/v1/facts/history', { subject: name }, app.signal),
     ]);
-    replace(main, head(profile), h('div', { class: 'columns' }, traits(app, profile), about(app, profile)), moods(app, profile), history(app, facts));
+    replace(main, head(profile), h('div', { class: 'columns' }, traits(app, profile, again), about(app, profile)), moods(app, profile), history(app, facts, again));
   } catch (error) {
-    if (error.name !== 'AbortError') replace(main, problem(error, () => one(main, app, name)));
+    if (error.name !== 'AbortError') replace(main, problem(error, again));
   }
 }
 
@@ -84,7 +85,7 @@ function head(profile) {
   );
 }
 
-function traits(app, profile) {
+function traits(app, profile, again) {
   const likes = profile.preferences.filter((one) => one.relation === 'likes');
   const dislikes = profile.preferences.filter((one) => one.relation !== 'likes');
   const boxes = [
@@ -93,10 +94,10 @@ function traits(app, profile) {
     ['dislikes', dislikes, false],
     ['people', profile.people, true],
   ].filter(([, all]) => all.length);
-  return boxes.map(([key, all, named]) => h('section', { class: 'card stack' }, h('h3', {}, t(key)), h('ul', { class: 'traits' }, all.map((one) => trait(app, one, named, key === 'people')))));
+  return boxes.map(([key, all, named]) => h('section', { class: 'card stack' }, h('h3', {}, t(key)), h('ul', { class: 'traits' }, all.map((one) => trait(app, profile.subject, one, named, key === 'people', again)))));
 }
 
-function trait(app, one, named, linked) {
+function trait(app, subject, one, named, linked, again) {
   const value = own(one.value, { title: `${t('sure')}: ${format.percent(one.confidence)}` });
   return h(
     'li',
@@ -105,7 +106,57 @@ function trait(app, one, named, linked) {
     linked ? h('a', { href: `#/profiles/${encodeURIComponent(one.value)}` }, value) : value,
     one.since && h('small', { class: 'muted' }, t('since', { date: format.date(one.since) })),
     evidence(app, one.evidence),
+    hands(app, { subject, relation: one.relation, object: one.value }, again),
   );
+}
+
+// The buttons that put a fact right by hand.
+function hands(app, fact, again) {
+  const said = { relation: relation(fact.relation), value: fact.object };
+  const correct = button({ label: t('correct.one', said), icon: 'edit', kind: 'quiet', small: true, text: false, onclick: () => correcting(app, fact, again) });
+  const retract = button({ label: t('retract.one', said), icon: 'close', kind: 'quiet', small: true, text: false, onclick: () => retracting(app, fact, again) });
+  return h('span', { class: 'hands' }, app.gated(correct, 'write'), app.gated(retract, 'write'));
+}
+
+function correcting(app, fact, again) {
+  const value = h('input', { value: fact.object, required: true, autocomplete: 'off', translate: 'no' });
+  const day = h('input', { type: 'date' });
+  asking(app, fact, again, {
+    kind: 'correct',
+    fields: [field(t('correct.value'), value), field(t('correct.since'), day, { hint: t('correct.since.hint') })],
+    body: () => ({ former: fact.object, value: value.value.trim(), valid_from: moment(day) }),
+  });
+  value.select();
+}
+
+function retracting(app, fact, again) {
+  const day = h('input', { type: 'date' });
+  asking(app, fact, again, {
+    kind: 'retract',
+    fields: [field(t('retract.ended'), day, { hint: t('retract.ended.hint') })],
+    body: () => ({ value: fact.object, ended: moment(day) }),
+  });
+}
+
+const moment = (day) => (day.value ? new Date(`${day.value}T00:00`).toISOString() : null);
+
+// A window that sends one change of a fact, and shows the profile again.
+function asking(app, fact, again, { kind, fields, body }) {
+  const go = h('button', { class: 'button primary', type: 'submit' }, t(kind));
+  const out = h('div', {});
+  const form = h('form', { class: 'stack' }, h('p', {}, own(person(fact.subject)), ' – ', relation(fact.relation), ' – ', own(fact.object)), fields, out, h('div', { class: 'row' }, go, button({ label: shellT('cancel'), onclick: () => shown.close() })));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    try {
+      await busy(go, () => app.api.post(`/v1/facts/${kind}`, { subject: fact.subject, relation: fact.relation, ...body() }, app.signal));
+      shown.close();
+      app.toast(t(`${kind}.done`));
+      again();
+    } catch (error) {
+      replace(out, problem(error));
+    }
+  });
+  const shown = dialog({ title: t(`${kind}.title`), closing: shellT('close') }, form);
 }
 
 function about(app, profile) {
@@ -139,7 +190,7 @@ function moods(app, profile) {
   );
 }
 
-function history(app, facts) {
+function history(app, facts, again) {
   if (!facts.length) return h('section', { class: 'card' }, h('h3', {}, t('history')), h('p', { class: 'muted' }, t('history.none')));
   const sorted = [...facts].sort((one, other) => one.relation.localeCompare(other.relation) || Date.parse(one.valid_from ?? one.said_at) - Date.parse(other.valid_from ?? other.said_at));
   return h(
@@ -147,8 +198,8 @@ function history(app, facts) {
     { class: 'card' },
     h('h3', {}, t('history')),
     table(
-      ['how', 'what', 'from', 'until', 'sure', 'why'].map((key) => t(key)),
-      sorted.map((fact) => [own(relation(fact.relation)), own(fact.object, isOver(fact) ? { class: 'over' } : {}), since(fact), isOver(fact) ? badge(until(fact)) : until(fact) || t('now'), format.percent(fact.confidence), evidence(app, fact.evidence.map((one) => one.record))]),
+      ['how', 'what', 'from', 'until', 'sure', 'why', 'hands'].map((key) => t(key)),
+      sorted.map((fact) => [own(relation(fact.relation)), own(fact.object, isOver(fact) ? { class: 'over' } : {}), since(fact), isOver(fact) ? badge(until(fact)) : until(fact) || t('now'), format.percent(fact.confidence), evidence(app, fact.evidence.map((one) => one.record)), fact.retired_at ? '' : hands(app, fact, again)]),
       { label: t('history'), classes: 'wide' },
     ),
   );

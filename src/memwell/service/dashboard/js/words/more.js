@@ -3,6 +3,7 @@ export default {
   en: {
     'user': 'the user',
     'evidence': 'Memory {number} that says so',
+    'by_hand': 'by hand',
     'gone': 'not there any more',
     'said': 'said {date}',
     'from': 'since {date}',
@@ -61,6 +62,7 @@ export default {
   zh: {
     'user': '用户',
     'evidence': '提到这一点的第 {number} 条记忆',
+    'by_hand': '人工',
     'gone': '已经不在了',
     'said': '{date} 说的',
     'from': '自 {date}',

@@ -1,0 +1,364 @@
+"""Statements: what single records claim of someone, and how they are stored and found by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import groupby
+from string import ascii_lowercase
+from unicodedata import normalize
+
+import msgspec
+
+from memwell.errors import BackendError, InvalidInput
+from memwell.filters import AllOf, Where
+from memwell.language.claims.relations import USER, Claim, Relation, relation_of
+from memwell.records import Space, paged
+from memwell.storage.protocols import Entry, KeyValue
+from memwell.values import as_utc, check_count, check_id, check_text, shown
+
+# How names are compared and stored in keys.
+
+_SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
+_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
+_ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
+_EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《》"
+_LONGEST_PART = 200
+
+
+@lru_cache(maxsize=4096)
+def name_key(name: str) -> str:
+    """The form in which names are compared: NFKC, case-folded, without article, possessive and outer punctuation.
+
+    *I*, *me*, *user*, 我 and 用户 are one name. Empty for punctuation and spaces alone.
+    """
+    plain = " ".join(normalize("NFKC", name).casefold().split()).strip(_EDGES)
+    plain = _ARTICLE.sub("", _POSSESSIVE.sub("", plain), count=1)
+    return USER if plain in _SPEAKER else plain
+
+
+def spellings(name: str) -> Iterator[str]:
+    """What a name becomes by one letter more, less or another, or by two that change places."""
+    for place in range(len(name) + 1):
+        head, tail = name[:place], name[place:]
+        yield from (f"{head}{letter}{tail}" for letter in ascii_lowercase)
+        if tail:
+            yield f"{head}{tail[1:]}"
+            yield from (f"{head}{letter}{tail[1:]}" for letter in ascii_lowercase)
+        if len(tail) > 1:
+            yield f"{head}{tail[1]}{tail[0]}{tail[2:]}"
+
+
+def key_part(text: str) -> str:
+    """A text as one part of a key: without ``/``, of limited length, and unique.
+
+    A long text is replaced by its digest, marked so that no text equals it.
+    """
+    written = text.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
+    return written if len(written) <= _LONGEST_PART else f"%~{digest(text)}"
+
+
+def digest(*parts: str) -> str:
+    """32 hexadecimal characters that identify these texts in this order."""
+    hashed = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode(errors="surrogatepass")
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()
+
+
+BY_HAND = "by hand"
+"""The source of what a person stated, corrected or denied, instead of a record's id."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A record that states something, and the characters of its text; or ``BY_HAND``."""
+
+    record: str
+    start: int = 0
+    end: int = 0
+
+
+class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """One claim of one record, as it is stored."""
+
+    key: str
+    subject: str
+    relation: str
+    object: str
+    value: str
+    """The relation and the object in the compared form; empty for every value."""
+    valid_from: datetime | None
+    valid_to: datetime | None
+    negated: bool
+    said_at: datetime
+    learned_at: datetime
+    retired_at: datetime | None
+    confidence: float
+    source: Source
+    by_hand: bool = False
+
+    @property
+    def denies(self) -> bool:
+        """Whether a person said that what was stated before was never true."""
+        return self.by_hand and self.negated and self.valid_from is None
+
+    @property
+    def begins(self) -> datetime:
+        """From when on it certainly holds."""
+        return self.valid_from or self.said_at
+
+    @property
+    def is_past(self) -> bool:
+        """Whether it says only that something is over, not since when it was true."""
+        return self.valid_from is None and self.valid_to is not None and self.valid_to <= self.said_at
+
+    @property
+    def is_undated(self) -> bool:
+        """Whether it says only that something is over, and neither since nor until when it was true."""
+        return self.valid_from is None and self.valid_to == self.said_at
+
+
+# The keys of statements: by subject, by object, by record, and those made by hand.
+
+BY_SUBJECT = "fact/s/"
+BY_OBJECT = "fact/o/"
+BY_RECORD = "fact/r/"
+MADE_BY_HAND = "fact/h/"
+_PAGE = 500
+
+
+class _Pointer(msgspec.Struct, frozen=True, array_like=True):
+    """The entry of a record: the statement's key, and its key by object ("" without one)."""
+
+    statement: str
+    by_object: str
+
+
+class FactStatements:
+    """The statements of one space of a store."""
+
+    def __init__(self, kv: KeyValue, space: Space) -> None:
+        self._kv = kv
+        self._space = space
+
+    def add(self, statement: FactStatement) -> bool:
+        """Store a statement, also over a retracted one. False when it is stored already."""
+        stored = self._kv.get(self._space, statement.key)
+        if stored is not None and _decoded(stored).retired_at is None:
+            return False
+        name = statement.key.rpartition("/")[2]
+        by_object = "" if not statement.object else f"{BY_OBJECT}{key_part(name_key(statement.object))}/{name}"
+        pointer = _Pointer(statement.key, by_object)
+        self._kv.put(self._space, f"{_home_of(statement)}{name}", msgspec.to_builtins(pointer))
+        if by_object:
+            self._kv.put(self._space, by_object, statement.key)
+        self._kv.put(self._space, statement.key, _encoded(statement))
+        return True
+
+    def group(self, prefix: str) -> list[FactStatement]:
+        """The statements with a key prefix."""
+        return [_decoded(entry) for entry in self._entries(prefix)]
+
+    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[FactStatement]]]:
+        """The statements by question, with its prefix, in the order of keys."""
+        for question, entries in groupby(self._entries(prefix, after=after), key=lambda entry: group_of(entry.key)):
+            yield question, [_decoded(entry) for entry in entries]
+
+    def questions_about(self, name: str, limit: int) -> list[str]:
+        """The prefixes of at most ``limit`` questions that this name answers."""
+        found: dict[str, None] = {}
+        for entry in self._entries(f"{BY_OBJECT}{key_part(name)}/"):
+            found[group_of(str(entry.value))] = None
+            if len(found) >= limit:
+                break
+        return list(found)
+
+    def of_record(self, record: str) -> list[FactStatement]:
+        """The stored statements of one record."""
+        return list(self._pointed_at(_of_record(record)))
+
+    def made_by_hand(self) -> Iterator[FactStatement]:
+        """The statements that no record made."""
+        return self._pointed_at(MADE_BY_HAND)
+
+    def _pointed_at(self, prefix: str) -> Iterator[FactStatement]:
+        for pointer in map(_pointer, self._entries(prefix)):
+            entry = self._kv.get(self._space, pointer.statement)
+            if entry is not None:
+                yield _decoded(entry)
+
+    def set_retired(self, statement: FactStatement, retired_at: datetime | None) -> None:
+        """Mark a statement as retracted, or as believed again."""
+        changed = msgspec.structs.replace(statement, retired_at=retired_at)
+        self._kv.put(self._space, statement.key, _encoded(changed))
+
+    def drop(self, record: str) -> int:
+        """Delete the statements of one record and all keys that point to them. Returns how many statements."""
+        return sum([self._drop(entry) for entry in list(self._entries(_of_record(record)))])
+
+    def drop_made_by_hand(self, statement: FactStatement) -> None:
+        """Delete a statement that no record made, and all keys that point to it."""
+        entry = self._kv.get(self._space, f"{MADE_BY_HAND}{statement.key.rpartition('/')[2]}")
+        if entry is not None:
+            self._drop(entry)
+
+    def _drop(self, entry: Entry) -> bool:
+        pointer = _pointer(entry)
+        gone = self._kv.delete(self._space, pointer.statement)
+        if pointer.by_object:
+            self._kv.delete(self._space, pointer.by_object)
+        # Last, so that a crash leaves entries that can be found by their record.
+        self._kv.delete(self._space, entry.key)
+        return gone
+
+    def knows(self, name: str) -> bool:
+        """Whether anything was ever stated of the subject with this compared name."""
+        return next(self._entries(f"{BY_SUBJECT}{key_part(name)}/", page=1), None) is not None
+
+    def subjects(self, beginning: str) -> Iterator[str]:
+        """The compared names of the subjects that begin so, in order; long ones are passed over."""
+        least = f"{BY_SUBJECT}{key_part(beginning)}"
+        most = f"{least}\U0010ffff"
+        while True:
+            where = AllOf((Where("@id", "ge", least), Where("@id", "lt", most)))
+            found = self._kv.scan(self._space, where=where, limit=1).items
+            if not found:
+                return
+            part = found[0].key.split("/", 3)[2]
+            if not part.startswith("%~"):
+                yield part.replace("%00", "\x00").replace("%2F", "/").replace("%25", "%")
+            # "0" is the character after "/": the other statements of this subject are not read.
+            least = f"{BY_SUBJECT}{part}0"
+
+    def _entries(self, prefix: str, *, after: str = "", page: int = _PAGE) -> Iterator[Entry]:
+        # "0" is the character after "/", so it is above every key with the prefix.
+        bounds = [Where("@id", "ge", prefix), Where("@id", "lt", f"{prefix[:-1]}0")]
+        if after:
+            bounds.append(Where("@id", "gt", after))
+        where = AllOf(tuple(bounds))
+        return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=page, cursor=cursor))
+
+
+def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bool = False) -> FactStatement:
+    """A claim as a statement of a record, or of a person.
+
+    Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
+    """
+    if not isinstance(claim, Claim):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim must be a Claim, not {shown(claim)}")
+    relation = relation_of(claim.relation)
+    if relation is None:
+        raise InvalidInput(f"unknown relation {shown(claim.relation)}")
+    subject = name_key(check_text(claim.subject, "a claim's subject"))
+    thing = name_key(check_text(claim.object, "a claim's object"))
+    if not subject or not (thing or (claim.negated and relation.single)):
+        raise InvalidInput(f"a claim needs a subject and an object: {shown(claim)}")
+    if not isinstance(claim.confidence, float | int) or not 0.0 <= claim.confidence <= 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {shown(claim.confidence)}")
+    if not isinstance(claim.negated, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim's negated must be True or False, not {shown(claim.negated)}")
+    start, end = check_count(claim.start, "a claim's start"), check_count(claim.end, "a claim's end")
+    since = _moment(claim.valid_from, "valid_from")
+    until = _moment(claim.valid_to, "valid_to")
+    record = check_id(record, "a record's id")
+    said = _moment(claim.time, "time") or learned_at
+    parts = (record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
+    # A person may say the same again, after having said something else.
+    name = digest(*parts, str(said)) if by_hand else digest(*parts)
+    return FactStatement(
+        key=f"{question(subject, relation, thing)}{name}",
+        subject=claim.subject.strip(),
+        relation=relation.name,
+        object=claim.object.strip(),
+        value=f"{relation.name}/{thing}" if thing else "",
+        valid_from=since,
+        valid_to=until,
+        negated=claim.negated,
+        said_at=said,
+        learned_at=learned_at,
+        retired_at=None,
+        confidence=claim.confidence,
+        source=Source(record, start, end),
+        by_hand=by_hand,
+    )
+
+
+def _moment(value: datetime | None, what: str) -> datetime | None:
+    return None if value is None else as_utc(value, f"a claim's {what}")
+
+
+def prefix_of(subject: str, relation: str | None = None) -> str:
+    """The prefix of all statements about a subject, or about one relation of it.
+
+    Raises ``InvalidInput`` for an empty name and an unknown relation.
+    """
+    return prefix_of_name(checked_name(subject), relation)
+
+
+def checked_name(subject: str) -> str:
+    """The compared name of a subject. Raises ``InvalidInput`` for an empty one."""
+    name = name_key(check_text(subject, "a subject"))
+    if not name:
+        raise InvalidInput(f"a subject must be a name, not {shown(subject)}")
+    return name
+
+
+def prefix_of_name(name: str, relation: str | None = None) -> str:
+    """As ``prefix_of``, of a name in its compared form."""
+    everything = f"{BY_SUBJECT}{key_part(name)}/"
+    if relation is None:
+        return everything
+    known = relation_of(relation)
+    if known is None:
+        raise InvalidInput(f"unknown relation {shown(relation)}")
+    return f"{everything}{key_part(known.family or known.name)}/"
+
+
+def question(subject: str, relation: Relation, thing: str) -> str:
+    """The prefix of a question: of the statements of which one holds at a time."""
+    return f"{prefix_of(subject, relation.name)}{'' if relation.single else key_part(thing)}/"
+
+
+def group_of(key: str) -> str:
+    """The question of the statement with this key."""
+    return f"{key.rpartition('/')[0]}/"
+
+
+def _home_of(statement: FactStatement) -> str:
+    return MADE_BY_HAND if statement.by_hand else _of_record(statement.source.record)
+
+
+def _of_record(record: str) -> str:
+    return f"{BY_RECORD}{key_part(check_id(record, 'a record id'))}/"
+
+
+def _encoded(statement: FactStatement) -> object:
+    # Without the key, which would double the size.
+    return msgspec.to_builtins(msgspec.structs.replace(statement, key=""))
+
+
+def _decoded(entry: Entry) -> FactStatement:
+    try:
+        return msgspec.structs.replace(msgspec.convert(entry.value, FactStatement), key=entry.key)
+    except msgspec.ValidationError as error:
+        raise BackendError(f"the key {entry.key!r} does not hold a statement: {error}") from error
+
+
+def _pointer(entry: Entry) -> _Pointer:
+    try:
+        return msgspec.convert(entry.value, _Pointer)
+    except msgspec.ValidationError as error:
+        raise BackendError(f"the key {entry.key!r} does not hold a pointer: {error}") from error
+
+
+def by_key(statements: Iterable[FactStatement]) -> dict[str, list[FactStatement]]:
+    """Statements by question."""
+    found: dict[str, list[FactStatement]] = {}
+    for one in statements:
+        found.setdefault(group_of(one.key), []).append(one)
+    return found

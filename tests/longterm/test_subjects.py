@@ -1,0 +1,108 @@
+"""Who is meant: facts are asked for as people speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from memwell.longterm.memory import Memory
+from memwell.storage import open_backend
+from memwell.storage.protocols import Backend
+
+SAID = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def backend(request, tmp_path) -> Iterator[Backend]:
+    url = "memory:" if request.param == "memory" else f"sqlite:{tmp_path / 'subjects.db'}"
+    with open_backend(url) as opened:
+        yield opened
+
+
+def memory_of(backend: Backend, *texts: str, speaker: str = "") -> Memory:
+    memory = Memory(backend, "ann")
+    for text in texts:
+        memory.remember(text, speaker=speaker, time=SAID)
+    return memory
+
+
+def told(memory: Memory, subject: str) -> list[tuple[str, str]]:
+    return [(fact.relation, fact.object) for fact in memory.facts_about(subject)]
+
+
+MOTHER = (
+    "my mother",
+    "My Mother",
+    "mother",
+    "mom",
+    "my mum",
+    "我妈",
+    "妈妈",
+    "我的妈妈",
+    "user's mother",
+    "user的妈妈",
+)
+
+
+@pytest.mark.parametrize("said", ["My mother lives in Rome.", "My mom lives in Rome.", "我妈住在Rome。"])
+def test_every_word_for_a_mother_finds_her(backend: Backend, said: str) -> None:
+    memory = memory_of(backend, said, "My father lives in Oslo.", "My older sister lives in Bern.")
+    for asked in MOTHER:
+        assert told(memory, asked) == [("lives_in", "Rome")], asked
+    assert told(memory, "dad") == [("lives_in", "Oslo")]
+    assert told(memory, "my older sister") == [("lives_in", "Bern")]
+    assert told(memory, "my wife") == told(memory, "Bob's mother") == []
+
+
+@pytest.mark.parametrize("said", ["My mother Ann works at Acme.", "Ann is my mother. Ann works at Acme."])
+def test_a_mother_is_found_by_her_name_and_her_name_by_mother(backend: Backend, said: str) -> None:
+    memory = memory_of(backend, said, "My mother lives in Rome.", "My father Bob works at Initech.")
+    for asked in (*MOTHER, "Ann"):
+        assert told(memory, asked) == [("lives_in", "Rome"), ("works_at", "Acme")], asked
+    assert told(memory, "papa") == [("works_at", "Initech")]
+
+
+def test_a_name_that_nothing_else_is_known_of_finds_the_relative(backend: Backend) -> None:
+    memory = memory_of(backend, "My mother's name is Ann.", "My mother lives in Rome.")
+    assert told(memory, "Ann") == told(memory, "mom") == [("lives_in", "Rome")]
+
+
+def test_two_daughters_are_not_one(backend: Backend) -> None:
+    memory = memory_of(backend, "My daughter Eva works at Acme.", "My daughter Ida works at Initech.")
+    assert told(memory, "my daughter") == []
+    assert told(memory, "Eva") == [("works_at", "Acme")]
+
+
+def test_a_relative_of_someone_else_is_not_the_users(backend: Backend) -> None:
+    memory = memory_of(backend, "My mother lives in Rome.", speaker="Ann")
+    assert told(memory, "Ann's mom") == [("lives_in", "Rome")]
+    assert told(memory, "my mother") == []
+
+
+def test_a_first_name_finds_the_only_one_who_has_it(backend: Backend) -> None:
+    memory = memory_of(backend, "My friend Sarah Connor lives in Rome.", "My friend Sam Hill lives in Oslo.")
+    assert told(memory, "Sarah") == [("lives_in", "Rome")]
+    memory.remember("My friend Sarah Smith lives in Bern.", time=SAID)
+    assert told(memory, "Sarah") == []
+    assert told(memory, "sarah smith") == [("lives_in", "Bern")]
+
+
+def test_a_name_with_one_letter_wrong_finds_the_only_one_it_can_be(backend: Backend) -> None:
+    memory = memory_of(backend, "Mohammed lives in Cairo.", "Marta lives in Rome.")
+    assert told(memory, "Mohamed") == [("lives_in", "Cairo")]
+    assert told(memory, "Mohawk") == []
+    memory.remember("Maria lives in Oslo.", time=SAID)
+    assert told(memory, "Mara") == []
+
+
+def test_a_correction_reaches_whoever_is_meant(backend: Backend) -> None:
+    memory = memory_of(backend, "My mother Ann works at Acme.", "My mother lives in Rome.")
+    memory.facts.correct("我妈", "lives_in", "Bern")
+    memory.facts.retract("mom", "works_at")
+    assert told(memory, "Ann") == told(memory, "mother") == [("lives_in", "Bern")]
+    assert {fact.object for fact in memory.facts.all().items if fact.retired_at is None} == {"Ann", "Bern"}
+    memory.facts.correct("mother", "email", "ann@example.org")
+    assert told(memory, "Ann") == [("email", "ann@example.org"), ("lives_in", "Bern")]
+    assert {edge.target for edge in memory.facts.walk("my mother", depth=1)} >= {"bern", "ann@example.org"}

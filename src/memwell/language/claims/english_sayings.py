@@ -1,0 +1,220 @@
+"""English statements that are no subject with a verb: addresses and numbers, endings, lists, and plans by their nouns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from memwell.language.claims.english_frames import NAME, UPPER, Place, Taker, employer, job, name, names, phrase, proper, school
+from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS
+from memwell.language.claims.relations import EVENT, FAVOURITE, PLAN, STATE, RuleMatch
+
+# Addresses and numbers.
+
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{5,18}\d(?![\w@-])")
+_PHONE_CUE = re.compile(r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE).search
+_EMAIL_CUE = re.compile(r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|should (?:be|read))\b", re.IGNORECASE).search
+_DROPPED = re.compile(
+    r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former)\b[^,;@]{0,25}\Z", re.IGNORECASE
+).search
+_IS_NOT = re.compile(r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE).match
+_IS_ASKED = re.compile(r"\?\s*\Z").search
+
+
+def email(text: str, start: int, _end: int) -> list[Place]:
+    """An address for e-mail."""
+    found = _EMAIL.match(text, start)
+    return [] if found is None else [found.span()]
+
+
+def phone(text: str, start: int, _end: int) -> list[Place]:
+    """A telephone number."""
+    found = _PHONE.match(text, start)
+    return [] if found is None else [found.span()]
+
+
+def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMatch, Taker]]:
+    """Addresses and numbers of someone, and those that are no longer theirs."""
+    if "@" not in text and not any(character.isdigit() for character in text):
+        return
+    for relation, pattern, cue, take in (("email", _EMAIL, _EMAIL_CUE, email), ("phone", _PHONE, _PHONE_CUE, phone)):
+        for found in pattern.finditer(text[:2_000]):
+            before = text[max(0, found.start() - 80) : found.start()]
+            after = text[found.end() : found.end() + 60]
+            if not cue(before + " " + after) or _IS_ASKED(text):
+                continue
+            last = found.end()
+            while text[last - 1] in ".-_ (":
+                last -= 1
+            gone = bool(_DROPPED(before) or _IS_NOT(after))
+            owner = owner_of(text[: found.start()])
+            kin = "" if owner.name else owner.kin
+            match = RuleMatch(relation, found.start(), last, 0, len(text), owner.name, kin, negated=gone, confidence=0.85)
+            yield match, take
+
+
+# Plans.
+
+_FUTURE = re.compile(
+    r"\b(?:tomorrow|tonight|next (?!to\b)\w+|this (?:weekend|week|month|summer|winter|spring|autumn|fall|friday|saturday|sunday|monday|tuesday|wednesday|thursday|evening|afternoon|coming)|"
+    r"(?:on|until) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august|september|october|november|december)|"
+    r"in (?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|winter|the (?:spring|summer|autumn|fall|new year)|(?:a|two|three|four|five|\d+) (?:days?|weeks?|months?|years?)|20\d\d)|soon|at the end of|later this|for (?:the \d|christmas|easter))",
+    re.IGNORECASE,
+).search
+_MOVING = frozenset("fly move adopt join start retire marry relocate".split())
+_NO_PLANS = frozenset("be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop forget remember use live stay see".split())
+_LEADS = frozenset("plan intend decide aim".split())
+_PLAN_END = re.compile(r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b|\s[-–—]\s").search
+_LEAD = re.compile(r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL).match
+_AND_VERB = re.compile(r" and (?=[a-z]+ (?:an?|the|my|to|for|in|at|with)\b)").search
+_BOOKED = re.compile(r"\s*(?:us |in |myself )*(?P<o>(?:an?|the|our|my|two|three|tickets|flights|some) \S.*)", re.DOTALL).match
+_LONGEST_PLAN = 14
+
+
+def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
+    """The places of what a clause says is planned."""
+    if said.negated or said.used_to or said.can:
+        return []
+    at: int = said.start
+    if said.verb in ("book", "reserve", "schedule", "be book") and said.tense in ("past", "perfect", "present"):
+        found = _BOOKED(text, said.at, end)
+        return _cut(text, found.start("o"), end) if found and said.tense != "present" else []
+    if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
+        found = re.compile(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        return _cut(text, found.start("o"), end) if found and (said.verb == "cancel" or text.startswith(" off", said.at)) else []
+    if said.verb in _LEADS and (said.verb != "decide" or said.tense in ("past", "perfect")):
+        found = _LEAD(text, said.at, end)
+        if found is None or (said.verb != "plan" and not text.startswith((" to ", " on "), said.at)):
+            return []
+        return _cut(text, found.start("o"), end)
+    if said.tense == "future":
+        if said.verb in _NO_PLANS or (said.will and said.verb not in _MOVING and not (said.form == "ing" or _FUTURE(text, start, end))):
+            return []
+        return [] if said.verb in ("be", "have", "get") and not _FUTURE(text, start, end) else _cut(text, at, end)
+    soon = _FUTURE(text, max(0, start - 25), end)
+    if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
+        return _cut(text, at, end)
+    if said.tense == "present" and soon and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join"):
+        return _cut(text, at, end)
+    return []
+
+
+def _cut(text: str, at: int, end: int) -> list[Place]:
+    while text[at : at + 1] == " ":
+        at += 1
+    found = _PLAN_END(text, at, end)
+    last = end if found is None else found.start()
+    words = text[at:last].split()
+    if not words or len(words) > _LONGEST_PLAN or text[at:last].endswith("something"):
+        return []
+    joint = _AND_VERB(text, at, last)
+    if joint is not None:
+        return [(at, joint.start()), (joint.end(), last)]
+    return [(at, last)]
+
+
+# Sayings: a word that must be there, a pattern, the relation, and how the object is cut out.
+
+_KINDS = "|".join(sorted(KIN, key=len, reverse=True))
+_ANIMALS = "|".join(sorted(PETS, key=len, reverse=True))
+_OUT = r"(?P<o>\S.*)"
+
+
+def _empty(_text: str, start: int, _end: int) -> list[Place]:
+    return [(start, start)]
+
+
+def _any(_text: str, start: int, end: int) -> list[Place]:
+    return [(start, end)]
+
+
+_SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
+    (hint, re.compile(pattern, re.DOTALL), relation, take, ended)
+    for hint, pattern, relation, take, ended in (
+        ("divorce", rf"\b(?:my|our) divorce from (?P<o>[{UPPER}]\S.*)", "married_to", name, True),
+        ("between me and", rf"\bover between me and (?P<o>[{UPPER}]\S.*)", "partner", name, True),
+        ("engagement", rf"\bengagement(?:['’]s| is) off\b.*?(?P<o>)(?=\Z|[.,])", "partner", _empty, True),
+        ("last day at", rf"\b(?:my|his|her) last day (?:at|with) {_OUT}", "works_at", employer, True),
+        ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "works_at", employer, True),
+        ("call me", rf"\b(?:[Jj]ust |[Pp]lease |you can |[Pp]eople |[Ff]riends |[Ee]verybody |[Ee]veryone |they (?:all )?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))", "name", name, False),
+        ("calls me", rf"\b(?:[Ee]verybody|[Ee]veryone|[Pp]eople|[Ff]riends) (?:just )?calls? me (?P<o>[{UPPER}]\S*)", "name", name, False),
+        (" here", rf"\A(?:[\w ,!]{{0,30}}[,!] )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "name", name, False),
+        ("use ", rf"\bplease use (?P<o>[{UPPER}][a-z]+)\s*(?:\Z|[.!])", "name", name, False),
+        ("tongue", rf"\b[Mm]y (?:mother tongue|native (?:language|tongue)|first language) is (?P<o>[{UPPER}]\w+)", "speaks", _any, False),
+        ("alum", rf"\b(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*){{0,3}}) (?:alum|alumnus|alumna|grad|graduate)\b", "graduated_from", school, False),
+        ("year of", rf"\A\W*(?:\w+) year of (?P<o>[a-z ]{{3,30}}?) at (?=[{UPPER}])", "studies", _any, False),
+        ("year of", rf"\A\W*(?:\w+) year of [a-z ]{{3,30}}? at {_OUT}", "studies_at", school, False),
+        ("passports", rf"\btwo passports,? (?P<o>[{UPPER}]\w+) and ", "nationality", _any, False),
+        ("passports", rf"\btwo passports,? [{UPPER}]\w+ and (?P<o>[{UPPER}]\w+)", "nationality", _any, False),
+        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years in (?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?),? (?=I\b|I['’]|we\b)", "lives_in", proper, True),
+        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years as an? {_OUT}", "occupation", job, True),
+        ("living", rf"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{{2,30}}?) for a living", "occupation", _any, False),
+        ("named h", rf"\b(?:named|called|call) (?:him|her|it) (?P<o>[{UPPER}]\S*)", "pet?", name, False),
+        ("name of my", rf"\bname of my (?:[a-z-]+ )?(?:{_ANIMALS}) is (?P<o>[{UPPER}]\S*)", "pet", name, False),
+        ("teach", rf"\bI teach (?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", lambda s, at, e: [(at - 6, e)], False),
+        ("lost my", rf"\b(?:[Ww]e|I) (?:just )?lost (?:my|our) (?:[a-z]+ )?(?:mum|mom|dad|mother|father),? (?P<o>[{UPPER}]\S*)", "parent", name, True),
+        ("my thing", rf"\A\W*(?P<o>[\w' -]{{3,40}}?) (?:really |just |definitely |honestly )*(?:isn['’]t|is not|aren['’]t|are not|['’]s not) (?:really |exactly )*my thing\b", "dislikes", _any, False),
+        ("cup of tea", rf"\A\W*(?P<o>[\w' -]{{3,40}}?) (?:really |just |definitely )*(?:isn['’]t|is not|aren['’]t|are not|['’]s not) (?:really |exactly )*(?:my cup of tea|for me)\b", "dislikes", _any, False),
+        ("neither", r"\b[Ii] have neither (?P<o>)brothers? nor sisters?", "sibling", _empty, True),
+        ("any ", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:kids|children)\b", "child", _empty, True),
+        ("any ", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:pets|animals)\b", "pet", _empty, True),
+        ("any ", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:siblings|brothers|sisters)\b", "sibling", _empty, True),
+        ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)(?:kids|children)\b", "child", _empty, True),
+        ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)pets\b", "pet", _empty, True),
+        ("no ", r"(?:\A|, |\band |[Ii] have )[Nn]o (?P<o>)(?:siblings|brothers or sisters)\b", "sibling", _empty, True),
+        ("only child", r"\bI['’]?a?m an (?P<o>)only child\b", "sibling", _empty, True),
+        ("tickets", rf"\b(?:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the )?(?P<o>[^,;.!?]{{3,60}})", "plans", _any, False),
+        ("appointment", rf"\b(?:I have|I['’]ve got|got) (?:an? )(?P<o>[^,;.!?]{{0,20}}appointment[^,;.!?]{{3,40}})", "plans", _any, False),
+        (" on ", r"\A\W*(?P<o>(?:[Dd]entist|[Dd]octor|[Ii]nterview|[Ee]xam|[Ss]urgery|[Ff]light|[Dd]riving test|[Cc]heck-?up|[Hh]aircut|[Vv]et|[Gg][Pp]) (?:appointment )?(?:on|to) [A-Z][^,;.!?]{2,30})", "plans", _any, False),
+        ("sarcasm", r"\bI speak two languages: (?P<o>[A-Z]\w+) and sarcasm", "speaks", _any, False),
+        ("wish i spoke", rf"\bI wish I spoke (?P<o>[{UPPER}]\w+)", "speaks", _any, True),
+        ("got married", r"(?P<o>)\b(?:I|we) (?:just |finally )?got married(?! to)", "wed:married_to", _empty, False),
+        ("seeing someone", r"(?P<o>)\bI['’]?a?m seeing someone", "wed:partner", _empty, False),
+    )
+]
+_FAVOURITE = re.compile(r"(?P<o>[\w' -]{2,40}?)(?: is|['’]s| are| has to be) my (?:all-time |absolute )?favou?rite (?P<what>[a-z]+)\b").search
+_FREE_TIME = re.compile(r"\b(?i:in my (?:free|spare) time|hobbies(?: are| include)?)(?::|,)? (?P<o>[a-z][^.;!?]{3,120})").search
+_HAS_KIN = re.compile(
+    rf"\b(?P<who>I|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two |three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+).finditer
+_NEWLY = re.compile(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
+_GIVEN_UP = re.compile(rf"\b(?:give|gave|given) (?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<o>{NAME}) (?:away|up)\b|\b(?:put|have) (?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<p>{NAME}) (?:down|put down|to sleep)\b").search
+
+
+def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
+    """What set phrases of a sentence state before ``doubt``."""
+    lower = text.lower()
+    for hint, pattern, relation, take, ended in _SAYINGS:
+        found = pattern.search(text) if hint in lower else None
+        if found is None or (found.start() > doubt and hint != "wish i spoke"):
+            continue
+        for first, last in take(text, *found.span("o")):
+            kind = PLAN if relation == "plans" else STATE
+            yield RuleMatch(relation, first, last, *found.span(), kind=kind, negated=ended, confidence=0.75)
+    if "favourite" in lower or "favorite" in lower:
+        favourite = _FAVOURITE(text, 0, doubt)
+        if favourite is not None and "favo" not in favourite["o"]:
+            yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
+    free = _FREE_TIME(text, 0, doubt)
+    if free is not None:
+        at = free.start("o")
+        for one in re.split(r"(,\s*(?:and\s)?|\sand\s)", free["o"]):
+            if len(one.split()) <= 4 and one.strip(" ,") not in ("", "and", "i", "i like", "i love") and not one.startswith(("I ", "i ")):
+                yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
+            at += len(one)
+    for has in _HAS_KIN(text, 0, doubt):
+        for place in names(text, has.end(), len(text)):
+            for owner in (has["one"], has["two"]) if has["one"] else ("",):
+                if KIN[has["kin"]]:
+                    yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], owner or "", confidence=0.85)
+    newly = _NEWLY(text, 0, doubt)
+    if newly is not None:
+        yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
+    gone = _GIVEN_UP(text, 0, doubt)
+    if gone is not None:
+        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "p"), *gone.span(), negated=True, confidence=0.8)
+
+
+_ = (phrase, EVENT, LANGUAGES, NATIONALITIES)

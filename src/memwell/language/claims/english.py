@@ -63,6 +63,7 @@ class Subject(NamedTuple):
     owner: str = ""
     """Whose relative it is when not the speaker's."""
     relation: str = ""
+    of_kin: str = ""
 
     @property
     def is_speaker(self) -> bool:
@@ -70,6 +71,8 @@ class Subject(NamedTuple):
 
 
 SPEAKER = Subject()
+HE, THEY = "<he>", "<they>"
+"""Stand for whoever was named before."""
 _MOST_SEARCHED = 2_000
 _LONGEST_CLAUSE = 400
 
@@ -126,7 +129,7 @@ _PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with)\b)[a-z-]+ ){0,3}?)"
 _MINE = re.compile(
     rf"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
-    rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{_KIN_WORDS}))['’]s) {_ADJECTIVES}(?i:(?P<kin>{_KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-)"
+    rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{_KIN_WORDS}))['’]s) {_ADJECTIVES}(?i:(?P<kin>{_KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-|['’]s (?:[a-z-]+ ){{0,2}}(?:{_KIN_WORDS})\b)"
     rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
 )
 _TITLED = re.compile(rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) (?=(?P<name>{NAME}))")
@@ -348,7 +351,7 @@ class EnglishReader:
     def _head(self, text: str, start: int, before: list[_Clause], *, first: bool) -> _Clause | None:
         filler = _FILLER(text, start)
         at = start if filler is None else filler.end()
-        if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at)):
+        if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
             at = adverbial.end()
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
             return None if self._person is None else _Clause((self._person,), start, at, at)
@@ -362,11 +365,13 @@ class EnglishReader:
         word = _WORD(text, at)
         form = {} if word is None else FORMS.get(word[1].lower(), {})
         others = before[-1].subjects
+        if text.startswith(("raised", "bred", "brought up"), at):
+            return None
         if word is not None and (word[1].lower() in ("is", "has", "can't", "am", "have", "was") or THIRD in form or PAST_FORM in form or PRESENT in form):
             if text[start - 1] != " " or _OF_ANOTHER(text, before[-1].at, start):
                 return None
             return _Clause(others, at, at, at, "carried")
-        if _BARE(text, at):
+        if _BARE(text, at) and (text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")):
             # "my sister Ann, a nurse": of whoever was named last in the clause, else of its subject.
             near = self._near(text, before[-1], at)
             return _Clause((near,) if near else others, at, at, at, "bare")
@@ -380,9 +385,6 @@ class EnglishReader:
 
     def _subjects(self, text: str, at: int) -> tuple[tuple[Subject, ...], int]:
         one, end = self._subject(text, at)
-        they = _PRONOUN(text, at)
-        if they is not None and they["they"] and self._people:
-            return self._people, end
         if one is None:
             return (), at
         joint = _AND_SUBJECT(text, end)
@@ -409,7 +411,8 @@ class EnglishReader:
             return Subject(name=found["name"], relation="relative"), found.end("name")
         found = _PRONOUN(text, at)
         if found is not None:
-            return (self._person if found["one"] else None), found.end()
+            # Who it is is known when the clauses before it have been read.
+            return Subject(kin=HE if found["one"] else THEY), found.end()
         found = _BARE_KIN(text, at)
         if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
             word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
@@ -433,7 +436,7 @@ class EnglishReader:
             end += text.startswith(",", end) and found["named"] == ", "
             return Subject(name=text[places[0][0] : places[0][1]], relation=KIN[word]), end
         if not owner.is_speaker:
-            return (Subject(kin=word, owner=owner.name or "'s", relation=KIN[word]), found.end()) if owner.name else (None, found.end())
+            return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
         if word in ("family", "folks"):
             return Subject(plural=True), found.end()
         apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
@@ -442,6 +445,9 @@ class EnglishReader:
     # What a clause says.
 
     def _read(self, text: str, clause: _Clause) -> list[RuleMatch]:
+        clause = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        if not clause.subjects:
+            return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
         if not subject.is_speaker and not subject.pet:
             self._person = subject
@@ -467,9 +473,36 @@ class EnglishReader:
             return []
         for one in clause.subjects:
             if not one.owner:
-                found += self._framed(text, clause, said, one)
+                found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
         self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found
+
+    def _introduced(self, text: str, clause: _Clause, said: _Predicate, subject: Subject) -> list[RuleMatch]:
+        """The speaker by name ("I'm Ines, 29"), and when someone was born."""
+        born = _BORN(text, said.at) if said.verb == "be bear" else None
+        if born is not None:
+            places, relation, take = birthday(text, born.end(), len(text)), "birthday", birthday
+        elif said.verb == "be" and subject.is_speaker and not subject.plural and clause.how == "subject" and not said.ended:
+            places, relation, take = name(text, said.at, clause.end), "name", name
+            places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
+        else:
+            return []
+        if not places or said.tense not in ("present", "past") or (said.verb == "be" and said.tense == "past" and not _BEFORE(text)):
+            return []
+        kind = PAST if relation == "name" and said.tense == "past" else STATE
+        match = _match(relation, places[0], clause.start, max(clause.end, places[0][1]), subject, kind=kind, negated=said.negated, confidence=0.7)
+        self._last = _Stated(match, text[slice(*places[0])], take)
+        more = _contrasted(text, match, _past_now(text, places[0]), take)
+        return [match, *more]
+
+    def _resolved(self, subjects: Iterable[Subject]) -> Iterator[Subject]:
+        for one in subjects:
+            if one.kin == THEY:
+                yield from self._people
+            elif one.kin != HE:
+                yield one
+            elif self._person is not None:
+                yield self._person
 
     def _framed(self, text: str, clause: _Clause, said: _Predicate, subject: Subject) -> list[RuleMatch]:
         if said.negated and _NOT_SO_MUCH(text, said.at, clause.end):
@@ -480,8 +513,8 @@ class EnglishReader:
         found: list[RuleMatch] = []
         relations: set[str] = set()
         for frame in FRAMES.get(said.verb, ()):
-            again = frame.relation in relations and (frame.mode != ENDS or f"{frame.relation} ends" in relations)
-            if again or (frame.relation in ("owns", "bought") and "pet" in relations) or not _allowed(frame, said, text, clause, subject):
+            again = f"{frame.relation} ends" if frame.mode == ENDS else frame.relation
+            if again in relations or (frame.relation in ("owns", "bought") and "pet" in relations) or not _allowed(frame, said, text, clause, subject):
                 continue
             matched = frame.match(text, said.at, end)
             if matched is None or (frame.after == "degree" and not _DEGREE(matched[0])):
@@ -490,7 +523,7 @@ class EnglishReader:
             places = frame.take(text, first, matched.end("o"))
             stated = self._stated(frame, said, places, clause, subject, text) if places else []
             if stated:
-                relations |= {frame.relation, f"{frame.relation} {frame.mode}"}
+                relations |= {f"{frame.relation} ends"} if frame.mode == ENDS else {frame.relation}
                 found += stated
         if not found:
             found += self._planned(text, clause, said, subject)
@@ -542,12 +575,14 @@ class EnglishReader:
         is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
             return self._is_relative(text, clause, said, subject, is_kin)
-        if not subject.kin or not subject.relation or subject.owner == "'s":
+        if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
+        if said.verb == "be" and places and text[places[0][0]].islower():
+            return []
         if not places or (said.verb == "be" and not _ENDS_NAME(text, places[-1][1])):
             return []
-        owner = Subject(name=subject.owner) if subject.owner else SPEAKER
+        owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
         return self._called(text, clause, places, owner, subject, negated=said.negated)
 
     def _called(self, text: str, clause: _Clause, places: list[Place], owner: Subject, subject: Subject, *, negated: bool = False) -> list[RuleMatch]:
@@ -731,7 +766,7 @@ _BARE = re.compile(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from"
 ).match
 _FRAGMENT = re.compile(
-    r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to|engaged to|vegan|vegetarian|not a fan of|huge fan of|big fan of|love|hate|hired by|fired by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
+    r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
 _OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where)\b").search
@@ -744,7 +779,7 @@ _NOT_KIN = re.compile(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{_KIN_WORDS})\b
 _ENDS_NAME = re.compile(r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with|sorry|as|from)\b|\()").match
 _WHAT = (
     r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home town|hobby|hobbies|"
-    r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all time )?favou?rite [a-z]+(?: [a-z]+)??)(?: of all time)?"
+    r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
 )
 _COPULA = (
     r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
@@ -787,6 +822,8 @@ def _contrasted(text: str, match: RuleMatch, place: Place, take: Taker) -> list[
     found = _CONTRAST(text, place[1])
     if found is None or (found["better"] and ("but" in found["better"]) is not match.negated):
         return []
+    if _ANY_MORE(text, found.end() - 1, found.end() + 12):
+        return []
     others = take(text, found.end(), min(len(text), found.end() + 120))
     if not others or text[slice(*others[0])].lower() == text[slice(*place)].lower():
         return []
@@ -797,7 +834,7 @@ def _contrasted(text: str, match: RuleMatch, place: Place, take: Taker) -> list[
     if match.negated:
         return [other._replace(negated=False)]
     # The first value is withdrawn: the same claim again, negated, replaces it.
-    return [other, match._replace(object=text[slice(*place)], negated=True)]
+    return [other, match._replace(negated=True)]
 
 
 def _end_of_value(text: str, at: int) -> int:
@@ -868,6 +905,17 @@ def _over(text: str, clause: _Clause, said: _Predicate, subject: Subject) -> lis
         return []
     match = _match(subject.relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
     return [match._replace(object=subject.name)]
+
+
+_BORN = re.compile(r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)").match
+_ENDS_INTRODUCTION = re.compile(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_BEFORE = re.compile(r"\b(?:before|formerly|previously|maiden|used to)\b").search
+_NOW_WORD = re.compile(r" now\b").match
+
+
+def _past_now(text: str, place: Place) -> Place:
+    found = _NOW_WORD(text, place[1])
+    return place if found is None else (place[0], found.end())
 
 
 _COMPANY = re.compile(r" (?:the|our) (?:company|firm|team|office)\b").match
@@ -1019,7 +1067,7 @@ def _predicate(text: str, clause: _Clause) -> _Predicate | None:
         if word in _HEDGES or word in _PAST_NEGATIONS:
             return None
         if word in _NEGATIONS:
-            negated = True
+            negated, is_ = True, is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent")
         elif word in ("can", "can't", "cannot", "cant"):
             can, negated = True, negated or word != "can"
         elif word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about") and next_word == "to" and _INFINITIVE(text, after)):
@@ -1041,7 +1089,7 @@ def _predicate(text: str, clause: _Clause) -> _Predicate | None:
             pass
         elif word in _GET and not is_ and f"be {FORMS.get(next_word, {}).get(PARTICIPLE, '')}" in FRAMES and following:
             verb = f"be {FORMS[next_word][PARTICIPLE]}"
-            return _Predicate(verb, following.end(), at, _GET[word] if tense == "present" else tense, negated, ended, used_to, can, True, True)
+            return _Predicate(verb, following.end(), found.start(1) if found else at, _GET[word] if tense == "present" else tense, negated, ended, used_to, can, True, True)
         elif (word in _ADVERBS or (word.endswith("ly") and word not in _NO_LY and found and found[1][0].islower())) and not (is_ and word == "half"):
             pass
         else:
@@ -1063,7 +1111,7 @@ def _verb(text: str, word: str, start: int, after: int, said: _Predicate, is_: b
     form = FORMS.get(word, {})
     if clause.how == "fragment" and not is_ and said.tense == "present":
         is_ = _FRAGMENT_IS(text, start) is not None or f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after)
-    if is_:
+    if is_ and not (said.tense == "future" and PRESENT in form):
         if ING in form and said.tense != "future" and f"be {form[ING]}" not in FRAMES:
             return said._replace(verb=form[ING], at=after, tense="perfect" if said.tense == "perfect" else "past" if said.tense == "past" else "ing", form=ING)
         if ING in form and said.tense == "future":

@@ -54,7 +54,7 @@ _WORDS = re.compile(r"[^\s]+")
 _ENDS_PHRASE = (
     "because but since when while so if though although which who whose that where after before until as for with "
     "whenever than especially even too either these due thanks cause cuz from by during without through about right now "
-    "lately just or then unless except plus like including back very really lol haha instead nowadays rather "
+    "lately just then unless except plus like including back very really lol haha instead nowadays rather "
     "anymore again btw tho rn till throughout ever always whether despite every sometimes on-and-off"
 )
 _PHRASE_END = re.compile(
@@ -369,7 +369,7 @@ def school(sentence: str, start: int, end: int) -> list[Place]:
 _AGE = re.compile(r"(?P<o>[1-9]\d?|1[01]\d|(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|\w+teen|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?=\b))(?![\w%$€£:/.,-]*\d|[%$€£]|-\w)", re.IGNORECASE).match
 _AGE_END = re.compile(
     r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this|already|next|yesterday|recently|but|so|as|"
-    r"not|since|these|any|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
+    r"not|since|these|any|yet|earlier|before|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
 ).match
 
 
@@ -538,9 +538,10 @@ _add("turn; hit; reach", rf"(?:the big )?{_O}", "age", age, HAPPENS)
 # Health and food.
 _add("be", rf"(?:\w+ )?(?:allergic|intolerant) to (?:both )?(?:the )?{_O}", "allergic_to", allergens, confidence=0.9)
 _add("be", r"(?:severely |badly |very |a bit )?(?P<o>lactose|gluten|fructose|histamine|dairy|soy|egg)[- ]intolerant", "allergic_to", anything, confidence=0.9)
-_add("have; develop", r"an? (?:[a-z]+ ){0,2}?(?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b", "allergic_to", anything, confidence=0.9)
-_add("have; develop; be diagnose", rf"(?:with )?(?:an? )?(?:[a-z]+ )?(?:allergy|intolerance) to {_O}", "allergic_to", allergens, confidence=0.9)
-_add("be diagnose", r"(?:with )?(?:an? )?(?P<o>[a-z]+) (?:allergy|intolerance)", "allergic_to", anything)
+_add("have", r"an? (?:severe |mild |bad |serious |slight )*(?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b", "allergic_to", anything, confidence=0.9)
+_add("have", rf"(?:an? )?(?:[a-z]+ )?(?:allergy|intolerance) to {_O}", "allergic_to", allergens, confidence=0.9)
+_add("develop; be diagnose; get", rf"(?:with )?(?:an? )?(?:[a-z]+ )?(?:allergy|intolerance) to {_O}", "allergic_to", allergens, BEGINS, confidence=0.9)
+_add("be diagnose; develop", r"(?:with )?(?:an? )?(?:severe |mild |bad )?(?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)", "allergic_to", anything, BEGINS)
 _add("react", rf"(?:badly|terribly) to {_O}", "allergic_to", allergens)
 _add("eat; tolerate; digest; have; handle", rf"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish|fructose)\b)", "allergic_to", anything, after="cannot")
 _add("outgrow; lose", r"(?:my|his|her|the) (?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)", "allergic_to", anything, ENDS)
@@ -562,7 +563,7 @@ _add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\
 _add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
 _add("be supervise; be mentor; be manage", rf"by (?P<o>(?:[{UPPER}])\S.*)", "colleague", name, BEGINS)
 _add("be; be marry", r"(?P<o>)(?:single|divorced|unmarried|a widow|a widower|widowed)\b", "married_to", lambda _s, at, _e: [(at, at)], ENDS, after="present")
-_add("be", r"(?P<o>)married\s*(?:\Z|[,.;!])", "married_to", lambda _s, at, _e: [(at, at)], after="not")
+_add("be marry", r"(?P<o>)(?=\s*(?:\Z|[,.;!]|yet\b|any))", "married_to", lambda _s, at, _e: [(at, at)], after="not")
 
 # Animals and things.
 _PET = listed(PETS, most=4)
@@ -583,7 +584,7 @@ _add("inherit; be leave; be give", rf"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "o
 _add("buy; purchase; order", r"(?:myself |us |ourselves |him |her )?(?P<o>(?:an?|the|some|two|three|four|my|new|our|his|her) \S.*)", "bought", phrases, HAPPENS)
 _add("treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
 _add("splash; splurge", r"(?:out )?on (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
-_add("get", r"(?:myself|ourselves) (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
+_add("get", r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
 
 # Taste.
 _add("like; love; enjoy; adore; fancy; cherish; relish", rf"(?:to |both |also |listening to |the sound of )*{_O}", "likes", likings)
@@ -602,6 +603,7 @@ _add("go", rf"(?:right |completely |totally |really |a bit )*off (?P<o>(?!to\b|o
 _add("eat; drink", _O, "likes", likings, confidence=0.7, after="over")
 _add("stop; quit", rf"(?:liking|loving|enjoying|eating|drinking) {_O}", "likes", likings, ENDS)
 _add("give", rf"up (?:eating |drinking )?(?P<o>(?!on\b|to\b|my\b|the\b|being\b|playing\b)\S.*)", "likes", likings, ENDS)
+_add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O}", "hobby", phrase, ENDS)
 _add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 _add("go", rf"(?P<o>(?:[a-z-]+ )?[a-z]+ing)\b(?! to (?!the\b|an?\b))", "hobby", lambda s, at, e: [] if s[at:e].split()[-1] in _NO_GOING else [(at, e)], after="present")
 _add("play", rf"(?:the |an? |some |a lot of |a bit of )?{_O}", "hobby", several(listed(PLAYED, most=2)), confidence=0.75)
@@ -610,12 +612,12 @@ _add("keep", rf"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "
 _add("practise; practice; take; pick", rf"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums)|my\b|a\b|an\b|some\b|where\b|so\b|too\b|on\b)\S.*)", "hobby", phrase, HAPPENS)
 _add("practise; practice", rf"(?P<o>(?:yoga|judo|karate|meditation|archery|calligraphy|aikido|taekwondo|tai chi|pilates|kung fu|photography)\b)", "hobby", anything)
 _add("do", rf"(?:a (?:lot|bit) of |some )?(?P<o>(?:yoga|judo|karate|archery|calligraphy|pilates|ballet|crossfit|pottery|ceramics|crosswords|triathlons|parkour|boxing|improv|origami|gardening|photography|woodwork|carpentry)\b)", "hobby", anything)
-_add("; ".join(sorted(PASTIMES)), rf"(?P<o>)(?:[a-z ]{{0,25}} )?(?:in my (?:free|spare) time|for fun|as a hobby|on weekends|at weekends|every (?:weekend|sunday|saturday|morning|day|week))", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="present")
+_add("; ".join(sorted(PASTIMES)), rf"(?P<o>)(?:[a-z ]{{0,25}} )?(?:in (?:my|his|her|their) (?:free|spare) time|for fun|as a hobby|on weekends|at weekends|every (?:weekend|sunday|saturday|morning|day|week))", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="present")
 _add("believe", rf"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 
 # Travel.
-_add("visit", rf"(?P<o>\S.*)", "visited", proper, HAPPENS)
-_add("go; travel; fly; drive; sail; cycle; hike; backpack; be; come", rf"(?:back |on \w+ \w+ |on vacation |on holiday |over |down |up |all over |round |around |away |home )*(?:to|around|through|from(?= a trip)) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS, after="trip")
+_add("visit; tour; explore", rf"(?P<o>\S.*)", "visited", several(proper), HAPPENS)
+_add("go; travel; fly; drive; sail; cycle; hike; backpack; be; come", rf"(?:back |on \w+ \w+ |on vacation |on holiday |over |down |up |all over |round |around |away |home )*(?:to|around|through|from(?= a trip)) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", several(proper), HAPPENS, after="trip")
 _add("get; come; return; be", rf"(?:back |home |just )+from (?:an? (?:trip|week|holiday|weekend|fortnight|month) (?:to|in) )?(?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
 _add("spend", rf"(?:[\w ]{{2,30}}?) (?:in|at|exploring|touring|visiting) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS, after="trip")
 
@@ -645,8 +647,8 @@ def _make(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def _verb_before(sentence: str, at: int) -> Place:
-    start = sentence.rfind(" ", 0, at) + 1
-    return (start, at)
+    last = len(sentence[:at].rstrip())
+    return (sentence.rfind(" ", 0, last) + 1, last)
 
 
 FORMS = verb_forms(

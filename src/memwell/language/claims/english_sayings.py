@@ -40,6 +40,7 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
     if "@" not in text and not any(character.isdigit() for character in text):
         return
     for relation, pattern, cue, take in (("email", _EMAIL, _EMAIL_CUE, email), ("phone", _PHONE, _PHONE_CUE, phone)):
+        owner = None
         for found in pattern.finditer(text[:2_000]):
             before = text[max(0, found.start() - 80) : found.start()]
             after = text[found.end() : found.end() + 60]
@@ -49,7 +50,8 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
             while text[last - 1] in ".-_ (":
                 last -= 1
             gone = bool(_DROPPED(before) or _IS_NOT(after))
-            owner = owner_of(text[: found.start()])
+            if owner is None or not gone:
+                owner = owner_of(text[: found.start()])
             kin = "" if owner.name else owner.kin
             match = RuleMatch(relation, found.start(), last, 0, len(text), owner.name, kin, negated=gone, confidence=0.85)
             yield match, take
@@ -64,9 +66,10 @@ _FUTURE = re.compile(
     re.IGNORECASE,
 ).search
 _MOVING = frozenset("fly move adopt join start retire marry relocate".split())
-_NO_PLANS = frozenset("be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop forget remember use live stay see".split())
+_NO_PLANS = frozenset("be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop forget remember use live stay".split())
 _LEADS = frozenset("plan intend decide aim".split())
 _PLAN_END = re.compile(r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b|\s[-–—]\s").search
+_BEGINS_DOING = re.compile(r" [a-z]+ing\b").match
 _LEAD = re.compile(r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL).match
 _AND_VERB = re.compile(r" and (?=[a-z]+ (?:an?|the|my|to|for|in|at|with)\b)").search
 _BOOKED = re.compile(r"\s*(?:us |in |myself )*(?P<o>(?:an?|the|our|my|two|three|tickets|flights|some) \S.*)", re.DOTALL).match
@@ -96,7 +99,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     soon = _FUTURE(text, max(0, start - 25), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
         return _cut(text, at, end)
-    if said.tense == "present" and soon and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join"):
+    if said.tense == "present" and soon and not _BEGINS_DOING(text, said.at) and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join"):
         return _cut(text, at, end)
     return []
 
@@ -133,7 +136,7 @@ def _any(_text: str, start: int, end: int) -> list[Place]:
 _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
     (hint, re.compile(pattern, re.DOTALL), relation, take, ended)
     for hint, pattern, relation, take, ended in (
-        ("divorce", rf"\b(?:my|our) divorce from (?P<o>[{UPPER}]\S.*)", "married_to", name, True),
+        ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from (?P<o>[{UPPER}]\S.*)", "married_to", name, True),
         ("between me and", rf"\bover between me and (?P<o>[{UPPER}]\S.*)", "partner", name, True),
         ("engagement", rf"\bengagement(?:['’]s| is) off\b.*?(?P<o>)(?=\Z|[.,])", "partner", _empty, True),
         ("last day at", rf"\b(?:my|his|her) last day (?:at|with) {_OUT}", "works_at", employer, True),
@@ -150,9 +153,14 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         ("passports", rf"\btwo passports,? [{UPPER}]\w+ and (?P<o>[{UPPER}]\w+)", "nationality", _any, False),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years in (?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?),? (?=I\b|I['’]|we\b)", "lives_in", proper, True),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years as an? {_OUT}", "occupation", job, True),
+        ("it's ", rf"\A(?:[Nn]o,? |[Ss]orry,? |[Aa]ctually,? )*[Ii]t['’]s (?P<o>[{UPPER}][a-z]+),? not (?=[{UPPER}][a-z]+\s*(?:\Z|[,.!]))", "name", name, False),
+        ("it's ", rf"\A(?:[Nn]o,? |[Ss]orry,? |[Aa]ctually,? )*[Ii]t['’]s [{UPPER}][a-z]+,? not (?P<o>[{UPPER}][a-z]+)(?=\s*(?:\Z|[,.!]))", "name", name, True),
+        ("my name", rf"\b[Ii]t['’]s (?P<o>[{UPPER}][a-z]+)\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "name", name, False),
+        ("allergy to", rf"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)", "allergic_to", _any, True),
+        (" is off", rf"\A\W*(?:[Tt]he|[Oo]ur|[Mm]y) (?P<o>[^,;.]{{3,40}}?) is (?:off|cancelled|canceled)(?=\s*(?:\Z|[,.;!]))", "plans", _any, True),
         ("living", rf"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{{2,30}}?) for a living", "occupation", _any, False),
         ("named h", rf"\b(?:named|called|call) (?:him|her|it) (?P<o>[{UPPER}]\S*)", "pet?", name, False),
-        ("name of my", rf"\bname of my (?:[a-z-]+ )?(?:{_ANIMALS}) is (?P<o>[{UPPER}]\S*)", "pet", name, False),
+        ("name of ", rf"\bname of (?:my|our) (?:[a-z-]+ )?(?P<kind>{_ANIMALS}) is (?P<o>[{UPPER}]\S*)", "pet", name, False),
         ("teach", rf"\bI teach (?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", lambda s, at, e: [(at - 6, e)], False),
         ("lost my", rf"\b(?:[Ww]e|I) (?:just )?lost (?:my|our) (?:[a-z]+ )?(?:mum|mom|dad|mother|father),? (?P<o>[{UPPER}]\S*)", "parent", name, True),
         ("my thing", rf"\A\W*(?P<o>[\w' -]{{3,40}}?) (?:really |just |definitely |honestly )*(?:isn['’]t|is not|aren['’]t|are not|['’]s not) (?:really |exactly )*my thing\b", "dislikes", _any, False),
@@ -190,12 +198,16 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
         found = pattern.search(text) if hint in lower else None
         if found is None or (found.start() > doubt and hint != "wish i spoke"):
             continue
+        if relation == "occupation" and not ended and "I'm a" in text:
+            continue
         for first, last in take(text, *found.span("o")):
+            if "kind" in pattern.groupindex:
+                yield RuleMatch("kind", *found.span("kind"), *found.span(), text[first:last], confidence=0.85)
             kind = PLAN if relation == "plans" else STATE
             yield RuleMatch(relation, first, last, *found.span(), kind=kind, negated=ended, confidence=0.75)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
-        if favourite is not None and "favo" not in favourite["o"]:
+        if favourite is not None and "favo" not in favourite["o"] and "my " not in favourite["o"]:
             yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
     free = _FREE_TIME(text, 0, doubt)
     if free is not None:

@@ -113,7 +113,7 @@ _NO_STATEMENT = re.compile(
 _UNREAL = re.compile(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = re.compile(
     r"\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes)\b",
+    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00))\b",
     re.IGNORECASE,
 )
 _RESUMES = re.compile(r"[;:]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
@@ -129,7 +129,7 @@ _PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with)\b)[a-z-]+ ){0,3}?)"
 _MINE = re.compile(
     rf"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
-    rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{_KIN_WORDS}))['’]s) {_ADJECTIVES}(?i:(?P<kin>{_KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-|['’]s (?:[a-z-]+ ){{0,2}}(?:{_KIN_WORDS})\b)"
+    rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{_KIN_WORDS}))['’]s) {_ADJECTIVES}(?i:(?P<kin>{_KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{_KIN_WORDS})\b)"
     rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
 )
 _TITLED = re.compile(rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) (?=(?P<name>{NAME}))")
@@ -143,7 +143,7 @@ _ITS = re.compile(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b
 _AND_SUBJECT = re.compile(r",? (?:and|&) ").match
 _FILLER = re.compile(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no|nope|ok|okay|thanks|"
-    r"honestly|anyway|anyways|currently|right now|these days|nowadays|now|fun fact|by the way|since|as|then|though|although|while|random|fyi|tbh|ah|um|uh|hmm|haha|lol|lately|today|yesterday|recently|"
+    r"honestly|anyway|anyways|currently|right now|these days|nowadays|now|fun fact|by the way|since|as|then|though|although|while|random|fyi|tbh|ah|um|uh|hmm|haha|lol|lately|today|tomorrow|tonight|yesterday|recently|"
     r"finally|officially|sadly|luckily|update|news|good news|big news|great news|bad news|quick update|quick note|note|sorry|please|right|look|listen|yes and|in fact|for context|context|eventually|previously|before that|after that|originally|apparently not|eh|ha|man|dude|"
     r"unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction|edit|typo|wait|that|alas|"
     r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter|spring|autumn|fall|night|morning|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
@@ -192,6 +192,8 @@ _SCHOOL = re.compile(r"\b(?:College|University|School|Academy|High|Institute|Ele
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
 _SCHOOLING = re.compile(r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?|major)\b", re.IGNORECASE).search
 _WORKING = re.compile(r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team|hired|start)\b", re.IGNORECASE).search
+_LOVING = re.compile(r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE).search
+_THEN = re.compile(r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b", re.IGNORECASE).search
 _MAJOR = re.compile(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left joined likes dislikes name".split()
@@ -307,7 +309,7 @@ class EnglishReader:
                 self._person = Subject(name=found["name"])
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
-                if found["name"].lower() not in NOT_NAMES and KIN[found["kin"]]:
+                if found["name"].lower() not in NOT_NAMES and KIN[found["kin"]] and not short[: found.start()].endswith("not "):
                     yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
@@ -317,7 +319,7 @@ class EnglishReader:
         places = names(text, at, len(text)) if many else name(text, at, min(len(text), at + 80))
         if found["named"] == ", " and places and text[places[-1][1] : places[-1][1] + 1] not in ("", ",", ".", ";", "!", "?", ")"):
             return []
-        return [] if word in ("family", "folks") else places
+        return [] if word == "family" else places
 
     # Clauses.
 
@@ -434,10 +436,13 @@ class EnglishReader:
         if found["name"] and (places := self._names_of(text, found)):
             end = places[-1][1]
             end += text.startswith(",", end) and found["named"] == ", "
+            if len(places) > 1:
+                self._people = tuple(Subject(name=text[slice(*one)], relation=KIN[word]) for one in places)
+                return Subject(kin=THEY), end
             return Subject(name=text[places[0][0] : places[0][1]], relation=KIN[word]), end
         if not owner.is_speaker:
             return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
-        if word in ("family", "folks"):
+        if word == "family":
             return Subject(plural=True), found.end()
         apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
         return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), found.end("kin")
@@ -763,7 +768,7 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
 # Parts of clauses.
 
 _BARE = re.compile(
-    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from"
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
 ).match
 _FRAGMENT = re.compile(
     r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
@@ -982,7 +987,7 @@ def _agrees(clause: _Clause, said: _Predicate, subject: Subject) -> bool:
 def _allowed(frame: Frame, said: _Predicate, text: str, clause: _Clause, subject: Subject) -> bool:
     """Whether the predicate has what the frame needs."""
     need = frame.after
-    if said.can and not (said.negated and need == "cannot") and said.verb != "speak":
+    if said.can and not (said.negated and need == "cannot") and need != "can" and said.verb != "speak":
         return False
     if not need or need == "degree":
         return not (need == "" and False)
@@ -999,6 +1004,9 @@ def _allowed(frame: Frame, said: _Predicate, text: str, clause: _Clause, subject
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
         "major": lambda: bool(_MAJOR(text)),
         "trip": lambda: said.verb != "be" or said.tense == "perfect",
+        "can": lambda: said.can,
+        "love": lambda: (said.ended or said.negated or bool(_NOW(text, clause.start, clause.end))) and bool(_LOVING(text)),
+        "then": lambda: said.tense == "past" and bool(_THEN(text, clause.start, clause.end)),
         "laid": lambda: said.verb in ("be fire", "be sack", "be dismiss") or bool(re.match(r"\s*(?:off|go|redundant)\b", text[said.at : said.at + 12])),
     }
     return checks[need]()
@@ -1064,6 +1072,8 @@ def _predicate(text: str, clause: _Clause) -> _Predicate | None:
         after = at if found is None else found.end()
         following = _WORD(text, after, end)
         next_word = "" if following is None else following[1].lower()
+        if word == "did" and next_word in ("my", "a", "an", "the", "his", "her"):
+            return _Predicate("do", after, at, "past", form=PAST_FORM)
         if word in _HEDGES or word in _PAST_NEGATIONS:
             return None
         if word in _NEGATIONS:
@@ -1094,6 +1104,7 @@ def _predicate(text: str, clause: _Clause) -> _Predicate | None:
             pass
         else:
             start = at if found is None else found.start(1)
+            word = {"'ve": "have", "ve": "have"}.get(word, word)
             return _verb(text, word, start, after, _Predicate("be", start, start, tense, negated, ended, used_to, can, will=will), is_, clause)
         at = after
     return _Predicate("be", at, at, tense, negated, ended, used_to, can) if is_ else None

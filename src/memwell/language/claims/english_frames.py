@@ -108,7 +108,7 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     found = _SINGLE_NAME(sentence, at, end)
     if found is not None:
         first = found[0].split()[0].rstrip(".").lower()
-        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr")
+        known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april")
         return [] if known or found[0].lower() in LANGUAGES | NATIONALITIES else [(at, found.end())]
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
@@ -299,7 +299,7 @@ def several(taker: Taker) -> Taker:
 
 _MORE = re.compile(
     r"\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also )?(?:some |a (?:bit|little|few words|smattering|decent amount)"
-    r"(?: of)? |fluent |basic |conversational |broken |decent |passable |a |the )?"
+    r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
 _JOB_WORD = re.compile(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
@@ -321,7 +321,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in ("big", "better", "bad", "terrible", "good", "great", "lousy", "real", "huge", "complete"):
+    if not words or words[0] in ("big", "better", "bad", "terrible", "good", "great", "lousy", "real", "huge", "complete", "keen", "avid", "amateur", "passionate", "hobby", "enthusiastic", "born"):
         return []
     return _unless_compound(sentence, start, last, end)
 
@@ -368,7 +368,7 @@ def school(sentence: str, start: int, end: int) -> list[Place]:
 
 _AGE = re.compile(r"(?P<o>[1-9]\d?|1[01]\d|(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|\w+teen|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?=\b))(?![\w%$€£:/.,-]*\d|[%$€£]|-\w)", re.IGNORECASE).match
 _AGE_END = re.compile(
-    r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this|already|next|yesterday|recently|but|so|as|"
+    r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|years of age\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this|already|next|yesterday|recently|but|so|as|"
     r"not|since|these|any|yet|earlier|before|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
 ).match
 
@@ -450,11 +450,13 @@ _add("grow", rf"up (?:in|near) {_O}", "from", proper, HAPPENS, confidence=0.7)
 _add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", proper)
 _add("be", r"(?:an? |both |half |part |actually |originally |proud )*(?P<o>\S.*)", "nationality", several(listed(NATIONALITIES)), confidence=0.75)
 _add("be grant; be give; get; gain; obtain; receive; take; acquire", r"(?:my |the |an? )?(?P<o>[A-Z]\w+) (?:citizenship|nationality|passport)", "nationality", anything, BEGINS)
+_add("become; be make", r"an? (?P<o>[A-Z]\w+) (?:citizen|national)\b", "nationality", anything, BEGINS)
+_add("be", r"an? (?P<o>[A-Z]\w+) (?:citizen|national)\b", "nationality", anything)
 _add("have; hold", r"(?:an? |my |both )?(?P<o>[A-Z]\w+) (?:citizenship|nationality|passport)", "nationality", anything)
 _add("give; renounce; lose", r"(?:up )?(?:my |his |her )(?P<o>[A-Z]\w+) (?:citizenship|nationality|passport)", "nationality", anything, ENDS)
 
 # Work.
-_add("work", rf"(?:[\w-]+ (?!as\b)){{0,3}}?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, confidence=0.85)
+_add("work", rf"(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, confidence=0.85)
 _add("work", rf"(?:\w+-time |weekends |nights |shifts |days |evenings |freelance |mostly )?(?:at|for) {_O}", "works_at", employer, confidence=0.85)
 _add("work", rf"(?:.{{0,40}}? )?as (?:an?|the|their|head) {_O}", "occupation", job, confidence=0.85)
 _add("work", rf"with (?P<o>(?:an? )?(?:guy|woman|man|lady|girl|bloke|chap|person|dude) (?:called|named) \S.*)", "colleague", name)
@@ -467,9 +469,15 @@ _add("join", rf"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "
 _add("get; land; have; find; accept; take; score; snag", rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post|offer)(?: as [^,;]{{1,40}}?)? (?:at|with|from) {_O}", "works_at", employer, BEGINS)
 _add("get; land; have; find; accept; take", rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post)(?: (?:at|with) [^,;]{{1,40}}?)? as (?:an? )?{_O}", "occupation", job, BEGINS)
 _add("have; hold", rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|post)(?: as [^,;]{{1,40}}?)? (?:at|with) {_O}", "works_at", employer)
-_add("be", rf"(?:an?|the|their|head of [a-z ]+|in [a-z]+) (?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|regular|member|fan)\b)(?:[\w-]+ ){{1,4}}?(?:at|for|with) (?P<o>(?:the )?[{UPPER}]\S.*)", "works_at", proper)
-_add("be", rf"(?:back |now |over )*(?:at|with) {_O}", "works_at", employer, after="now")
-_add("be", rf"with {_O}", "works_at", employer, after="been")
+_add("be", rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|regular|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)", "works_at", proper)
+_add("be", rf"(?:back |now |over )*at {_O}", "works_at", employer, after="now")
+_add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
+_add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
+_add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
+_add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
+_add("join", rf"[^,;]{{2,40}}? as (?:an?|the|their) {_O}", "occupation", job, BEGINS)
+_add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
+_add("get", rf"the (?:sack|boot|push|chop) (?:from|at) {_O}", "works_at", employer, ENDS)
 _add("switch; change", rf"(?:jobs |employers |companies |over )?(?:from (?P<o>[{UPPER}]\S.*?) to (?=[{UPPER}]))", "works_at", proper, ENDS, after="job")
 _add("switch; change", rf"(?:jobs |employers |companies |over |from [^,;]*? )*to {_O}", "works_at", proper, BEGINS, after="job")
 _add("leave; quit; resign; retire", rf"(?:from )?(?:my (?:old |previous )?(?:job|position|role|post) (?:at|with) ){_O}", "works_at", employer, ENDS)
@@ -484,7 +492,7 @@ _add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
 _add("be", r"(?P<o>)(?:unemployed|out of work|between jobs|jobless|out of a job)\b", "works_at", lambda _s, at, _e: [(at, at)], ENDS, after="present")
 
 # Profession.
-_add("be", rf"(?:an?|the)(?: (?:qualified|trained|licensed|professional|full-time|part-time|freelance|self-employed|newly qualified|certified|junior|senior|\d\d-year-old|proud|humble|simple|keen))* {_O}", "occupation", job, confidence=0.75)
+_add("be", rf"(?:an?|the)(?: (?:qualified|trained|licensed|professional|full-time|part-time|freelance|self-employed|newly qualified|certified|\d\d-year-old|proud|humble|simple))* {_O}", "occupation", job, confidence=0.75)
 _add("become; be become", rf"(?:an?|the) {_O}", "occupation", job, BEGINS, confidence=0.75)
 _add("train; qualify; retrain", rf"(?:as|to be) (?:an?) {_O}", "occupation", job, BEGINS)
 _add("do", rf"[a-z ]{{0,30}}as (?:an?) {_O}", "occupation", job)
@@ -492,6 +500,9 @@ _add("be", rf"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", an
 _add("retire", r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|two|three|a|early|after)\b))", "works_at", lambda _s, at, _e: [(at, at)], ENDS)
 
 # Study.
+_add("major", rf"in [\w ]{{2,30}}? at (?:the )?{_O}", "studies_at", school)
+_add("be", rf"an? (?:[\w-]+ )*?(?:student|candidate|researcher) (?:in|of) {_O}", "studies", field)
+_add("be", rf"an? (?:[\w-]+ )?(?:graduate|alumnus|alumna|alum) of {_O}", "graduated_from", school)
 _add("study; be study", rf"(?:\w+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
 _add("study; major; specialise; specialize; minor", rf"(?:to be (?:an? )?|for a degree in |in |towards? a degree in )?(?P<o>\S.*)", "studies", field)
 _add("read", rf"(?P<o>[\w ]{{2,30}}?) at (?=the Univ|[{UPPER}])", "studies", field)
@@ -507,7 +518,7 @@ _add("get", rf"into (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS)
 _add("start; begin", rf"(?:studying )?(?:at )?(?P<o>[{UPPER}][^,;.]{{0,40}}?(?:College|University|School|Academy|High|Institute|Elementary|Primary)\b|(?:the )?University of \S.*)", "studies_at", school, BEGINS)
 _add("start; begin", rf"(?:studying|a degree in|a course in|a PhD in|a master['’]s in) {_O}", "studies", field, BEGINS)
 _add("be", rf"(?:an? )(?:[\w-]+[- ]year )?(?P<o>[a-z][a-z ]{{2,25}}?) (?:student|undergrad|undergraduate|major)\b", "studies", field)
-_add("be", rf"(?:an? )(?:[\w-]+ ){{0,4}}?(?:student|undergrad|undergraduate|freshman|sophomore|postgrad) at (?:the )?{_O}", "studies_at", school)
+_add("be", rf"(?:an? )(?:[\w-]+ ){{0,4}}?(?:student|undergrad|undergraduate|freshman|sophomore|postgrad|candidate)(?: (?:in|of) [a-z ]{{2,30}}?)? at (?:the )?{_O}", "studies_at", school)
 _add("be", rf"at (?:the )?(?P<o>[{UPPER}].*?)(?=,? (?:reading|studying|doing)\b)", "studies_at", school)
 _add("be", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field)
 _add("be", rf"in (?:my|his|her) (?:\w+ year)(?: of [a-z ]{{2,30}}?)? at (?:the )?(?P<o>[{UPPER}].*)", "studies_at", school)
@@ -528,6 +539,8 @@ _FLUENT = r"(?:fluent |some |a little |both |a bit of |a word of |any |a few wor
 _add("speak", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)), confidence=0.9)
 _add("be", rf"(?:\w+ )?(?:fluent|conversational|proficient|bilingual)(?: in|:|,)? (?:both )?{_O}", "speaks", several(listed(LANGUAGES)))
 _add("be raise; be bring; grow", rf"(?:up )?(?:bilingual|trilingual|speaking)(?: in|:|,)? {_O}", "speaks", several(listed(LANGUAGES)), HAPPENS)
+_add("know; understand", rf"(?:some|a bit of|a little|a few words of) {_O}", "speaks", several(listed(LANGUAGES)))
+_add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
 _add("be", rf"an? native (?:speaker of )?{_O}", "speaks", lambda s, at, e: several(listed(LANGUAGES))(s, at, e) or _speaker(s, at))
 
 # Age.
@@ -547,6 +560,9 @@ _add("eat; tolerate; digest; have; handle", rf"(?:any )?(?P<o>(?:gluten|dairy|la
 _add("outgrow; lose", r"(?:my|his|her|the) (?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)", "allergic_to", anything, ENDS)
 _add("be; go; eat; become; turn; be raise; keep", rf"(?:an? )?(?:strict |strictly |lifelong |committed |fully |full |mostly |proud |completely |raised )*{_O}", "diet", listed(DIETS, most=1), confidence=0.9)
 _add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
+_add("go; become; turn", rf"(?:an? |fully |completely )*{_O}", "diet", listed(DIETS), BEGINS)
+_add("be; follow; be put; keep", r"(?:on )?(?:an? |the )?(?P<o>[\w-]+(?:-\w+)?) diet\b(?! of)", "diet", anything)
+_add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
 _add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
 
 # Love.
@@ -556,13 +572,19 @@ _add("date; see; be engage", rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|nam
 _add("be engage; be propose", rf"(?:to )?(?:by )?(?P<o>[{UPPER}]\S.*)", "partner", name, BEGINS)
 _add("be; get", rf"(?:back )?(?:together with|in a relationship with|going out with) (?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "partner", name)
 _add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
-_add("be", rf"with (?P<o>[{UPPER}]\w+)\s*\Z", "partner", name, after="over")
+_add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
 _add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add("dump; leave", rf"(?:my (?:boyfriend|girlfriend|partner) )(?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 _add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
 _add("be supervise; be mentor; be manage", rf"by (?P<o>(?:[{UPPER}])\S.*)", "colleague", name, BEGINS)
-_add("be; be marry", r"(?P<o>)(?:single|divorced|unmarried|a widow|a widower|widowed)\b", "married_to", lambda _s, at, _e: [(at, at)], ENDS, after="present")
+_add("be", r"(?P<o>)single\b(?! (?:mother|father|mum|mom|dad|parent))", "partner", lambda _s, at, _e: [(at, at)], ENDS, after="present")
+_add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
+_add("call; break", rf"off (?:my|our) engagement (?:to|with) {_O}", "partner", name, ENDS)
+_add("end; finish", rf"(?:things|it) with (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
+_add("be", rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:[a-z]+,? )?(?P<o>[{UPPER}]\S.*)", "child", names)
+_add("share", rf"an? (?:office|desk|cubicle) with (?P<o>[{UPPER}]\S.*)", "colleague", name)
+_add("be; be marry", r"(?P<o>)(?:divorced|unmarried|a widow|a widower|widowed)\b", "married_to", lambda _s, at, _e: [(at, at)], ENDS, after="present")
 _add("be marry", r"(?P<o>)(?=\s*(?:\Z|[,.;!]|yet\b|any))", "married_to", lambda _s, at, _e: [(at, at)], after="not")
 
 # Animals and things.
@@ -580,7 +602,14 @@ _add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS
 _add("sell; trade; pawn; scrap; ditch", rf"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
 _add("trade; swap", rf"(?:in )?(?:my|our|the|his|her) [^,;]{{2,40}}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS)
 _add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", lambda s, at, e: _make(s, at, e), BEGINS)
-_add("inherit; be leave; be give", rf"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
+_add("be give", rf"the name {_O}", "name", name, BEGINS)
+_add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from (?P<o>[{UPPER}]\w+) )to", "name", name, ENDS)
+_add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
+_add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
+_add("donate", rf"(?:my|our) {_O}", "owns", phrase, ENDS)
+_add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", lambda s, at, e: _make(s, at, e))
+_add("pick", r"up (?P<o>(?:an?|some|two) new \S.*)", "bought", phrases, HAPPENS)
+_add("inherit; be leave", rf"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 _add("buy; purchase; order", r"(?:myself |us |ourselves |him |her )?(?P<o>(?:an?|the|some|two|three|four|my|new|our|his|her) \S.*)", "bought", phrases, HAPPENS)
 _add("treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
 _add("splash; splurge", r"(?:out )?on (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
@@ -588,6 +617,7 @@ _add("get", r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|s
 
 # Taste.
 _add("like; love; enjoy; adore; fancy; cherish; relish", rf"(?:to |both |also |listening to |the sound of )*{_O}", "likes", likings)
+_add("be", rf"no (?:great |big )?fan of {_O}", "dislikes", likings)
 _add("be", rf"(?:an? |more |really |quite )*(?:big |huge |massive |lifelong |great |real |total |die-hard |avid )*(?:fan of|fond of|into|obsessed with|passionate about|crazy about|mad about|nuts about|keen on|partial to|hooked on|a sucker for|sucker for|big on|a fan of|in love with|addicted to|mad on|wild about) (?:both )?(?!to\b){_O}", "likes", likings)
 # "I am interested in" may be about an offer; "I have always been interested in" is about oneself.
 _add("be", rf"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7, after="been")
@@ -607,6 +637,10 @@ _add("stop; quit; give", rf"(?:up )?(?:doing|practi[sc]ing|collecting|going) {_O
 _add("stop; quit; give", rf"(?:up )?playing (?:the )?{_O}", "hobby", listed(PLAYED, most=2), ENDS)
 _add("go", rf"(?P<o>(?:[a-z-]+ )?[a-z]+ing)\b(?! to (?!the\b|an?\b))", "hobby", lambda s, at, e: [] if s[at:e].split()[-1] in _NO_GOING else [(at, e)], after="present")
 _add("play", rf"(?:the |an? |some |a lot of |a bit of )?{_O}", "hobby", several(listed(PLAYED, most=2)), confidence=0.75)
+_add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby) {_O}", "hobby", phrase)
+_add("spend", rf"(?:all |most of )?(?:my|most|his|her|our) (?:weekends|evenings|free time|spare time|sundays|saturdays|days off|weekend) (?P<o>(?!working|in\b|at\b|with\b)[a-z]+ing\b.*)", "hobby", phrase)
+_add("sing; play; be", rf"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet))\b", "hobby", anything)
+_add("do", rf"(?:a (?:lot|bit) of|some) (?P<o>[a-z]+ing)\b", "hobby", anything)
 _add("collect", rf"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b)\S.*)", "hobby", phrase, confidence=0.7)
 _add("keep", rf"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)
 _add("practise; practice; take; pick", rf"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums)|my\b|a\b|an\b|some\b|where\b|so\b|too\b|on\b)\S.*)", "hobby", phrase, HAPPENS)
@@ -617,7 +651,8 @@ _add("believe", rf"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 
 # Travel.
 _add("visit; tour; explore", rf"(?P<o>\S.*)", "visited", several(proper), HAPPENS)
-_add("go; travel; fly; drive; sail; cycle; hike; backpack; be; come", rf"(?:back |on \w+ \w+ |on vacation |on holiday |over |down |up |all over |round |around |away |home )*(?:to|around|through|from(?= a trip)) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", several(proper), HAPPENS, after="trip")
+_add("go; travel; fly; drive; sail; cycle; hike; backpack; be; come", rf"(?:back |on \w+ \w+ |on vacation |on holiday |over |down |up |all over |round |around |away |home )*(?:to|around|through|over) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", several(proper), HAPPENS, after="trip")
+_add("be", rf"(?:over |down |up |back )*in (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS, after="then")
 _add("get; come; return; be", rf"(?:back |home |just )+from (?:an? (?:trip|week|holiday|weekend|fortnight|month) (?:to|in) )?(?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS)
 _add("spend", rf"(?:[\w ]{{2,30}}?) (?:in|at|exploring|touring|visiting) (?P<o>(?:the )?[{UPPER}]\S.*)", "visited", proper, HAPPENS, after="trip")
 
@@ -657,7 +692,7 @@ FORMS = verb_forms(
         "intend plan decide book reserve schedule cancel call postpone die pass euthanize rehome give want need try hope wish "
         "think feel know say tell like help learn apply attend throw host celebrate start meet see pick catch take enter run "
         "compete perform play present launch open publish sign undergo bring come travel head leave fly name go have "
-        "lose find spill eat cook coach make watch win hear wait sit walk talk write send ask seem look happen use "
+        "lose find spill expect register sign tie end share understand hand donate throw eat cook coach make watch win hear wait sit walk talk write send ask seem look happen use "
         "remember forget mention replace".split()
     )
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memwell.language.claims.english_frames import NAME, UPPER, Place, Taker, employer, job, name, names, phrase, proper, school
+from memwell.language.claims.english_frames import NAME, UPPER, Place, Taker, birthday, employer, job, name, names, phrase, proper, school
 from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PLAN, STATE, RuleMatch
 
@@ -15,7 +15,7 @@ from memwell.language.claims.relations import EVENT, FAVOURITE, PLAN, STATE, Rul
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{5,18}\d(?![\w@-])")
 _PHONE_CUE = re.compile(r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE).search
-_EMAIL_CUE = re.compile(r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|should (?:be|read))\b", re.IGNORECASE).search
+_EMAIL_CUE = re.compile(r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|drop|message|ping|line|should (?:be|read))\b", re.IGNORECASE).search
 _DROPPED = re.compile(
     r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former)\b[^,;@]{0,25}\Z", re.IGNORECASE
 ).search
@@ -96,6 +96,11 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         if said.verb in _NO_PLANS or (said.will and said.verb not in _MOVING and not (said.form == "ing" or _FUTURE(text, start, end))):
             return []
         return [] if said.verb in ("be", "have", "get") and not _FUTURE(text, start, end) else _cut(text, at, end)
+    if said.verb == "sign" and said.tense in ("past", "perfect"):
+        found = re.compile(r"\s*up (?:for|to) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        return _cut(text, found.start("o"), end) if found else []
+    if said.verb == "be" and said.tense == "present" and text.startswith("off to ", said.at):
+        return _cut(text, said.at, end)
     soon = _FUTURE(text, max(0, start - 25), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
         return _cut(text, at, end)
@@ -133,6 +138,7 @@ def _any(_text: str, start: int, end: int) -> list[Place]:
     return [(start, end)]
 
 
+_TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
     (hint, re.compile(pattern, re.DOTALL), relation, take, ended)
     for hint, pattern, relation, take, ended in (
@@ -158,6 +164,23 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         ("my name", rf"\b[Ii]t['’]s (?P<o>[{UPPER}][a-z]+)\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "name", name, False),
         ("allergy to", rf"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)", "allergic_to", _any, True),
         (" is off", rf"\A\W*(?:[Tt]he|[Oo]ur|[Mm]y) (?P<o>[^,;.]{{3,40}}?) is (?:off|cancelled|canceled)(?=\s*(?:\Z|[,.;!]))", "plans", _any, True),
+        ("know me as", rf"\b(?:know|knows) me as (?P<o>[{UPPER}]\S*)", "name", name, False),
+        ("name's", rf"\A(?:[\w ]{{0,12}}[,!] )?(?:[Tt]he )?[Nn]ame['’]s (?P<o>[{UPPER}]\S*)", "name", name, False),
+        ("speaking", rf"\A(?:[\w ]{{0,12}}[,!] )?[Tt]his is (?P<o>[{UPPER}]\S*) speaking", "name", name, False),
+        ("my birthday on", rf"\bmy birthday on {_OUT}", "birthday", birthday, False),
+        ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "works_at", employer, False),
+        ("contract", rf"\b[Mm]y contract (?:with|at) {_OUT}", "works_at", employer, True),
+        ("degree is from", rf"\b[Mm]y degree is from {_OUT}", "graduated_from", school, False),
+        ("home", rf"(?:\A|[.,;] |\b[Mm]y )[Hh]ome(?: is|['’]s) (?:now |in |currently )*(?P<o>[{UPPER}]\S.*)", "lives_in", proper, False),
+        ("my flat", rf"\b[Mm]y flat is in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, False),
+        ("my house", rf"\b[Mm]y house is in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, False),
+        (" eat ", r"\b(?:I|[Ww]e) (?P<o>(?:don['’]?t|do not|never) eat (?:any )?(?:red meat|meat|pork|beef|fish|dairy|eggs|sugar|gluten|carbs|animal products|seafood|wheat))\b(?! any)", "diet", _any, False),
+        ("hobby", rf"\A\W*(?P<o>[\w' -]{{3,30}}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby|passion|pastime)\b", "hobby", _any, False),
+        ("me ", rf"\A\W*(?P<o>[\w -]{{3,30}}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic reaction)", "allergic_to", _any, False),
+        ("hives", r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)", "allergic_to", _any, False),
+        ("lost my", rf"\b(?:[Ww]e|I) (?:just |sadly )?lost (?:my|our) (?:[a-z]+ )?(?:{_ANIMALS}),? (?P<o>[{UPPER}]\S*)", "pet", name, True),
+        (" ", rf"\b(?:I have|I['’]ve got|[Gg]ot|we have|we['’]ve got) (?:an? |my )(?P<o>(?:[\w-]+ ){{0,2}}(?:interview|exam|appointment|flight|surgery|operation|test|checkup|check-up|recital|gig) (?:on|tomorrow|next|this|at)\b[^,;.!?]{{2,30}})", "plans", _any, False),
+        ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:pretty |quite |very |really )?(?:good|fluent|decent|rusty|okay|ok|basic)", "speaks", _any, False),
         ("living", rf"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{{2,30}}?) for a living", "occupation", _any, False),
         ("named h", rf"\b(?:named|called|call) (?:him|her|it) (?P<o>[{UPPER}]\S*)", "pet?", name, False),
         ("name of ", rf"\bname of (?:my|our) (?:[a-z-]+ )?(?P<kind>{_ANIMALS}) is (?P<o>[{UPPER}]\S*)", "pet", name, False),
@@ -196,7 +219,7 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     lower = text.lower()
     for hint, pattern, relation, take, ended in _SAYINGS:
         found = pattern.search(text) if hint in lower else None
-        if found is None or (found.start() > doubt and hint != "wish i spoke"):
+        if found is None or (found.start() > doubt and hint not in ("wish i spoke", "hives")):
             continue
         if relation == "occupation" and not ended and "I'm a" in text:
             continue

@@ -14,7 +14,7 @@ def _set(words: str) -> frozenset[str]:
 _RELATIONS = {
     "married_to": "husband wife spouse hubby wifey",
     "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée bf gf ex ex-boyfriend ex-girlfriend ex-partner",
-    "parent": "mother father mom mum mommy mummy dad daddy mama papa parents mam ma",
+    "parent": "mother father mom mum mommy mummy dad daddy mama papa parents mam ma folks",
     "child": "son daughter kid child baby sons daughters kids children boy girl boys girls twins eldest youngest toddler "
     "firstborn",
     "sibling": "sister brother sis bro twin sisters brothers siblings sibling half-brother half-sister",
@@ -26,11 +26,12 @@ _RELATIONS = {
     "friend": "friend bestie buddy pal friends bff mate mates buddies",
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern assistant",
     # Known to the speaker, but in none of the relations.
-    "": "roommate flatmate housemate neighbor neighbour landlord landlady teacher doctor dentist therapist family folks",
+    "": "roommate flatmate housemate neighbor neighbour landlord landlady teacher doctor dentist therapist family",
 }
 KIN = {word: relation for relation, words in _RELATIONS.items() for word in words.split()}
 """The relation of each word for a relative or acquaintance; empty for those in none."""
-KIN |= {"ex-husband": "married_to", "ex-wife": "married_to"}
+KIN |= dict.fromkeys(("ex-husband", "ex-wife", "missus"), "married_to")
+KIN |= dict.fromkeys(("other half", "better half", "significant other"), "partner")
 SAME_KIN = {
     form: word
     for word, forms in {
@@ -210,7 +211,7 @@ AFTER_NOUN = _set(
     "and or but with who that which in at on from for since by too now here as because so when while named called to of "
     "anymore again working living these right although though if also then myself back until before after named whose "
     "during over about this last yesterday today already recently again just we i any instead near all not always "
-    "until till next there is are was lol btw tho rn myself, yet ever"
+    "until till next there is are was diet lol btw tho rn myself, yet ever"
 )
 UNFINISHED = _set(
     "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "

@@ -86,7 +86,7 @@ _ASIDE = re.compile(
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to know|were wondering|need to know|re asking|are asking)(?: \w+)?"
     r"|contrary to (?:what|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) (?:helps|matters)"
     r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just wanted|thought I['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
-    r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ you['’]re \w+ \w+)?|(?:for|to) the record|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
+    r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ you['’]re \w+ \w+)?|(?:for|to) the record|let me (?:correct|rephrase|clarify|fix) (?:that|this|myself)|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
     r"|I (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
     r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
@@ -102,7 +102,7 @@ _FICTION = re.compile(
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper sticker|t-shirt|for this exercise|role-?play|hypothetically|in another life|in a past life|"
     r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare|once upon|stuck in my head|"
-    r"someone told|somebody told|in an alternate|as they say|as the saying)\b",
+    r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say|as the saying)\b",
     re.IGNORECASE,
 ).search
 _NO_STATEMENT = re.compile(
@@ -118,7 +118,7 @@ _DOUBT = re.compile(
 )
 _RESUMES = re.compile(r"[;:]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
 _ASKED = re.compile(
-    r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|right|have|has)\b",
+    r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
     re.IGNORECASE,
 ).search
 
@@ -267,6 +267,9 @@ class EnglishReader:
         if refused:
             return found
         stop = len(text)
+        topic = _TOPIC(short)
+        if topic is not None:
+            self._topic = (SPEAKER, *_PROPERTIES[topic["what"].lower()])
         if asked:
             question = _ASKED(text)
             if question is None:
@@ -368,6 +371,8 @@ class EnglishReader:
         form = {} if word is None else FORMS.get(word[1].lower(), {})
         others = before[-1].subjects
         if text.startswith(("raised", "bred", "brought up"), at):
+            return None
+        if word is not None and others[0].is_speaker and (word[1].lower() in ("is", "has") or (THIRD in form and PRESENT not in form)):
             return None
         if word is not None and (word[1].lower() in ("is", "has", "can't", "am", "have", "was") or THIRD in form or PAST_FORM in form or PRESENT in form):
             if text[start - 1] != " " or _OF_ANOTHER(text, before[-1].at, start):
@@ -548,6 +553,8 @@ class EnglishReader:
             relation, subject = subject.relation, SPEAKER
             if not relation:
                 return []
+        if relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids"):
+            return []
         if relation == "age" and not _is_possible_age(text[slice(*places[0])], subject):
             return []
         if subject.plural and relation not in _PLURAL_SAYS:
@@ -568,7 +575,7 @@ class EnglishReader:
         place = plan_place(text, clause.start, clause.end, said)
         found: list[RuleMatch] = []
         for first, last in place:
-            found.append(_match("plans", (first, last), clause.start, max(last, clause.end), subject, kind=PLAN, confidence=0.7, negated=said.verb in ("cancel", "call") and said.tense != "ing"))
+            found.append(_match("plans", (first, last), clause.start, max(last, clause.end), subject, kind=PLAN, confidence=0.7, negated=said.verb in ("cancel", "call") and said.tense in ("past", "perfect")))
         return found
 
     # Relatives by name: "my husband is Emeka", "Carla is my best friend", "Marguerite is Theo's sister".
@@ -592,6 +599,7 @@ class EnglishReader:
 
     def _called(self, text: str, clause: _Clause, places: list[Place], owner: Subject, subject: Subject, *, negated: bool = False) -> list[RuleMatch]:
         match = _match(subject.relation, places[0], clause.start, max(clause.end, places[-1][1]), owner, negated=negated, confidence=0.85)
+        self._topic = (owner, subject.relation, name)
         self._last = _Stated(match, text[slice(*places[0])], name)
         self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
         self._person = self._people[0]
@@ -805,6 +813,7 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
     "age": ("age", age),
     "nationality": ("nationality", proper),
 }
+_TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
 _CONTACT_OF = re.compile(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)|\b(?i:(?P<kin>{'|'.join(CALLED_BY_KIN)}|wife|husband|sister|brother|boss))['’]s\b|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
@@ -813,7 +822,8 @@ _CORRECTS = re.compile(
     re.IGNORECASE,
 ).match
 _WRONGLY = re.compile(
-    r"\bI (?:said|typed|wrote|put|gave you|told you)(?: that)?(?: I (?:was|am|live in|work at|work for))? (?=\S)|\bwhy I (?:typed|wrote|said|put) ", re.IGNORECASE
+    r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
+    r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ", re.IGNORECASE
 ).search
 _VALUE_END = re.compile(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 _CONTRAST = re.compile(
@@ -1039,11 +1049,16 @@ def _resolved(relation: str, text: str, place: Place) -> str:
     """What was left: an employer, a school or a place, by the words around it."""
     if relation not in ("left", "joined"):
         return relation
+    if _DEPARTS(text):
+        return ""
     if _SCHOOL(text) or _SCHOOLING(text):
         return "studies_at"
     if text[slice(*place)] in entities.PLACES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
         return "lives_in"
     return "works_at" if relation == "joined" or _WORKING(text) or " for " in text else ""
+
+
+_DEPARTS = re.compile(r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine|ten|five|four))\b").search
 
 
 def _is_possible_age(words: str, subject: Subject) -> bool:

@@ -265,13 +265,16 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
             plain = word[0].lower().rstrip(".,!?;:…)")
             if plain in known:
                 last = word.start() + len(plain)
-            elif last > start or plain in ("few", "lot", "of"):
+            elif last > start or plain in _NO_QUALITIES:
                 break
             if len(plain) != len(word[0]):
                 break
         return _unless_compound(sentence, start, last, end)
 
     return take
+
+
+_NO_QUALITIES = frozenset("few lot of about with for in on at to from million thousand hundred zillion like".split())
 
 
 def _unless_compound(sentence: str, start: int, last: int, end: int) -> list[Place]:
@@ -470,7 +473,7 @@ _add("get; land; have; find; accept; take; score; snag", rf"(?:an?|my|the)(?: \w
 _add("get; land; have; find; accept; take", rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post)(?: (?:at|with) [^,;]{{1,40}}?)? as (?:an? )?{_O}", "occupation", job, BEGINS)
 _add("have; hold", rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|post)(?: as [^,;]{{1,40}}?)? (?:at|with) {_O}", "works_at", employer)
 _add("be", rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|regular|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)", "works_at", proper)
-_add("be", rf"(?:back |now |over )*at {_O}", "works_at", employer, after="now")
+_add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 _add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 _add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
 _add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)

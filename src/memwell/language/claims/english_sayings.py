@@ -17,7 +17,7 @@ _PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{5,18}\d(?![\w@-])")
 _PHONE_CUE = re.compile(r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE).search
 _EMAIL_CUE = re.compile(r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|drop|message|ping|line|should (?:be|read))\b", re.IGNORECASE).search
 _DROPPED = re.compile(
-    r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former)\b[^,;@]{0,25}\Z", re.IGNORECASE
+    r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former|from(?=\s*\Z))\b[^,;@]{0,25}\Z", re.IGNORECASE
 ).search
 _IS_NOT = re.compile(r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE).match
 _IS_ASKED = re.compile(r"\?\s*\Z").search
@@ -66,7 +66,7 @@ _FUTURE = re.compile(
     re.IGNORECASE,
 ).search
 _MOVING = frozenset("fly move adopt join start retire marry relocate".split())
-_NO_PLANS = frozenset("be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop forget remember use live stay".split())
+_NO_PLANS = frozenset("be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop forget remember use live stay call let send miss give check get kill die".split())
 _LEADS = frozenset("plan intend decide aim".split())
 _PLAN_END = re.compile(r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b|\s[-–—]\s").search
 _BEGINS_DOING = re.compile(r" [a-z]+ing\b").match
@@ -195,6 +195,12 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)(?:kids|children)\b", "child", _empty, True),
         ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)pets\b", "pet", _empty, True),
         ("no ", r"(?:\A|, |\band |[Ii] have )[Nn]o (?P<o>)(?:siblings|brothers or sisters)\b", "sibling", _empty, True),
+        (" have a", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have an? (?P<o>)(?:brother|sister|sibling)\b", "sibling", _empty, True),
+        ("kids", r"\b(?:[Ii]|[Ww]e) (?:haven['’]?t got|don['’]?t have|do not have) (?P<o>)kids\b", "child", _empty, True),
+        ("children", r"\b(?:[Ii]|[Ww]e) (?:haven['’]?t got|don['’]?t have|do not have) (?P<o>)children\b", "child", _empty, True),
+        (" have a", r"\b[Ii] (?:don['’]?t|do not) have a (?P<o>)(?:partner|boyfriend|girlfriend)\b", "partner", _empty, True),
+        ("it isn", rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<o>[{UPPER}][a-z]+), it['’]s [{UPPER}][a-z]+\s*(?:\Z|[.!])", "name", name, True),
+        ("it isn", rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t [{UPPER}][a-z]+, it['’]s (?P<o>[{UPPER}][a-z]+)\s*(?:\Z|[.!])", "name", name, False),
         ("only child", r"\bI['’]?a?m an (?P<o>)only child\b", "sibling", _empty, True),
         ("tickets", rf"\b(?:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the )?(?P<o>[^,;.!?]{{3,60}})", "plans", _any, False),
         ("appointment", rf"\b(?:I have|I['’]ve got|got) (?:an? )(?P<o>[^,;.!?]{{0,20}}appointment[^,;.!?]{{3,40}})", "plans", _any, False),

@@ -84,7 +84,7 @@ _ASIDE = re.compile(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) (?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to know|were wondering|need to know|re asking|are asking)(?: \w+)?"
-    r"|contrary to (?:what|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) (?:helps|matters)"
+    r"|(?:forget|ignore|disregard) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) (?:helps|matters)"
     r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just wanted|thought I['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
     r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ you['’]re \w+ \w+)?|(?:for|to) the record|let me (?:correct|rephrase|clarify|fix) (?:that|this|myself)|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
     r"|I (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
@@ -126,7 +126,7 @@ _ASKED = re.compile(
 
 _KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 _PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
-_ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with)\b)[a-z-]+ ){0,3}?)"
+_ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
 _MINE = re.compile(
     rf"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{_KIN_WORDS}))['’]s) {_ADJECTIVES}(?i:(?P<kin>{_KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{_KIN_WORDS})\b)"
@@ -360,6 +360,8 @@ class EnglishReader:
             at = adverbial.end()
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
             return None if self._person is None else _Clause((self._person,), start, at, at)
+        if _WHO(text, at) and self._person is not None and before:
+            return _Clause((self._person,), at + 3, at + 3, at + 3)
         subjects, end = self._subjects(text, at)
         if subjects:
             return _Clause(subjects, at, end, end)
@@ -495,6 +497,7 @@ class EnglishReader:
         elif said.verb == "be" and subject.is_speaker and not subject.plural and clause.how == "subject" and not said.ended:
             places, relation, take = name(text, said.at, clause.end), "name", name
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
+            places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
         else:
             return []
         if not places or said.tense not in ("present", "past") or (said.verb == "be" and said.tense == "past" and not _BEFORE(text)):
@@ -553,6 +556,8 @@ class EnglishReader:
             relation, subject = subject.relation, SPEAKER
             if not relation:
                 return []
+        if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
+            negated, places = True, [(retired.end(), places[0][1])]
         if relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids"):
             return []
         if relation == "age" and not _is_possible_age(text[slice(*places[0])], subject):
@@ -569,7 +574,9 @@ class EnglishReader:
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = _Stated(match, text[slice(*places[0])], frame.take)
-        return found + _contrasted(text, match, places[-1], frame.take)
+        contrasted = _contrasted(text, match, places[-1], frame.take)
+        # A value that is taken back, but not for one that can be read, states nothing.
+        return [] if not contrasted and _TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
     def _planned(self, text: str, clause: _Clause, said: _Predicate, subject: Subject) -> list[RuleMatch]:
         place = plan_place(text, clause.start, clause.end, said)
@@ -601,8 +608,9 @@ class EnglishReader:
         match = _match(subject.relation, places[0], clause.start, max(clause.end, places[-1][1]), owner, negated=negated, confidence=0.85)
         self._topic = (owner, subject.relation, name)
         self._last = _Stated(match, text[slice(*places[0])], name)
-        self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
-        self._person = self._people[0]
+        if not negated:
+            self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
+            self._person = self._people[0]
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
         return found + _contrasted(text, match, places[-1], name)
 
@@ -783,6 +791,7 @@ _FRAGMENT = re.compile(
     re.IGNORECASE,
 ).match
 _OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where)\b").search
+_WHO = re.compile(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = re.compile(r" (?:is|was|are|has|have)\b").match
 _AUXILIARIES = _BE | _WAS | _HAVE | _NEGATIONS | _PAST_NEGATIONS | frozenset(("had", "does", "no", "used", "got", "will", "can't", "can", "cannot"))
 _IS_KIN = re.compile(
@@ -809,7 +818,7 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
     **{what: ("from", proper) for what in ("hometown", "home town")},
     **{what: ("hobby", phrases) for what in ("hobby", "hobbies")},
     **{what: ("speaks", proper) for what in ("mother tongue", "native language", "first language", "native tongue")},
-    "surname": ("surname?", name),
+    "surname": ("name", name),
     "age": ("age", age),
     "nationality": ("nationality", proper),
 }
@@ -825,10 +834,11 @@ _WRONGLY = re.compile(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
     r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ", re.IGNORECASE
 ).search
+_TAKEN_BACK = re.compile(r"(?:,|\.\.\.?| [-–—]|—| \()? ?(?:no,|no wait|wait|[Ii] mean\b|[Ii] meant\b|scratch that|oops|or rather|correction)").match
 _VALUE_END = re.compile(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 _CONTRAST = re.compile(
-    r"(?P<other>,? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for|from|with|to|my|on|called|named|an?|the) )*"
-    r"|(?P<better>,? (?:or rather|I mean|I meant|sorry|no,? wait|wait,? no|no|er|erm|oops|correction|actually),? |,? but (?:rather )?| ?\*)(?:(?:in|at|for|from|with|an?) )?"
+    r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for|from|with|to|my|on|called|named|an?|the) )*"
+    r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no|no|er|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| ?\*)(?:(?:in|at|for|from|with|an?) )?"
 ).match
 
 
@@ -888,7 +898,8 @@ def _together(text: str, clause: _Clause, said: _Predicate) -> list[RuleMatch]:
             return []
     speaker = any(one.is_speaker for one in clause.subjects)
     other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
-    if not speaker or not (other.name or (clause.subjects[0].plural and found and found["over"])):
+    mine = other.kin and other.relation in ("partner", "married_to")
+    if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
         return []
     relation, negated = "partner", said.negated
     if found is not None:
@@ -907,7 +918,7 @@ _TOGETHER = re.compile(
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
 _PET_OVER = re.compile(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:died|dead|passed away|passed|put down|put to sleep|rehomed|gone|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away|passed|put down|put to sleep|rehomed|gone|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
 _PET_CALLED = re.compile(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
 
@@ -925,6 +936,7 @@ def _over(text: str, clause: _Clause, said: _Predicate, subject: Subject) -> lis
 _BORN = re.compile(r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)").match
 _ENDS_INTRODUCTION = re.compile(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 _BEFORE = re.compile(r"\b(?:before|formerly|previously|maiden|used to)\b").search
+_NO_NAME_ENDINGS = ("ish", "ese", "man", "woman", "virgo", "libra", "scorpio", "sagittarius", "capricorn", "aquarius", "pisces", "gemini", "taurus")
 _NOW_WORD = re.compile(r" now\b").match
 
 
@@ -933,6 +945,7 @@ def _past_now(text: str, place: Place) -> Place:
     return place if found is None else (place[0], found.end())
 
 
+_RETIRED = re.compile(r"(?:retired|former|ex-?) ?").match
 _COMPANY = re.compile(r" (?:the|our) (?:company|firm|team|office)\b").match
 
 

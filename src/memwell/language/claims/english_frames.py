@@ -80,7 +80,7 @@ _LOWER_WORDS = re.compile(
     r"[a-zà-ÿ][\w’'.&-]*(?: (?!(?:near|with|and|but|now|these|since|for|in|at|as|last|next|this|every|again|anymore|any|"
     r"tho|though|lol|btw|rn|atm|here|together|full|part|right|so|because|after|before|until|on|by|from|too|till|is|was|"
     r"who|when|while|where|or|not|all|just|if|which|that|with|again|still|alone|there|to|about|already|finally|tbh|"
-    r"until|my|our|today|yesterday|tomorrow|soon|instead|thats|haha|thank|thanks|please|cos|cuz|i|im|he|she|it|we|they)\b)"
+    r"until|my|our|originally|actually|currently|today|yesterday|tomorrow|soon|instead|thats|haha|thank|thanks|please|cos|cuz|i|im|he|she|it|we|they)\b)"
     r"[a-zà-ÿ][\w’'&-]*){0,2}(?=\s|\Z|[,.!;:)])"
 ).match
 _NO_PLACES = frozenset("Heaven Hell Mars Bed".split())
@@ -249,7 +249,7 @@ _MOST_LISTED = 4
 def _alike(sentence: str, left: Place, right: Place) -> bool:
     one, other = sentence[left[0] : left[1]].split(), sentence[right[0] : right[1]].split()
     if one[0].endswith("ing") or other[0].endswith("ing"):
-        return one[0].endswith("ing") and other[0].endswith("ing")
+        return one[0].endswith("ing") and (other[0].endswith("ing") or len(other) == 1)
     return len(other) <= _MOST_LISTED and other[0].lower() not in AFTER_NOUN
 
 
@@ -301,7 +301,7 @@ def several(taker: Taker) -> Taker:
 
 
 _MORE = re.compile(
-    r"\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also )?(?:some |a (?:bit|little|few words|smattering|decent amount)"
+    r"(?: at (?:home|work|school))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also )?(?:some |a (?:bit|little|few words|smattering|decent amount)"
     r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
 _JOB_WORD = re.compile(r"[A-Za-z][\w-]*").match
@@ -315,7 +315,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
         word = _JOB_WORD(sentence, at, end)
         if word is None:
             break
-        if is_job(word[0].lower()):
+        if is_job(word[0].lower()) and not (word[0][0].isupper() and word[0].endswith("man")):
             last = word.end()
         elif last > start or word[0].lower() in AFTER_NOUN:
             break
@@ -460,6 +460,8 @@ _add("give; renounce; lose", r"(?:up )?(?:my |his |her )(?P<o>[A-Z]\w+) (?:citiz
 
 # Work.
 _add("work", rf"(?:[^,;]{{0,50}}? )?(?:at|for|over at) (?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, confidence=0.85)
+_add("work", rf"in (?P<o>(?:an?|the) \S.*)", "works_at", employer)
+_add("be", rf"an? (?:[\w-]+ ){{1,3}}?(?:at|for|in) (?P<o>(?:an?|the) [a-z]\S.*)", "works_at", lambda s, at, e: employer(s, at, e) if _follows_job(s, at) else [])
 _add("work", rf"(?:\w+-time |weekends |nights |shifts |days |evenings |freelance |mostly )?(?:at|for) {_O}", "works_at", employer, confidence=0.85)
 _add("work", rf"(?:.{{0,40}}? )?as (?:an?|the|their|head) {_O}", "occupation", job, confidence=0.85)
 _add("work", rf"with (?P<o>(?:an? )?(?:guy|woman|man|lady|girl|bloke|chap|person|dude) (?:called|named) \S.*)", "colleague", name)
@@ -490,7 +492,7 @@ _add("leave", rf"(?P<o>[{UPPER}]\S.*)", "left", proper, ENDS)
 _add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", proper, BEGINS)
 _add("quit; leave; lose", r"(?P<o>)(?:my|his|her|the|a|our|that|their)(?: \w+)? (?:day )?(?:job|position|role|work|company|firm)\b(?! (?:at|with|for)\b)", "works_at", lambda _s, at, _e: [(at, at)], ENDS)
 _add("be fire; be sack; be lay; be let; be make; be dismiss; be can; be axe", rf"(?:off |go |redundant )?(?:by|from|at) {_O}", "works_at", employer, ENDS)
-_add("be fire; be sack; be lay; be let; be make; be dismiss", r"(?P<o>)(?:off|go|redundant)?(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|two|a|and|because|so|recently)\b))", "works_at", lambda _s, at, _e: [(at, at)], ENDS, after="laid")
+_add("be fire; be sack; be lay; be let; be make; be dismiss", r"(?P<o>)(?:off|go|redundant)?(?: from (?:my|his|her) (?:job|work|position))?(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|on|in|two|a|and|because|so|recently)\b))", "works_at", lambda _s, at, _e: [(at, at)], ENDS, after="laid")
 _add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
 _add("be", r"(?P<o>)(?:unemployed|out of work|between jobs|jobless|out of a job)\b", "works_at", lambda _s, at, _e: [(at, at)], ENDS, after="present")
 
@@ -599,7 +601,8 @@ _add("get; adopt; buy; rescue; foster; take; bring", rf"(?:in |home |myself |our
 _add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 _add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
 _add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", lambda s, at, e: _make(s, at, e), after="now")
-_add("have", rf"an? (?P<o>[{UPPER}]\w+)(?=\s*(?:\Z|[,.;]))", "owns", lambda s, at, e: _make(s, at, e))
+_add("have", rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) )*(?P<o>[{UPPER}]\w+)(?=\s*(?:\Z|[,.;]))", "owns", lambda s, at, e: _make(s, at, e))
+_add("get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), BEGINS, confidence=0.75)
 _add("drive; ride; fly; sail", rf"(?:an?|my|our) (?:[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)", "owns", proper)
 _add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 _add("sell; trade; pawn; scrap; ditch", rf"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
@@ -644,6 +647,13 @@ _add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby) {_O}", "ho
 _add("spend", rf"(?:all |most of )?(?:my|most|his|her|our) (?:weekends|evenings|free time|spare time|sundays|saturdays|days off|weekend) (?P<o>(?!working|in\b|at\b|with\b)[a-z]+ing\b.*)", "hobby", phrase)
 _add("sing; play; be", rf"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet))\b", "hobby", anything)
 _add("do", rf"(?:a (?:lot|bit) of|some) (?P<o>[a-z]+ing)\b", "hobby", anything)
+_add("get", rf"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
+_CRAFTS = "paint; knit; crochet; sew; sketch; sculpt; embroider; weave; brew; forage; whittle; carve; restore; build; bake; quilt"
+_GENERAL = r"(?P<o>(?!(?:my|the|an?|it|this|that|him|her|you|your|out|up|into|to|for|in|at|on|with|from|off|down|away|some|all|them|me|us|and|or|every)\b)[a-z][a-z -]{2,30}?)(?=\s*(?:\Z|[,.;!]|(?:on|in|every|at|for|to|as)\b))"
+_add(_CRAFTS, _GENERAL, "hobby", lambda s, at, e: [(_verb_before(s, at)[0], e)], after="present")
+_add(_CRAFTS, r"(?P<o>)(?=\s*(?:\Z|[.;!]))", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="present")
+_add(_CRAFTS + "; " + "; ".join(sorted(PASTIMES)), r"(?P<o>)", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="over")
+_add("write", r"(?P<o>poetry|poems|songs|novels|short stories|haiku|fiction|fan fiction|a blog)\b", "hobby", lambda s, at, e: [(_verb_before(s, at)[0], e)], after="present")
 _add("collect", rf"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b)\S.*)", "hobby", phrase, confidence=0.7)
 _add("keep", rf"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)
 _add("practise; practice; take; pick", rf"(?:up )(?P<o>(?!the (?!piano|guitar|violin|cello|drums)|my\b|a\b|an\b|some\b|where\b|so\b|too\b|on\b)\S.*)", "hobby", phrase, HAPPENS)
@@ -665,6 +675,11 @@ _add("be call; be name; be christen; be baptise; be baptize", rf"{_O}", "name", 
 _add("go", rf"by (?:the name (?:of )?)?(?P<o>[{UPPER}]\S.*)", "name", name, confidence=0.7)
 
 _NO_GOING = frozenset("looking going anything something nothing everything missing wrong getting asking doing crying morning evening working being having trying".split())
+
+
+def _follows_job(sentence: str, at: int) -> bool:
+    words = sentence[max(0, at - 40) : at].lower().split()
+    return len(words) > 1 and is_job(words[-2])
 
 
 def _speaker(sentence: str, at: int) -> list[Place]:

@@ -224,7 +224,7 @@ POINTING = _set(
 KNOWN_TO_ALL = _set("outdoors beach sea ocean mountains rain snow sun piano guitar theater theatre gym cinema smell sound taste")
 NO_EMPLOYERS = _set(
     "company firm place guy woman man living money fun boss client team moment weekend night same time home one people "
-    "lot few while year month week day bit table desk office best future past opportunity chance cause good"
+    "lot few while year month week day bit table desk office job best future past opportunity chance cause good"
 )
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun morning meetings "

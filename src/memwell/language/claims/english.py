@@ -361,13 +361,9 @@ class EnglishReader(ClauseFinder):
         return found
 
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
-        if (
-            said.verb not in ("be", "be call", "be name", "be spell")
-            or said.tense not in ("present", "past")
-            or said.used_to
-        ):
-            if said.verb not in ("be call", "be name"):
-                return []
+        simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
+        if not simple and said.verb not in ("be call", "be name"):
+            return []
         is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
             return self._is_relative(text, clause, said, subject, is_kin)
@@ -462,19 +458,7 @@ class EnglishReader(ClauseFinder):
         for match, take in contacts(text, self._contact_owner):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
-        for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
-            own = _OWN(short, start)
-            if own is not None and start < doubt:
-                owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
-                if owner is not None and not (owner.name and "name" in own["what"].lower()):
-                    yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
-            its = _IT_IS(short, start)
-            if its is not None and self._topic is not None and start < doubt:
-                owner, relation, take = self._topic
-                for place in take(text, its.end(), len(text))[:1]:
-                    match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
-                    yield match
-                    yield from contrasts(text, match, place, take)
+        yield from self._properties(text, short, doubt)
         if self._wed and (called := _THEIR_NAME(short)):
             yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
         for match in sayings(short, doubt):
@@ -488,10 +472,24 @@ class EnglishReader(ClauseFinder):
             else:
                 yield match
 
+    def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
+        """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
+        for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
+            own = _OWN(short, start)
+            if own is not None and start < doubt:
+                owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
+                if owner is not None and not (owner.name and "name" in own["what"].lower()):
+                    yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
+            its = _IT_IS(short, start)
+            if its is not None and self._topic is not None and start < doubt:
+                owner, relation, take = self._topic
+                for place in take(text, its.end(), len(text))[:1]:
+                    match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
+                    yield match
+                    yield from contrasts(text, match, place, take)
+
     def _contact_owner(self, before: str) -> Subject:
-        found = None
-        for found in _CONTACT_OF(before):
-            pass
+        found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
         if found is None or found["my"]:
             return SPEAKER
         if found["hers"]:
@@ -643,9 +641,9 @@ def _end_of_value(text: str, at: int) -> int:
 def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     """What two people do with each other: "Malik and I broke up", "we are engaged"."""
     found = _TOGETHER(text, said.start, clause.end)
-    if found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date"):
-        if said.tense != "ing" or not text.startswith("getting married", said.start):
-            return []
+    planned = said.tense == "ing" and text.startswith("getting married", said.start)
+    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
+        return []
     speaker = any(one.is_speaker for one in clause.subjects)
     other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
     mine = other.kin and other.relation in ("partner", "married_to")

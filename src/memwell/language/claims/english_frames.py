@@ -1,7 +1,7 @@
 """The English verb frames: which verb with which words after it states which relation, and how its object is cut out.
 
-A frame is found by the verb's infinitive; ``be hire`` stands for the passive ("I was hired by"), and ``be`` also for what is
-said with an adjective or a noun ("I am allergic to").
+A frame is found by the verb's infinitive; ``be hire`` stands for the passive ("I was hired by"), and ``be`` also for what
+is said with an adjective or a noun ("I am allergic to").
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from memwell.language.claims.english_objects import (
     job,
     likings,
     listed,
+    make,
     name,
     names,
     phrase,
@@ -657,7 +658,7 @@ _add(
     "have; get",
     rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)",
     "owns",
-    lambda s, at, e: _make(s, at, e),
+    make,
     after="now",
 )
 _add(
@@ -665,7 +666,7 @@ _add(
     rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) "
     rf")*(?P<o>[{UPPER}]\w+)(?=\s*(?:\Z|[,.;]))",
     "owns",
-    lambda s, at, e: _make(s, at, e),
+    make,
 )
 _add("get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), BEGINS, confidence=0.75)
 _add("drive; ride; fly; sail", rf"(?:an?|my|our) (?:[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)", "owns", proper)
@@ -674,7 +675,7 @@ _add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?
 _add(
     "trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS
 )
-_add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", lambda s, at, e: _make(s, at, e), BEGINS)
+_add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
 _add("be give", rf"the name {_O}", "name", name, BEGINS)
 _add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from (?P<o>[{UPPER}]\w+) )to", "name", name, ENDS)
 _add(
@@ -682,7 +683,7 @@ _add(
 )
 _add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
 _add("donate", rf"(?:my|our) {_O}", "owns", phrase, ENDS)
-_add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", lambda s, at, e: _make(s, at, e))
+_add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
 _add("pick", r"up (?P<o>(?:an?|some|two) new \S.*)", "bought", phrases, HAPPENS)
 _add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 _add(
@@ -868,24 +869,6 @@ def _follows_job(sentence: str, at: int) -> bool:
 def _speaker(sentence: str, at: int) -> list[Place]:
     word = WORDS.match(sentence, at)
     return [word.span()] if word is not None and word[0].lower() in LANGUAGES else []
-
-
-_NO_MAKES = frozenset(
-    "phd ma ba msc bsc mba monday tuesday wednesday thursday friday saturday sunday i tv zoom teams".split()
-)
-
-
-def _make(sentence: str, start: int, end: int) -> list[Place]:
-    """A thing by its make: "a Volvo"."""
-    found = proper(sentence, start, end)
-    words = sentence[slice(*found[0])].lower().split() if found else []
-    if (
-        not words
-        or words[0] in _NO_MAKES
-        or words[-1] in LANGUAGES | NATIONALITIES | {"degree", "appointment", "meeting"}
-    ):
-        return []
-    return found
 
 
 def _verb_before(sentence: str, at: int) -> Place:

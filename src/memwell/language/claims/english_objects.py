@@ -435,3 +435,21 @@ def birthday(sentence: str, start: int, _end: int) -> list[Place]:
     """A date; it has dots and commas, so that it may run over the end of the clause."""
     found = BIRTHDAY(sentence, start)
     return [] if found is None else _trimmed(sentence, start, found.end())
+
+
+_NO_MAKES = frozenset(
+    "phd ma ba msc bsc mba monday tuesday wednesday thursday friday saturday sunday i tv zoom teams".split()
+)
+
+
+def make(sentence: str, start: int, end: int) -> list[Place]:
+    """A thing by its make: "a Volvo"."""
+    found = proper(sentence, start, end)
+    words = sentence[slice(*found[0])].lower().split() if found else []
+    if (
+        not words
+        or words[0] in _NO_MAKES
+        or words[-1] in LANGUAGES | NATIONALITIES | {"degree", "appointment", "meeting"}
+    ):
+        return []
+    return found

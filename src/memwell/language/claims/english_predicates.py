@@ -38,7 +38,7 @@ SPEAKER = Subject()
 HE, THEY = "<he>", "<they>"
 
 
-"""Stand for whoever was named before."""
+"""Stand for who was named before."""
 
 
 ADVERBS = frozenset(
@@ -273,7 +273,7 @@ def is_allowed(frame: Frame, said: Predicate, text: str, clause: Clause, subject
     if said.can and not (said.negated and need == "cannot") and need != "can" and said.verb != "speak":
         return False
     if not need or need == "degree":
-        return not (need == "" and False)
+        return True
     checks = {
         "now": lambda: bool(
             _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
@@ -369,74 +369,63 @@ def until_any_more(text: str, said: Predicate, end: int) -> tuple[Predicate, int
 def predicate_of(text: str, clause: Clause) -> Predicate | None:
     """The verb of a clause with its auxiliaries; None for a hypothetical clause, and for one without a known verb."""
     at, end = clause.at, clause.end
-    negated = ended = used_to = can = will = False
     is_ = clause.how == "bare"
-    tense = "present"
+    said = Predicate("be", at, at)
     for _ in range(_MOST_WORDS_BEFORE_VERB):
         found = WORD(text, at, end)
         word = "" if found is None else found[1].lower().replace("’", "'")
         after = at if found is None else found.end()
+        start = at if found is None else found.start(1)
         following = WORD(text, after, end)
         next_word = "" if following is None else following[1].lower()
         if word == "did" and next_word in ("my", "a", "an", "the", "his", "her"):
-            return Predicate("do", after, at, "past", form=PAST_FORM)
+            return Predicate("do", after, start, "past", form=PAST_FORM)
         if word in _HEDGES or word in PAST_NEGATIONS:
             return None
-        if word in NEGATIONS:
-            negated, is_ = True, is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent")
-        elif word in ("can", "can't", "cannot", "cant"):
-            can, negated = True, negated or word != "can"
-        elif word in ("will", "'ll", "gonna") or (
-            is_ and word in ("going", "about") and next_word == "to" and _INFINITIVE(text, after)
-        ):
-            tense, will = "future", word in ("will", "'ll")
-            after = following.end() if next_word == "to" and following else after
-        elif word == "anymore" or (word == "no" and next_word in ("longer", "more")):
-            ended, after = True, (following.end() if word == "no" and following else after)
-        elif word == "used" and next_word == "to":
-            used_to, after = True, (following.end() if following else after)
-        elif word in BE:
-            is_, tense = True, ("perfect" if word == "been" and tense == "present" else tense)
-        elif word in WAS:
-            is_, tense = True, "past"
-        elif (word in HAVE or (word == "'s" and False)) and _is_helper(next_word):
-            tense = "perfect"
-        elif word == "had" and _is_helper(next_word):
-            tense = "past"
-        elif word in ("do", "does") and (negated or next_word in ("not", "n't")):
-            pass
+        to = next_word == "to" and _INFINITIVE(text, after) is not None
+        helped = _auxiliary(said, word, next_word, is_=is_, to=to)
+        if helped is not None:
+            said, is_, both = helped
+            at = following.end() if both and following is not None else after
+        elif _is_adverb(word, start, text):
+            at = after
         elif word in _GET and not is_ and f"be {FORMS.get(next_word, {}).get(PARTICIPLE, '')}" in FRAMES and following:
+            tense = _GET[word] if said.tense == "present" else said.tense
             verb = f"be {FORMS[next_word][PARTICIPLE]}"
-            return Predicate(
-                verb,
-                following.end(),
-                found.start(1) if found else at,
-                _GET[word] if tense == "present" else tense,
-                negated,
-                ended,
-                used_to,
-                can,
-                True,
-                True,
-            )
-        elif (
-            word in ADVERBS or (word.endswith("ly") and word not in _NO_LY and found and found[1][0].islower())
-        ) and not (is_ and word == "half"):
-            pass
+            return said._replace(verb=verb, at=following.end(), start=start, tense=tense, passive=True, got=True)
         else:
-            start = at if found is None else found.start(1)
             word = {"'ve": "have", "ve": "have"}.get(word, word)
-            return _verb(
-                text,
-                word,
-                start,
-                after,
-                Predicate("be", start, start, tense, negated, ended, used_to, can, will=will),
-                is_,
-                clause,
-            )
-        at = after
-    return Predicate("be", at, at, tense, negated, ended, used_to, can) if is_ else None
+            return _verb(text, word, after, said._replace(at=start, start=start), is_, clause)
+    return said._replace(at=at, start=at) if is_ else None
+
+
+def _auxiliary(
+    said: Predicate, word: str, next_word: str, *, is_: bool, to: bool
+) -> tuple[Predicate, bool, bool] | None:
+    """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word with it."""
+    if word in NEGATIONS:
+        return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
+    if word in ("can", "can't", "cannot", "cant"):
+        return said._replace(can=True, negated=said.negated or word != "can"), is_, False
+    if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about") and to):
+        return said._replace(tense="future", will=word in ("will", "'ll")), is_, to
+    if word == "anymore" or (word == "no" and next_word in ("longer", "more")):
+        return said._replace(ended=True), is_, word == "no"
+    if word == "used" and next_word == "to":
+        return said._replace(used_to=True), is_, True
+    if word in BE:
+        return said._replace(tense="perfect" if word == "been" and said.tense == "present" else said.tense), True, False
+    if word in WAS:
+        return said._replace(tense="past"), True, False
+    if (word in HAVE or word == "had") and _is_helper(next_word):
+        return said._replace(tense="past" if word == "had" else "perfect"), is_, False
+    if word in ("do", "does") and (said.negated or next_word in ("not", "n't")):
+        return said, is_, False
+    return None
+
+
+def _is_adverb(word: str, start: int, text: str) -> bool:
+    return word in ADVERBS or (word.endswith("ly") and word not in _NO_LY and text[start : start + 1].islower())
 
 
 _INFINITIVE = re.compile(r"\s+to\s+(?!the\b|an?\b|my\b|our\b|bed\b|school\b|work\b|sleep\b|[A-Z])").match
@@ -448,9 +437,9 @@ def _is_helper(word: str) -> bool:
     )
 
 
-def _verb(text: str, word: str, start: int, after: int, said: Predicate, is_: bool, clause: Clause) -> Predicate | None:
+def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: Clause) -> Predicate | None:
     """The predicate with its main verb, by its form."""
-    form = FORMS.get(word, {})
+    form, start = FORMS.get(word, {}), said.start
     if clause.how == "fragment" and not is_ and said.tense == "present":
         is_ = _FRAGMENT_IS(text, start) is not None or (
             f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after)
@@ -472,8 +461,8 @@ def _verb(text: str, word: str, start: int, after: int, said: Predicate, is_: bo
         if PARTICIPLE in form and f"be {form[PARTICIPLE]}" in FRAMES:
             return said._replace(verb=f"be {form[PARTICIPLE]}", at=after, passive=True)
         return said._replace(at=start)
-    if word == "got" and said.tense in ("perfect", "present") and said.tense == "perfect":
-        return said._replace(verb="have", at=after, tense="present", form=PRESENT if True else "")
+    if word == "got" and said.tense == "perfect":
+        return said._replace(verb="have", at=after, tense="present", form=PRESENT)
     if said.tense == "perfect":
         return said._replace(verb=form[PARTICIPLE], at=after, form=PARTICIPLE) if PARTICIPLE in form else None
     if said.tense == "future" or said.can or said.negated or said.used_to:

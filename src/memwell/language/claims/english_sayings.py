@@ -183,6 +183,10 @@ def _empty(_text: str, start: int, _end: int) -> list[Place]:
     return [(start, start)]
 
 
+def _with_verb(text: str, start: int, end: int) -> list[Place]:
+    return [(text.rstrip(" ").rfind(" ", 0, start - 1) + 1, end)]
+
+
 def _any(_text: str, start: int, end: int) -> list[Place]:
     return [(start, end)]
 
@@ -365,7 +369,7 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             "teach",
             r"\bI teach (?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))",
             "occupation",
-            lambda s, at, e: [(at - 6, e)],
+            _with_verb,
             False,
         ),
         (
@@ -534,10 +538,21 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
                 yield RuleMatch("kind", *found.span("kind"), *found.span(), text[first:last], confidence=0.85)
             kind = PLAN if relation == "plans" else STATE
             yield RuleMatch(relation, first, last, *found.span(), kind=kind, negated=ended, confidence=0.75)
+    yield from _lists(text, doubt)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
         if favourite is not None and "favo" not in favourite["o"] and "my " not in favourite["o"]:
             yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
+    newly = _NEWLY(text, 0, doubt)
+    if newly is not None:
+        yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
+    gone = _GIVEN_UP(text, 0, doubt)
+    if gone is not None:
+        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "p"), *gone.span(), negated=True, confidence=0.8)
+
+
+def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
+    """Hobbies after "in my free time", and relatives after "I have two sisters"."""
     free = _FREE_TIME(text, 0, doubt)
     if free is not None:
         at = free.start("o")
@@ -554,9 +569,3 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
             for owner in (has["one"], has["two"]) if has["one"] else ("",):
                 if KIN[has["kin"]]:
                     yield RuleMatch(KIN[has["kin"]], *place, has.start(), place[1], owner or "", confidence=0.85)
-    newly = _NEWLY(text, 0, doubt)
-    if newly is not None:
-        yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
-    gone = _GIVEN_UP(text, 0, doubt)
-    if gone is not None:
-        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "p"), *gone.span(), negated=True, confidence=0.8)

@@ -340,7 +340,7 @@ class ClauseFinder:
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
-            # "my sister Ann, a nurse": of whoever was named last in the clause, else of its subject.
+            # "my sister Ann, a nurse": of who was named last in the clause, else of its subject.
             near = self._near(text, before[-1], at)
             return Clause((near,) if near else others, at, at, at, "bare")
         return None

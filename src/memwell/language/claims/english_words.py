@@ -301,26 +301,29 @@ JOKE_SUBJECTS = _set(
 # Verbs.
 
 _IRREGULAR = """
-be was been being; have had had having; do did done doing; go went gone going; come came come coming; get got gotten getting
-become became become becoming; begin began begun beginning; leave left left leaving; quit quit quit quitting
-buy bought bought buying; sell sold sold selling; teach taught taught teaching; speak spoke spoken speaking
-drive drove driven driving; ride rode ridden riding; run ran run running; swim swam swum swimming; sing sang sung singing
-give gave given giving; grow grew grown growing; lose lost lost losing; meet met met meeting; see saw seen seeing
-split split split splitting; break broke broken breaking; put put put putting; take took taken taking; let let let letting
-fly flew flown flying; hit hit hit hitting; bring brought brought bringing; keep kept kept keeping; read read read reading
+be was been being; have had had having; do did done doing; go went gone going; come came come coming
+get got gotten getting; become became become becoming; begin began begun beginning; leave left left leaving
+quit quit quit quitting; buy bought bought buying; sell sold sold selling; teach taught taught teaching
+speak spoke spoken speaking; drive drove driven driving; ride rode ridden riding; run ran run running
+swim swam swum swimming; sing sang sung singing; give gave given giving; grow grew grown growing
+lose lost lost losing; meet met met meeting; see saw seen seeing; split split split splitting
+break broke broken breaking; put put put putting; take took taken taking; let let let letting; fly flew flown flying
+hit hit hit hitting; bring brought brought bringing; keep kept kept keeping; read read read reading
 know knew known knowing; choose chose chosen choosing; throw threw thrown throwing; make made made making
 spend spent spent spending; lay laid laid laying; bear bore born bearing; hate hated hated hating; die died died dying
 stand stood stood standing; eat ate eaten eating; drink drank drunk drinking; swap swapped swapped swapping
-plan planned planned planning; stop stopped stopped stopping; drop dropped dropped dropping; outgrow outgrew outgrown outgrowing
-wed wed wed wedding; write wrote written writing; draw drew drawn drawing; wear wore worn wearing; hold held held holding
-cut cut cut cutting; hand handed handed handing; shut shut shut shutting; find found found finding; win won won winning
-hang hung hung hanging; feel felt felt feeling; hail hailed hailed hailing; knit knitted knitted knitting; jog jogged jogged jogging
-can could could canning; sack sacked sacked sacking; fall fell fallen falling; pick picked picked picking
-pay paid paid paying; bet bet bet betting; adopt adopted adopted adopting; travel travelled travelled travelling
+plan planned planned planning; stop stopped stopped stopping; drop dropped dropped dropping
+outgrow outgrew outgrown outgrowing; wed wed wed wedding; write wrote written writing; draw drew drawn drawing
+wear wore worn wearing; hold held held holding; cut cut cut cutting; hand handed handed handing
+shut shut shut shutting; find found found finding; win won won winning; hang hung hung hanging; feel felt felt feeling
+hail hailed hailed hailing; knit knitted knitted knitting; jog jogged jogged jogging; can could could canning
+sack sacked sacked sacking; fall fell fallen falling; pick picked picked picking; pay paid paid paying
+bet bet bet betting; adopt adopted adopted adopting; travel travelled travelled travelling
 transfer transferred transferred transferring; cancel cancelled cancelled cancelling; dump dumped dumped dumping
-own owned owned owning; call called called calling; co-own co-owned co-owned co-owning; enrol enrolled enrolled enrolling
-bake baked baked baking; hike hiked hiked hiking; ski skied skied skiing; tie tied tied tying; commit committed committed committing
-refer referred referred referring; prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
+own owned owned owning; call called called calling; co-own co-owned co-owned co-owning
+enrol enrolled enrolled enrolling; bake baked baked baking; hike hiked hiked hiking; ski skied skied skiing
+tie tied tied tying; commit committed committed committing; refer referred referred referring
+prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
 rear reared reared rearing; chuck chucked chucked chucking
 """
 PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"

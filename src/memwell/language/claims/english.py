@@ -90,9 +90,22 @@ _JOKE = re.compile(
 ).search
 
 
-_JOKES_AT_END = re.compile(r"\b(?:lol|haha\w*|lmao|rofl)\W*\Z", re.IGNORECASE).search
-
-
+_JOKES_AT_END = re.compile(
+    r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
+).search
+_IRONIC = re.compile(
+    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:tenth|third|hundredth|umpteenth) time"
+    r"|since birth|"
+    r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
+    r"|losing|when)|"
+    r"(?:professional|certified|full-time|world-class|expert|champion|licensed) (?!\w+ (?:at|for"
+    r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
+    r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
+    r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"|dust))\b",
+    re.IGNORECASE,
+).search
 _FICTION = re.compile(
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
     r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
@@ -126,7 +139,7 @@ _DOUBT = re.compile(
 )
 
 
-_RESUMES = re.compile(r"[;:]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
+_RESUMES = re.compile(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
 
 
 _ASKED = re.compile(
@@ -168,14 +181,18 @@ class EnglishReader(ClauseFinder):
         """The claims of the next sentence of the text."""
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
-        if _FICTION(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
+        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
             return []
         corrected = self._corrections(text)
         if corrected:
             return corrected
         asked = "?" in text[-4:]
         refused = _NO_STATEMENT(text) is not None
+        before = self._person
         found = [] if _UNREAL(text) else list(self._mentions(text, short))
+        if before is not None and _BEGINS_WITH_PRONOUN(text):
+            # "She lives in Antwerp with her husband Piet" is about who was named before him.
+            self._person = before
         if refused:
             return found
         stop = len(text)
@@ -604,6 +621,7 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
 }
 
 
+_BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
 _TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
 
 

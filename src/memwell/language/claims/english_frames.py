@@ -786,7 +786,14 @@ _add(
     lambda s, at, e: [(_verb_before(s, at)[0], e)],
     after="present",
 )
-_add("collect", r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b)\S.*)", "hobby", phrase, confidence=0.7)
+_add(
+    "collect",
+    r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|bills\b|parking\b|regrets\b|debts\b"
+    r"|excuses\b|our\b|data\b|rent\b)\S.*)",
+    "hobby",
+    phrase,
+    confidence=0.7,
+)
 _add("keep", r"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)
 _add(
     "practise; practice; take; pick",

@@ -55,6 +55,8 @@ _PHRASE_END = re.compile(
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
     r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
+    r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+(?:completely|altogether"
+    r"|entirely)\b"
 ).search
 _NEXT_WORD = re.compile(r" ([a-z]+)").match
 _JOINT = re.compile(r"\s*,\s*(?:and|or|&)?\s*|\s+(?:and|or|&)\s+")
@@ -108,8 +110,17 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     if found is not None:
         first = found[0].split()[0].rstrip(".").lower()
         known = first in NOT_NAMES and first not in ("mr", "mrs", "ms", "dr", "will", "june", "may", "april")
-        return [] if known or found[0].lower() in LANGUAGES | NATIONALITIES else [(at, found.end())]
+        other = first in _BRANDS or found[0].lower() in _DEMONYMS
+        return [] if known or other else [(at, found.end())]
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
+
+
+_DEMONYMS = LANGUAGES | NATIONALITIES
+_BRANDS = frozenset(
+    "netflix excel google amazon spotify youtube tiktok powerpoint instagram jira slack zoom python siri alexa "
+    "chatgpt ikea uber facebook whatsapp twitter reddit wifi wikipedia microsoft apple pinterest".split()
+)
+"""Of which people say in jest that they are their friends."""
 
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:

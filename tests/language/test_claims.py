@@ -536,8 +536,19 @@ def user(relation: str, value: str, *, ended: bool = False) -> tuple[str, str, s
 
 @pytest.mark.parametrize(
     "before",
-    ["", "By the way, ", "fyi: ", "Oh, and before I forget, ", "Not sure if I told you, but ", "ok so, random, but "]
-    + ["Just so you know, ", "To be honest with you, ", "Good news: ", "Sorry for the slow reply, ", "Since you ask, "],
+    [
+        "",
+        "By the way, ",
+        "fyi: ",
+        "Oh, and before I forget, ",
+        "Not sure if I told you, but ",
+        "ok so, random, but ",
+        "Just so you know, ",
+        "To be honest with you, ",
+        "Good news: ",
+        "Sorry for the slow reply, ",
+        "Since you ask, ",
+    ],
 )
 def test_what_is_said_before_a_statement_does_not_hide_it(before: str) -> None:
     assert facts(f"{before}I live in Galway.") == {user("lives_in", "Galway")}
@@ -643,9 +654,9 @@ def test_a_correction_gives_one_value_and_takes_back_the_other(
     [
         ("I moved from Rome to Berlin.", {user("lives_in", "Berlin"), user("lives_in", "Rome", ended=True)}),
         ("I quit Acme and joined Globex.", {user("works_at", "Globex"), user("works_at", "Acme", ended=True)}),
-        ("I no longer live in Rome; I'm in Madrid now.", {user("lives_in", "Madrid"), user("lives_in", "Rome", ended=True)}),
+        ("I left Rome; I live in Madrid now.", {user("lives_in", "Madrid"), user("lives_in", "Rome", ended=True)}),
         ("I'm not from London, I'm from Luton.", {user("from", "Luton"), user("from", "London", ended=True)}),
-        ("I used to be a chef, now I'm a locksmith.", {user("occupation", "locksmith"), user("occupation", "chef", ended=True)}),
+        ("I used to be a chef, now I'm a vet.", {user("occupation", "vet"), user("occupation", "chef", ended=True)}),
         ("I traded my Honda for a Vespa.", {user("owns", "Vespa"), user("owns", "Honda", ended=True)}),
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import contacts, plan_place, sayings
+from memwell.language.claims.english_sayings import contacts, cut, plan_place, sayings
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
 from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
@@ -154,7 +154,7 @@ _ITS = re.compile(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b
 
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
-    "joined likes dislikes name".split()
+    "joined likes dislikes name speaks".split()
 )
 
 
@@ -176,6 +176,7 @@ class EnglishReader(ClauseFinder):
         self._pet = False
         self._wed = ""
         self._plain = False
+        self._planning = False
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
@@ -236,11 +237,15 @@ class EnglishReader(ClauseFinder):
             return related
         found: list[RuleMatch] = []
         if clause.how == "carried" and said.form == PRESENT and not self._plain:
-            # "I want to live in Paris and work at Google".
-            return []
+            # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
+            place = cut(text, said.start, clause.end) if self._planning else []
+            return [
+                match_of("plans", one, clause.start, clause.end, subject, kind=PLAN, confidence=0.7) for one in place
+            ]
         for one in clause.subjects:
             if not one.owner:
                 found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
+        self._planning = any(one.relation == "plans" and not one.negated for one in found)
         self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found
 

@@ -116,7 +116,8 @@ _add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "liv
 # Whence.
 _add(
     "be; hail; come",
-    rf"(?:born and raised |originally |all the way |actually )*from {_O}",
+    rf"(?:born and raised |originally |all the way |actually )*from (?:an? (?:[a-z]+ ){{1,3}}(?:near|outside"
+    rf"|in) )?{_O}",
     "from",
     proper,
     confidence=0.85,
@@ -236,7 +237,8 @@ _add(
 _add(
     "be",
     rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics"
-    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|regular"
+    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|sophomore"
+    rf"|postgrad|candidate|graduate|regular"
     rf"|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -244,6 +246,12 @@ _add(
 _add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 _add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 _add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
+_add(
+    "be",
+    rf"an? (?:[\w-]+ ){{1,3}}?with (?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
+)
 _add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
 _add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
 _add("join", rf"[^,;]{{2,40}}? as (?:an?|the|their) {_O}", "occupation", job, BEGINS)
@@ -468,6 +476,13 @@ _add(
     "studies",
     field,
     ENDS,
+)
+_add(
+    "have; hold",
+    rf"(?:an?|my) (?:[\w'’-]+ ){{1,5}}?from (?P<o>(?:the )?[{UPPER}].*)",
+    "graduated_from",
+    school,
+    after="degree",
 )
 _add("graduate", rf"(?:\w+ ){{0,4}}?(?:from|at) {_O}", "graduated_from", school, HAPPENS)
 _add(
@@ -757,7 +772,10 @@ _add(
     phrase,
 )
 _add(
-    "sing; play; be", r"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet))\b", "hobby", anything
+    "sing; play; be",
+    r"(?P<o>in (?:an?|the|my|our) (?:[a-z]+ )?(?:choir|band|orchestra|quartet|book club|chess club|running club))\b",
+    "hobby",
+    anything,
 )
 _add("do", r"(?:a (?:lot|bit) of|some) (?P<o>[a-z]+ing)\b", "hobby", anything)
 _add("get", r"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
@@ -825,6 +843,18 @@ _add(
     "hobby",
     lambda s, at, _e: [_verb_before(s, at)],
     after="present",
+)
+_add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w ]{{1,25}}?) fan\b", "likes", anything)
+_add("be", r"(?:more of )an? (?P<o>\w+) person\b", "likes", anything)
+_add(
+    "be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything
+)
+_add(
+    "be divorce; be widow",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|now\b|since\b))",
+    "married_to",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
 )
 _add("believe", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 

@@ -329,7 +329,8 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
         word = _JOB_WORD(sentence, at, end)
         if word is None:
             break
-        if is_job(word[0].lower()) and not (word[0][0].isupper() and word[0].endswith("man")):
+        # "A Londoner" is from London.
+        if is_job(word[0].lower()) and (word[0].islower() or word[0].isupper() or word[0].lower() in OCCUPATIONS):
             last = word.end()
         elif last > start or word[0].lower() in AFTER_NOUN:
             break

@@ -96,7 +96,7 @@ _FUTURE = re.compile(
 _MOVING = frozenset("fly move adopt join start retire marry relocate".split())
 _NO_PLANS = frozenset(
     "be feel think hope want need try wonder look seem work do say tell know like help wait sit talk ask stop "
-    "forget remember use live stay call let send miss give check get kill die".split()
+    "forget remember use live stay call let send miss give check kill die".split()
 )
 _LEADS = frozenset("plan intend decide aim".split())
 _PLAN_END = re.compile(
@@ -121,11 +121,11 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     at: int = said.start
     if said.verb in ("book", "reserve", "schedule", "be book") and said.tense in ("past", "perfect", "present"):
         found = _BOOKED(text, said.at, end)
-        return _cut(text, found.start("o"), end) if found and said.tense != "present" else []
+        return cut(text, found.start("o"), end) if found and said.tense != "present" else []
     if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
         found = re.compile(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
         return (
-            _cut(text, found.start("o"), end)
+            cut(text, found.start("o"), end)
             if found and (said.verb == "cancel" or text.startswith(" off", said.at))
             else []
         )
@@ -133,36 +133,39 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         found = _LEAD(text, said.at, end)
         if found is None or (said.verb != "plan" and not text.startswith((" to ", " on "), said.at)):
             return []
-        return _cut(text, found.start("o"), end)
+        return cut(text, found.start("o"), end)
     if said.tense == "future":
         if said.verb in _NO_PLANS or (
             said.will and said.verb not in _MOVING and not (said.form == "ing" or _FUTURE(text, start, end))
         ):
             return []
-        return [] if said.verb in ("be", "have", "get") and not _FUTURE(text, start, end) else _cut(text, at, end)
+        return [] if said.verb in ("be", "have", "get") and not _FUTURE(text, start, end) else cut(text, at, end)
     if said.verb == "sign" and said.tense in ("past", "perfect"):
         found = re.compile(r"\s*up (?:for|to) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
-        return _cut(text, found.start("o"), end) if found else []
+        return cut(text, found.start("o"), end) if found else []
     if said.verb == "be" and said.tense == "present" and text.startswith("off to ", said.at):
-        return _cut(text, said.at, end)
+        return cut(text, said.at, end)
     soon = _FUTURE(text, max(0, start - 25), end)
     if said.tense == "ing" and said.verb not in _NO_PLANS and (soon or said.verb in _MOVING):
-        return _cut(text, at, end)
+        return cut(text, at, end)
     if (
         said.tense == "present"
         and soon
         and not _BEGINS_DOING(text, said.at)
         and said.verb in ("start", "begin", "fly", "move", "leave", "retire", "join")
     ):
-        return _cut(text, at, end)
+        return cut(text, at, end)
     return []
 
 
-def _cut(text: str, at: int, end: int) -> list[Place]:
+def cut(text: str, at: int, end: int) -> list[Place]:
+    """What is planned, to the end of its phrase; two plans where a second verb follows."""
     while text[at : at + 1] == " ":
         at += 1
     found = _PLAN_END(text, at, end)
     last = end if found is None else found.start()
+    while text[at:last].endswith((" ", ",", " and", " then")):
+        last = at + len(text[at:last].rstrip(" ,").removesuffix(" and").removesuffix(" then"))
     words = text[at:last].split()
     if not words or len(words) > _LONGEST_PLAN or text[at:last].endswith("something"):
         return []
@@ -476,6 +479,45 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             False,
         ),
         ("allergy here", r"\b(?P<o>[a-z]+) allergy here\b", "allergic_to", _any, False),
+        (
+            "red me",
+            rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:has |have |just )*(?:hired|recruited) me\b",
+            "works_at",
+            proper,
+            False,
+        ),
+        (
+            " me",
+            rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:has |have |just )*(?:fired me|sacked me|let me go|laid me "
+            rf"off)\b",
+            "works_at",
+            proper,
+            True,
+        ),
+        (" me from", rf"\b(?:fired|sacked|dismissed) me from {_OUT}", "works_at", employer, True),
+        ("alma mater", rf"\b[Mm]y alma mater is {_OUT}", "graduated_from", school, False),
+        (
+            "y ",
+            r"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:wedding|flight|trip|surgery|interview|exam|holiday|operation|appointment"
+            r"|driving test)[^,;.!?]{0,30}?) is (?:on|in|next|tomorrow|this)\b",
+            "plans",
+            _any,
+            False,
+        ),
+        (
+            "looking forward",
+            r"\b[Ll]ooking forward to (?:my|our|the) (?P<o>(?:trip|holiday|wedding|visit|flight)[^,;.!?]{0,40})",
+            "plans",
+            _any,
+            False,
+        ),
+        (
+            "an of ",
+            r"\A\W*(?:[Hh]uge |[Bb]ig |[Mm]assive )fan of (?P<o>[^,;.!?]{2,30})\s*(?:\Z|[,.!;])",
+            "likes",
+            _any,
+            False,
+        ),
         ("only child", r"\bI['’]?a?m an (?P<o>)only child\b", "sibling", _empty, True),
         (
             "tickets",
@@ -516,6 +558,9 @@ _FREE_TIME = re.compile(
 _HAS_KIN = re.compile(
     rf"\b(?P<who>I|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
     rf"|three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
+).finditer
+_AND_KIN = re.compile(
+    rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
 ).finditer
 _NEWLY = re.compile(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _GIVEN_UP = re.compile(
@@ -565,6 +610,10 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
                 yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
             at += len(one)
     for has in _HAS_KIN(text, 0, doubt):
+        for more in _AND_KIN(text, has.end(), doubt):
+            for place in names(text, more.end(), len(text))[:1]:
+                if KIN[more["kin"]] and not has["one"]:
+                    yield RuleMatch(KIN[more["kin"]], *place, has.start(), place[1], confidence=0.85)
         for place in names(text, has.end(), len(text)):
             for owner in (has["one"], has["two"]) if has["one"] else ("",):
                 if KIN[has["kin"]]:

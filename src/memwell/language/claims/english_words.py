@@ -154,7 +154,7 @@ NO_OCCUPATIONS = _set(
     "vegan adult elder believer churchgoer protestant lesbian historian? former taxpayer voter citizen local regular "
     "extremist communist socialist capitalist nationalist activist? materialist idealist purist masochist narcissist "
     "breaker hacker? trekker meter liter character chapter quarter sweater printer scooter poster gangster rooster "
-    "millionaire trouper goner joker clapper stoner snorer clutter mess dictator tyrant emperor bluffer "
+    "millionaire trouper goner joker clapper stoner snorer clutter mess speaker dictator tyrant emperor bluffer "
         "newspaper wallpaper"
     .replace("?", "")
 )  # fmt: skip

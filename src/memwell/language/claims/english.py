@@ -296,15 +296,15 @@ class EnglishReader(ClauseFinder):
         found: list[RuleMatch] = []
         relations: set[str] = set()
         for frame in FRAMES.get(said.verb, ()):
+            matched = frame.match(text, said.at, end)
+            if matched is None or (frame.after == "degree" and not DEGREE(matched[0])):
+                continue
             again = f"{frame.relation} ends" if frame.mode == ENDS else frame.relation
             if (
                 again in relations
                 or (frame.relation in ("owns", "bought") and "pet" in relations)
                 or not is_allowed(frame, said, text, clause, subject)
             ):
-                continue
-            matched = frame.match(text, said.at, end)
-            if matched is None or (frame.after == "degree" and not DEGREE(matched[0])):
                 continue
             first = matched.start("o")
             places = frame.take(text, first, matched.end("o"))
@@ -496,6 +496,8 @@ class EnglishReader(ClauseFinder):
 
     def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
+        if self._topic is None and not _HAS_PROPERTY(short):
+            return
         for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
             own = _OWN(short, start)
             if own is not None and start < doubt:
@@ -627,6 +629,9 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
 
 
 _BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
+_HAS_PROPERTY = re.compile(
+    r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
+).search
 _TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
 
 

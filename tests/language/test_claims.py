@@ -467,7 +467,7 @@ def test_any_words_give_claims_that_keep_the_rules(pieces: list[str], joint: str
     for one in claims(text, speaker="Zoe", time=NOW):
         assert relation_of(one.relation) is not None
         assert one.subject.strip()
-        assert one.object.strip()
+        assert one.object.strip() or one.negated
         assert 0 <= one.start < one.end <= len(text)
         assert 0 < one.confidence <= 1
 
@@ -519,3 +519,197 @@ def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
 def test_a_new_number_is_read_as_one(text: str):
     [claim] = claims(text, time=datetime(2026, 1, 1, tzinfo=UTC))
     assert (claim.relation, claim.object) == ("phone", "312-555-0199")
+
+
+def facts(text: str) -> set[tuple[str, str, str, bool]]:
+    """What a text states: subject, relation, object, and whether it is over; without the kinds of pets."""
+    return {
+        (one.subject, one.relation, one.object, one.negated or one.valid_to is not None)
+        for one in claims(text, time=NOW)
+        if one.relation != "kind"
+    }
+
+
+def user(relation: str, value: str, *, ended: bool = False) -> tuple[str, str, str, bool]:
+    return ("user", relation, value, ended)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "By the way, ",
+        "fyi: ",
+        "Oh, and before I forget, ",
+        "Not sure if I told you, but ",
+        "ok so, random, but ",
+        "Just so you know, ",
+        "To be honest with you, ",
+        "Good news: ",
+        "Sorry for the slow reply, ",
+        "Since you ask, ",
+    ],
+)
+def test_what_is_said_before_a_statement_does_not_hide_it(before: str) -> None:
+    assert facts(f"{before}I live in Galway.") == {user("lives_in", "Galway")}
+    assert facts(f"{before}my sister Nell works at Orbis.") == {
+        user("sibling", "Nell"),
+        ("Nell", "works_at", "Orbis", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value", "ended"),
+    [
+        ("I was hired by Ostrava Steel last month.", "works_at", "Ostrava Steel", False),
+        ("I got laid off by Corvex on Monday.", "works_at", "Corvex", True),
+        ("I am employed by the Port of Hull.", "works_at", "the Port of Hull", False),
+        ("I've been promoted to head librarian!", "occupation", "head librarian", False),
+        ("I was raised in Galway.", "from", "Galway", False),
+        ("I was christened Margaret.", "name", "Margaret", False),
+        ("I was granted Canadian citizenship.", "nationality", "Canadian", False),
+        ("I was diagnosed with an allergy to latex.", "allergic_to", "latex", False),
+    ],
+)
+def test_the_passive_is_read(text: str, relation: str, value: str, ended: bool) -> None:
+    assert facts(text) == {user(relation, value, ended=ended)}
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value", "ended"),
+    [
+        ("Born and raised in Leeds", "from", "Leeds", False),
+        ("moved to Cork last month", "lives_in", "Cork", False),
+        ("allergic to shellfish, severely", "allergic_to", "shellfish", False),
+        ("been vegan for six years now", "diet", "vegan", False),
+        ("gave up pottery ages ago", "likes", "pottery", True),
+        ("Got fired by Halberd & Sons", "works_at", "Halberd & Sons", True),
+        ("just started at Deloitte", "works_at", "Deloitte", False),
+    ],
+)
+def test_a_message_without_a_subject_is_about_the_speaker(text: str, relation: str, value: str, ended: bool) -> None:
+    assert facts(text) == {user(relation, value, ended=ended)}
+
+
+@pytest.mark.parametrize("kin", ["sister", "brother", "cousin", "boss", "husband", "friend", "daughter", "aunt"])
+def test_a_relative_is_named_in_many_ways(kin: str) -> None:
+    known = {one[1:3] for one in facts(f"My {kin} is called Robin.")}
+    assert len(known) == 1
+    for text in (f"My {kin} is Robin.", f"My {kin}'s name is Robin.", f"Robin is my {kin}.", f"I met my {kin} Robin."):
+        assert {one[1:3] for one in facts(text)} == known, text
+    assert {one[1:3] for one in facts(f"Robin, my {kin}, is vegetarian.")} == known | {("diet", "vegetarian")}
+    assert ("Robin", "occupation", "nurse", False) in facts(f"My {kin} Robin, a nurse in Oslo, is here.")
+    assert {("Ann", *one, False) for one in known} == facts(f"Ann's {kin} Robin called.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Malik and I broke up.", user("partner", "Malik", ended=True)),
+        ("we broke up", user("partner", "", ended=True)),
+        ("Colin and I got divorced in January.", user("married_to", "Colin", ended=True)),
+        ("I quit my job today.", user("works_at", "", ended=True)),
+        ("I've resigned from the council.", user("works_at", "council", ended=True)),
+        ("Friday was my last day at Pinecrest.", user("works_at", "Pinecrest", ended=True)),
+        ("I dropped out of Westmore College.", user("studies_at", "Westmore College", ended=True)),
+        ("Our rabbit Clover had to be put down.", user("pet", "Clover", ended=True)),
+        ("My hamster died.", user("pet", "hamster", ended=True)),
+        ("I sold my motorbike.", user("owns", "motorbike", ended=True)),
+        ("I've gone off sushi.", user("likes", "sushi", ended=True)),
+        ("I've outgrown my egg allergy.", user("allergic_to", "egg", ended=True)),
+        ("We've called off the trip to Iceland.", user("plans", "trip to Iceland", ended=True)),
+        ("My husband Bernard passed away.", user("married_to", "Bernard", ended=True)),
+        ("I have no siblings.", user("sibling", "", ended=True)),
+        ("I'm not married.", user("married_to", "", ended=True)),
+    ],
+)
+def test_an_end_is_read(text: str, expected: tuple[str, str, str, bool]) -> None:
+    assert facts(text) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("template", "relation", "right", "wrong"),
+    [
+        ("I live in {}.", "lives_in", "Leicester", "Leeds"),
+        ("I work at {}.", "works_at", "Halden", "Holden"),
+        ("My name is {}.", "name", "Anna", "Ann"),
+        ("My brother is called {}.", "sibling", "Nils", "Niels"),
+        ("I'm a {}.", "occupation", "nurse", "doctor"),
+        ("I'm allergic to {}.", "allergic_to", "walnuts", "almonds"),
+        ("My number is {}.", "phone", "555-0127", "555-0172"),
+    ],
+)
+def test_a_correction_gives_one_value_and_takes_back_the_other(
+    template: str, relation: str, right: str, wrong: str
+) -> None:
+    expected = {user(relation, right), user(relation, wrong, ended=True)}
+    article = "a " if relation == "occupation" else ""
+    assert facts(template.format(f"{right}, not {article}{wrong}")) == expected
+    assert facts(template.format(wrong) + f" Sorry, I meant {right}.") == expected
+    assert facts(template.format(wrong) + f" No, scratch that, {right}.") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I moved from Rome to Berlin.", {user("lives_in", "Berlin"), user("lives_in", "Rome", ended=True)}),
+        ("I quit Acme and joined Globex.", {user("works_at", "Globex"), user("works_at", "Acme", ended=True)}),
+        ("I left Rome; I live in Madrid now.", {user("lives_in", "Madrid"), user("lives_in", "Rome", ended=True)}),
+        ("I'm not from London, I'm from Luton.", {user("from", "Luton"), user("from", "London", ended=True)}),
+        ("I used to be a chef, now I'm a vet.", {user("occupation", "vet"), user("occupation", "chef", ended=True)}),
+        ("I traded my Honda for a Vespa.", {user("owns", "Vespa"), user("owns", "Honda", ended=True)}),
+    ],
+)  # fmt: skip
+def test_a_change_gives_the_old_and_the_new_value(text: str, expected: set[tuple[str, str, str, bool]]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize("names", [("Nell",), ("Nell", "Cora"), ("Nell", "Cora", "Bridget")])
+@pytest.mark.parametrize(("start", "relation"), [("I have sisters: ", ""), ("I've got two sisters, ", "sibling")])
+def test_names_in_a_row_are_all_read(names: tuple[str, ...], start: str, relation: str) -> None:
+    row = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    found = facts(f"{start}{row}.")
+    assert found == ({user(relation, name) for name in names} if relation else set())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Imagine I had a twin brother called Rolf.",
+        "In the film, Anna lives in Moscow.",
+        'Translate into Spanish: "I am a doctor and I have three children."',
+        "I'm basically married to my coffee machine.",
+        "Oh sure, I just love standing in queues.",
+        "According to the article, Musk lives in Texas.",
+        "I have a question about Python.",
+        "I left London at six this morning.",
+        "I'm at the airport now.",
+        "I'd have married Tom if he'd asked.",
+        "I'm thinking about getting a cat.",
+        "I almost bought a Tesla.",
+        "I'll call you tomorrow.",
+        "My boss is two years old and throws porridge at me.",
+        "I live in Leeds — no, wait.",
+        "Just kidding, I work at NASA.",
+    ],
+)
+def test_what_is_unreal_in_jest_or_taken_back_is_no_fact(text: str) -> None:
+    assert facts(text) == set()
+
+
+def test_a_pronoun_is_the_person_who_was_named_last() -> None:
+    text = "My friend Yuki is Japanese. She has lived in Antwerp since college, and her husband Piet is a baker."
+    assert facts(text) == {
+        user("friend", "Yuki"),
+        ("Yuki", "nationality", "Japanese", False),
+        ("Yuki", "lives_in", "Antwerp", False),
+        ("Yuki", "married_to", "Piet", False),
+        ("Piet", "occupation", "baker", False),
+    }
+
+
+@pytest.mark.parametrize(
+    "piece", ["my sister Ann, ", "Ann's ", "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c "]
+)
+def test_people_and_lists_without_end_take_linear_time(piece: str) -> None:
+    assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)

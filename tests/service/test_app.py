@@ -85,6 +85,7 @@ class Tenants:
             "others": [self.ids["memory"]],
             "query": "where?",
             "question": "where?",
+            "relation": "lives_in",
             "scopes": ["read"],
             "space": ["acme", "cy"],
             "subject": "Ann",
@@ -92,6 +93,7 @@ class Tenants:
             "to": ["acme", "cy"],
             "url": "http://127.0.0.1/",
             "useful": True,
+            "value": "Rome",
             "vector": [0.5],
         }
         return {field.encode_name: known[field.encode_name] for field in info.fields if field.required}

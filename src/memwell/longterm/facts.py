@@ -283,6 +283,13 @@ def _together(backing: Iterable[FactStatement]) -> float:
     return round(min(max(_MOST_CERTAIN, *surest.values()), 1.0 - doubt), 4)
 
 
+def _ends_all_of_many(claim: object) -> bool:
+    if not isinstance(claim, Claim) or claim.object != "" or claim.negated is not True:
+        return False
+    relation = relation_of(claim.relation)
+    return relation is not None and not relation.single
+
+
 # The facts of a space.
 
 T = TypeVar("T")
@@ -334,10 +341,13 @@ class Facts:
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
 
+        That a relation with many values has none ("I have no pets") is not stored: only a value that is named ends.
+
         Raises ``InvalidInput`` for anything but claims, an unknown relation or an empty name, and then stores nothing.
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
-        wanted = by_key([statement_of(claim, record, moment) for claim in _row(claims, "claims")])
+        named = [claim for claim in _row(claims, "claims") if not _ends_all_of_many(claim)]
+        wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
 

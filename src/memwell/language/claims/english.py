@@ -1,855 +1,829 @@
-"""Reads claims from English sentences: a subject at the beginning of a clause, its verb, and an object.
+"""Reads claims from English sentences: clauses, the subject of each, its verb, and the frame of the verb.
 
-Only clauses that begin with their subject are read. That excludes questions, conditions, wishes and reported speech,
-because in all of these something precedes the subject.
+A sentence is split into clauses; one without a subject has that of the clause before it, and at the beginning of a message
+the speaker's. Questions, conditions, wishes, guesses, quotations and reported speech state nothing, but whom they mention
+("my sister Ann") is known. A value that is corrected ("not Ann but Anna", "Sorry, I meant Leicester") is negated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator
 
+from memwell.language.claims.english_frames import ENDS, FRAMES, Frame
+from memwell.language.claims.english_objects import (
+    NAME,
+    Place,
+    Taker,
+    age,
+    birthday,
+    name,
+    names,
+    phrase,
+    phrases,
+    proper,
+)
+from memwell.language.claims.english_predicates import (
+    DEGREE,
+    NOT_SO_MUCH,
+    SPEAKER,
+    TAKEN_BACK,
+    Clause,
+    Predicate,
+    Stated,
+    Subject,
+    agrees,
+    contrasts,
+    is_allowed,
+    is_possible_age,
+    match_of,
+    outcome_of,
+    predicate_of,
+    relation_left,
+    until_any_more,
+)
+from memwell.language.claims.english_sayings import contacts, cut, plan_place, sayings
+from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
+from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
 
-# The words of the English rules.
+_MOST_SEARCHED = 2_000
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+_QUOTED = re.compile(r"[\"“][^\"“”\n]{0,400}[\"”]")
 
 
-ADVERBS = _set(
-    "really also always just actually currently still now absolutely totally truly mostly recently finally already both "
-    "even definitely too usually especially particularly honestly basically simply personally originally all so "
-    "genuinely officially happily presently sometimes often kinda lately generally certainly deeply only"
-)
-MODALS = _set(
-    "would could might may should will must shall 'll 'd wouldn't couldn't won't shouldn't mightn't 'd've can ought wanna "
-    "gotta"
-)
-NEGATIONS = _set("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't cannot can't cant")
-PAST_NEGATIONS = _set("didn't wasn't weren't hadn't")
-BE = _set("'m am is are 's 're been im")
-WAS = _set("was were")
-HAVE = _set("'ve have has")
-LISTED = _set("a an the my our one two three four five six seven eight nine ten some several")
+_TITLE = re.compile(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
 
-KIN: dict[str, str] = {
-    word: relation
-    for relation, words in {
-        "married_to": "husband wife spouse",
-        "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée",
-        "parent": "mother father mom mum mommy dad daddy mama papa stepmother stepfather stepmom stepdad",
-        "child": "son daughter kid child baby stepson stepdaughter sons daughters kids children",
-        "sibling": "sister brother sis bro twin stepsister stepbrother sisters brothers siblings sibling",
-        "relative": "grandmother grandfather grandma grandpa granny aunt uncle cousin niece nephew cousins "
-        "grandson granddaughter grandparents",
-        "friend": "friend bestie buddy pal friends bff roommate flatmate neighbor neighbour",
-        "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues",
-    }.items()
-    for word in words.split()
-}
-PETS = _set(
-    "dog cat puppy kitten rabbit bunny hamster parrot bird fish goldfish turtle tortoise snake lizard gecko horse pony "
-    "ferret chicken goat labrador retriever poodle bulldog husky shepherd corgi beagle chihuahua dachshund spaniel terrier "
-    "dogs cats puppies kittens rabbits hamsters birds turtles snakes horses chickens pup pups guinea-pig budgie parakeet"
-)
-THINGS = _set(
-    "car house bike bicycle motorcycle boat guitar piano violin apartment flat farm garden truck van camera telescope shop "
-    "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
-    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele"
-)
-OCCUPATIONS = _set(
-    "accountant actor actress analyst animator anthropologist apprentice architect archivist artist astronaut "
-    "astronomer athlete attorney author baker banker barber barista bartender biologist blogger bookkeeper bricklayer "
-    "broker builder butcher carpenter cashier chef chemist clerk coach cleaner comedian composer consultant "
-    "contractor cook counselor counsellor courier curator dancer dentist designer detective developer dietitian "
-    "diplomat director doctor driver economist editor electrician engineer entrepreneur farmer filmmaker firefighter "
-    "fisherman florist freelancer gardener geologist guard guide hairdresser historian housekeeper illustrator "
-    "instructor interpreter journalist judge lawyer lecturer librarian lifeguard linguist magician manager "
-    "mathematician mechanic midwife miner model musician neurologist novelist nurse nutritionist officer optician "
-    "painter paralegal paramedic pathologist pediatrician performer pharmacist photographer physician physicist "
-    "physiotherapist pianist pilot plumber poet policeman policewoman politician postman producer professor "
-    "programmer psychiatrist psychologist publisher radiologist realtor receptionist recruiter referee reporter "
-    "researcher sailor salesman salesperson saleswoman scientist screenwriter sculptor secretary senator singer "
-    "soldier songwriter sociologist statistician stylist superintendent surgeon surveyor tailor teacher technician "
-    "therapist translator trainer tutor vet veterinarian waiter waitress welder writer student intern trainee retiree "
-    "nanny paediatrician ceo cto cfo founder"
-)
-NATIONALITIES = _set(
-    "american british english scottish irish welsh french german italian spanish portuguese dutch belgian swiss austrian "
-    "swedish norwegian danish finnish polish czech hungarian romanian bulgarian greek turkish russian ukrainian chinese "
-    "japanese korean indian pakistani bangladeshi thai vietnamese indonesian filipino malaysian australian canadian "
-    "mexican brazilian argentinian chilean colombian peruvian cuban egyptian moroccan nigerian kenyan ethiopian israeli "
-    "iranian iraqi syrian lebanese singaporean taiwanese"
-)
-LANGUAGES = NATIONALITIES | _set(
-    "mandarin cantonese hindi urdu arabic hebrew farsi persian bengali tamil tagalog swahili latin esperanto catalan "
-    "gaelic serbian croatian slovak malay"
-)
-DIETS = _set("vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant")
-PLAYED = _set(
-    "guitar piano violin drums flute cello clarinet saxophone trumpet ukulele bass harp keyboard tennis soccer football "
-    "basketball baseball volleyball badminton golf hockey rugby cricket chess poker squash games"
-)
-NOT_NAMES = _set(
-    "christian catholic muslim jewish buddhist hindu "
-    "i it he she they we you this that these those there here what who where when why how everyone everybody someone "
-    "somebody nobody anyone nothing everything something today tomorrow yesterday yes no yeah well oh wow hey hi hello "
-    "thanks thank okay ok sure great good nice maybe perhaps also and but so or if then now just my your his her our "
-    "their its the a an one all some many most each every mom mum dad god sorry congrats life love art music "
-    "nature family work time cool awesome amazing absolutely definitely glad sounds speaking monday tuesday wednesday "
-    "thursday friday saturday sunday january february march april may june july august september october november "
-    "december please let still never not none being having getting which both another such much more first last"
-)
-NOT_OBJECTS = _set(
-    "it this that these those you me him her them us your his their its how what when where why who if to-be myself "
-    "yourself there here so such one ones everything anything something nothing someone everyone seeing hearing idea much "
-    "a-lot lots to is knowing we i they he she more being think being-able every any all none neither either most"
-)
-LIGHT_VERBS = _set(
-    "go going caring care making make doing do getting get being be having have taking take looking look working work "
-    "coming come keep keeping try trying see giving give helping help using use putting put thinking think talking talk "
-    "learning learn spend spending apply"
-)
-AFTER_NOUN = _set(
-    "and or but with who that which in at on from for since by too now here as because so when while named called to of "
-    "anymore again working living these right although though if also then myself back until before after named whose "
-    "during over about this last yesterday today already recently again just we i"
-)
-UNFINISHED = _set(
-    "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "
-    "maybe even then unique complex"
-)
-POINTING = _set(
-    "it this that these those them you your they they're he she him his her their there here it's that's you're "
-    "you've i i'm i've we're us we idea way feeling sound fact how what"
-)
-KNOWN_TO_ALL = _set("outdoors beach sea ocean mountains rain snow sun piano guitar theater theatre gym cinema")
-ENDS_PHRASE = (
-    "because but since when while so if though although which who whose that where after before until as for with "
-    "whenever than especially even too either these due thanks cause cuz from by during without through about right now "
-    "lately these just and-so or then unless except plus like including back very really lol haha"
+
+_ASIDE = re.compile(
+    r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
+    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}"
+    r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
+    r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
+    r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
+    r"|(?:forget|ignore|disregard) (?:what I (?:said|told you|wrote)|that)[^,;:.!?]{0,30}|contrary to (?:what"
+    r"|popular|rumou?rs?)\b[^,;:.!?]{0,50}|before (?:I|we) (?:forget|start|begin|go on)|if (?:it|that) "
+    r"(?:helps|matters)"
+    r"|if I (?:haven['’]t|didn['’]t)[^,;:.!?]{0,40}|(?:I )?(?:forgot|wanted|meant|have|need|should|ought|just "
+    r"wanted|thought I['’]d)(?: to)? (?:say|mention|tell you|add|admit|confess|let you know)(?: that)?"
+    r"|I don['’]t think I(?:['’]ve)? (?:told|mentioned|said)[^,;:.!?]{0,30}|(?:just )?so you know(?: \w+ "
+    r"you['’]re \w+ \w+)?|(?:for|to) the record|let me (?:correct|rephrase|clarify|fix) (?:that|this|myself)"
+    r"|to be (?:honest|fair|clear|frank|precise)(?: with you)?"
+    r"|I (?:must|have to|gotta) say|you know what|fun fact|guess what|(?:don['’]t|dont) laugh|believe it or "
+    r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
+    r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
+    r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
+    r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
+    r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
+    r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
+    re.IGNORECASE,
 )
 
 
-# The English rules: which verb with which words states which relation.
-
-Place: TypeAlias = tuple[int, int]
-Taker: TypeAlias = Callable[[str, int, int], list[Place]]
-"""From a sentence and the span where an object may be to the spans of the objects."""
-
-_CAPITALS = re.compile(
-    r"(?:[Tt]he )?[A-Z][\w’'&.-]*(?:(?: (?:of|de|la|and) | (?:of the) | |-)(?=[A-Z])[A-Z][\w’'&.-]*){0,4}"
-).match
-_WORDS = re.compile(r"[^\s]+")
-_PHRASE_END = re.compile(
-    rf"\s+(?:{'|'.join(ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
-    r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like|enjoy|need|make|"
-    rf"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n]|\s[-–—]\s|—"
+_JOKE = re.compile(
+    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
+    r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
+    r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
+    r"|\bthe (?:school of hard|university of life)",
+    re.IGNORECASE,
 ).search
-_NEXT_WORD = re.compile(r" ([a-z]+)").match
-_JOINED = re.compile(r"\s+(?:and|&)\s+").search
-_PURPOSE = re.compile(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
-_EATING = re.compile(
-    r"(?:eat|drink)(?:ing)? (?!out\b|in\b|at\b|on\b|with\b|together\b|alone\b|well\b|late\b|healthy\b|up\b"
-    r"|less\b|more\b|too\b)",
+
+
+_JOKES_AT_END = re.compile(
+    r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
+).search
+_IRONIC = re.compile(
+    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:tenth|third|hundredth|umpteenth) time"
+    r"|since birth|"
+    r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
+    r"|losing|when)|"
+    r"(?:professional|certified|full-time|world-class|expert|champion|licensed) (?!\w+ (?:at|for"
+    r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
+    r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
+    r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"|dust))\b",
+    re.IGNORECASE,
+).search
+_FICTION = re.compile(
+    r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
+    r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
+    r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
+    r"sticker|t-shirt|for this exercise|role-?play|hypothetically|in another life|in a past life|"
+    r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare"
+    r"|once upon|stuck in my head|"
+    r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
+    r"|as the saying)\b",
+    re.IGNORECASE,
+).search
+
+
+_NO_STATEMENT = re.compile(
+    r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
+    r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
+    r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
+    r"|\A\s*>",
     re.IGNORECASE,
 ).match
-_LONGEST_PHRASE = 8
-_LOWER_NAME = 3
 
 
-class EnglishRule(NamedTuple):
-    """What follows a verb: the pattern before the object, how the object is cut out, and the relation."""
-
-    match: Callable[[str, int, int], re.Match[str] | None]
-    relation: str
-    take: Taker
-    kind: str
-    confidence: float
-    ends: bool = False
-    """Whether it says that something has ended."""
+_UNREAL = re.compile(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 
 
-def proper(sentence: str, start: int, end: int) -> list[Place]:
-    """A row of capitalised words; in a sentence without capitals, the words up to the end of the phrase."""
-    found = _CAPITALS(sentence, start, end)
-    if found is not None:
-        last = found.end()
-        while sentence[last - 1] in ".'’-&":
-            last -= 1
-        return [(start, last)] if sentence[start:last].lower() not in NOT_NAMES else []
-    if not sentence.islower():
-        return []
-    return [place for place in phrase(sentence, start, end) if _count(sentence, place) <= _LOWER_NAME]
+_DOUBT = re.compile(
+    r"\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
+    r"though|dreamed|dreamt|lied|another life)"
+    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00))\b",
+    re.IGNORECASE,
+)
 
 
-def phrase(sentence: str, start: int, end: int) -> list[Place]:
-    """A short phrase, unless it only refers to something ("that one")."""
-    return _named(sentence, start, _phrase_end(sentence, start, end))
+_RESUMES = re.compile(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
 
 
-def phrases(sentence: str, start: int, end: int) -> list[Place]:
-    """One phrase, or two of the same shape joined by *and*; where the shapes differ, the first."""
-    last = _phrase_end(sentence, start, end)
-    joint = _JOINED(sentence, start, last)
-    if joint is None:
-        return _named(sentence, start, last)
-    if not POINTING.isdisjoint(sentence[joint.end() : last].lower().split()):
-        return []
-    left, right = _named(sentence, start, joint.start()), _named(sentence, joint.end(), last)
-    if left and right and _alike(sentence, left[0], right[0]):
-        return left + right
-    return left
+_ASKED = re.compile(
+    r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
+    r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
+    re.IGNORECASE,
+).search
 
 
-def likings(sentence: str, start: int, end: int) -> list[Place]:
-    """As ``phrases``, without what only the situation explains: "the rush", "the idea"; of food, the thing itself."""
-    places = [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
-    return [(_after_eating(sentence, *place), place[1]) for place in places]
+_ITS = re.compile(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
 
 
-def _after_eating(sentence: str, start: int, end: int) -> int:
-    eating = _EATING(sentence, start, end)
-    return start if eating is None else eating.end()
+_PLURAL_SAYS = frozenset(
+    "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
+    "joined likes dislikes name speaks".split()
+)
 
 
-def _phrase_end(sentence: str, start: int, end: int) -> int:
-    cut = _PHRASE_END(sentence, start, end)
-    last = end if cut is None else cut.start()
-    if cut is not None and sentence[start:last].lower().strip() in LIGHT_VERBS and cut[0].strip().isalpha():
-        # "caring for dogs", "go for a walk": the verb alone has no object.
-        cut = _PHRASE_END(sentence, cut.end(), end)
-        last = end if cut is None else cut.start()
-    return last
+_OPPOSITE = {"likes": "dislikes"}
 
 
-def _named(sentence: str, start: int, end: int) -> list[Place]:
-    if sentence[end : end + 1] in ('"', "“"):
-        # A title follows: the words before it are only half of the name.
-        return []
-    while start < end and sentence[end - 1] in " \t,'’-":
-        end -= 1
-    found = sentence[start:end].lower().split()
-    if len(found) > _LONGEST_PHRASE and (purpose := _PURPOSE(sentence, start, end)):
-        end = purpose.start()
-        found = sentence[start:end].lower().split()
-    if not 0 < len(found) <= _LONGEST_PHRASE or found[0].strip(",'’") in NOT_OBJECTS:
-        return []
-    if found[-1] in UNFINISHED or not POINTING.isdisjoint(found):
-        return []
-    return [] if len(found) == 1 and found[0] in LIGHT_VERBS else [(start, end)]
+_PLAIN = frozenset(
+    "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
+    "likes dislikes hobby owns allergic_to".split()
+)
 
 
-def _of_the_moment(words_: str) -> bool:
-    return words_.startswith("the ") and words_[4:5].islower() and words_[4:] not in KNOWN_TO_ALL
+class EnglishReader(ClauseFinder):
+    """Reads the sentences of one text in order; remembers whom and what they are about."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._topic: tuple[Subject, str, Taker] | None = None
+        self._pet = False
+        self._wed = ""
+        self._plain = False
+        self._planning = False
 
-def _alike(sentence: str, left: Place, right: Place) -> bool:
-    one, other = sentence[left[0] : left[1]].split(), sentence[right[0] : right[1]].split()
-    if one[0].endswith("ing") or other[0].endswith("ing"):
-        return one[0].endswith("ing") and other[0].endswith("ing")
-    return len(one) == len(other) == 1 or other[0].lower() in LISTED or other[0][0].isupper()
-
-
-def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
-    """A phrase of at most ``most`` words whose last one is in a list; it may be a plural."""
-    known = frozenset(allowed)
-
-    def take(sentence: str, start: int, end: int) -> list[Place]:
-        last = start
-        for count, word in enumerate(_WORDS.finditer(sentence, start, end)):
-            if count >= most:
-                break
-            plain = word[0].lower().rstrip(".,!?;:…")
-            if plain in known:
-                last = word.start() + len(plain)
-            elif last > start or len(plain) != len(word[0]) or plain in ("few", "lot", "of"):
-                break
-        following = _NEXT_WORD(sentence, last, end) if last > start else None
-        # "a dog problem" is no dog.
-        if following is not None and following[1] not in AFTER_NOUN:
+    def __call__(self, sentence: str) -> list[RuleMatch]:
+        """The claims of the next sentence of the text."""
+        text = _without_asides(sentence)
+        short = text[:_MOST_SEARCHED]
+        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
             return []
-        return [(start, last)] if last > start else []
-
-    return take
-
-
-def several(taker: Taker) -> Taker:
-    """One or two objects of a taker, joined by *and*."""
-
-    def take(sentence: str, start: int, end: int) -> list[Place]:
-        found = taker(sentence, start, end)
-        joint = _JOINED(sentence, found[0][1], end) if found else None
-        if joint is not None and joint.start() == found[0][1]:
-            found += taker(sentence, joint.end(), end)
+        corrected = self._corrections(text)
+        if corrected:
+            return corrected
+        asked = "?" in text[-4:]
+        refused = _NO_STATEMENT(text) is not None
+        before = self._person
+        found = [] if _UNREAL(text) else list(self._mentions(text, short))
+        if before is not None and _BEGINS_WITH_PRONOUN(text):
+            # "She lives in Antwerp with her husband Piet" is about who was named before him.
+            self._person = before
+        if refused:
+            return found
+        stop = len(text)
+        topic = _TOPIC(short)
+        if topic is not None:
+            self._topic = (SPEAKER, *_PROPERTIES[topic["what"].lower()])
+        if asked:
+            question = _ASKED(text)
+            if question is None:
+                return found
+            stop = question.start()
+        doubt, resumed = _doubts(text, stop)
+        for clause in self._clauses(text, stop, doubt, resumed):
+            found += self._read(text, clause)
+        found += self._named_otherwise(text, short, doubt)
+        found += self._wronged(text)
         return found
 
-    return take
+    def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
+        clause = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        if not clause.subjects:
+            return []
+        subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
+        if not subject.is_speaker and not subject.pet:
+            self._person = subject
+            self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
+        if subject.pet:
+            return _of_pet(text, clause, subject)
+        owned = self._property(text, clause)
+        if owned is not None:
+            return owned
+        said = predicate_of(text, clause)
+        if said is None:
+            return []
+        if len(clause.subjects) > 1 or subject.plural:
+            together = _together(text, clause, said)
+            if together:
+                return together
+        related = _over(text, clause, said, subject) or self._related(text, clause, said, subject)
+        if related:
+            return related
+        found: list[RuleMatch] = []
+        if clause.how == "carried" and said.form == PRESENT and not self._plain:
+            # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
+            place = cut(text, said.start, clause.end) if self._planning else []
+            return [
+                match_of("plans", one, clause.start, clause.end, subject, kind=PLAN, confidence=0.7) for one in place
+            ]
+        for one in clause.subjects:
+            if not one.owner:
+                found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
+        self._planning = any(one.relation == "plans" and not one.negated for one in found)
+        self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
+        return found
 
+    def _introduced(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+        """The speaker by name ("I'm Ines, 29"), and when someone was born."""
+        born = _BORN(text, said.at) if said.verb == "be bear" else None
+        if born is not None:
+            places, relation, take = birthday(text, born.end(), len(text)), "birthday", birthday
+        elif (
+            said.verb == "be"
+            and subject.is_speaker
+            and not subject.plural
+            and clause.how == "subject"
+            and not said.ended
+        ):
+            places, relation, take = name(text, said.at, clause.end), "name", name
+            places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
+            places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
+        else:
+            return []
+        if (
+            not places
+            or said.tense not in ("present", "past")
+            or (said.verb == "be" and said.tense == "past" and not _BEFORE(text))
+        ):
+            return []
+        kind = PAST if relation == "name" and said.tense == "past" else STATE
+        match = match_of(
+            relation,
+            places[0],
+            clause.start,
+            max(clause.end, places[0][1]),
+            subject,
+            kind=kind,
+            negated=said.negated,
+            confidence=0.7,
+        )
+        self._last = Stated(match, text[slice(*places[0])], take)
+        more = contrasts(text, match, _past_now(text, places[0]), take)
+        return [match, *more]
 
-def anything(_sentence: str, start: int, end: int) -> list[Place]:
-    """The whole match of the pattern."""
-    return [(start, end)] if start < end else []
+    def _framed(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+        if said.negated and NOT_SO_MUCH(text, said.at, clause.end):
+            return []
+        said, end = until_any_more(text, said, clause.end)
+        if not agrees(clause, said, subject):
+            return []
+        found: list[RuleMatch] = []
+        relations: set[str] = set()
+        for frame in FRAMES.get(said.verb, ()):
+            matched = frame.match(text, said.at, end)
+            if matched is None or (frame.after == "degree" and not DEGREE(matched[0])):
+                continue
+            again = f"{frame.relation} ends" if frame.mode == ENDS else frame.relation
+            if (
+                again in relations
+                or (frame.relation in ("owns", "bought") and "pet" in relations)
+                or not is_allowed(frame, said, text, clause, subject)
+            ):
+                continue
+            first = matched.start("o")
+            places = frame.take(text, first, matched.end("o"))
+            stated = self._stated(frame, said, places, clause, subject, text) if places else []
+            if stated:
+                relations |= {f"{frame.relation} ends"} if frame.mode == ENDS else {frame.relation}
+                found += stated
+        if not found:
+            found += self._planned(text, clause, said, subject)
+        return found
 
+    def _stated(
+        self, frame: Frame, said: Predicate, places: list[Place], clause: Clause, subject: Subject, text: str
+    ) -> list[RuleMatch]:
+        outcome = outcome_of(frame, said, clause)
+        if outcome is None:
+            return []
+        kind, negated = outcome
+        relation = relation_left(frame.relation, text, places[0])
+        if not relation:
+            return []
+        if relation == "name" and not subject.is_speaker:
+            if not subject.kin:
+                return []
+            relation, subject = subject.relation, SPEAKER
+            if not relation:
+                return []
+        if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
+            negated, places = True, [(retired.end(), places[0][1])]
+        if relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids"):
+            return []
+        if relation == "age" and not is_possible_age(text[slice(*places[0])], subject):
+            return []
+        if subject.plural and relation not in _PLURAL_SAYS:
+            return []
+        if negated and relation in _OPPOSITE and not said.ended and frame.mode != ENDS:
+            relation, negated = _OPPOSITE[relation], False
+        match = match_of(
+            relation,
+            places[0],
+            clause.start,
+            clause.end,
+            subject,
+            kind=kind,
+            negated=negated,
+            confidence=frame.confidence,
+            lasting=said.tense == "perfect",
+        )
+        found = [match._replace(object_start=first, object_end=last) for first, last in places]
+        if relation == "pet":
+            self._pet = not negated and subject.is_speaker
+            return [one for each in found for one in _named_pets(text, each)]
+        if relation in ("married_to", "partner") and subject.name and not negated:
+            self._people = (subject, Subject(name=text[slice(*places[0])]))
+        self._last = Stated(match, text[slice(*places[0])], frame.take)
+        contrasted = contrasts(text, match, places[-1], frame.take)
+        # A value that is taken back, but not for one that can be read, states nothing.
+        return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
-def _count(sentence: str, place: Place) -> int:
-    return len(sentence[place[0] : place[1]].split())
+    def _planned(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+        place = plan_place(text, clause.start, clause.end, said)
+        found: list[RuleMatch] = []
+        for first, last in place:
+            found.append(
+                match_of(
+                    "plans",
+                    (first, last),
+                    clause.start,
+                    max(last, clause.end),
+                    subject,
+                    kind=PLAN,
+                    confidence=0.7,
+                    negated=said.verb in ("cancel", "call") and said.tense in ("past", "perfect"),
+                )
+            )
+        return found
 
+    def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+        simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
+        if not simple and said.verb not in ("be call", "be name"):
+            return []
+        is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
+        if is_kin is not None and (subject.name or subject.is_speaker):
+            return self._is_relative(text, clause, said, subject, is_kin)
+        if not subject.kin or not subject.relation:
+            return []
+        places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
+        if said.verb == "be" and places and text[places[0][0]].islower():
+            return []
+        if not places or (said.verb == "be" and not _ENDS_NAME(text, places[-1][1])):
+            return []
+        owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
+        return self._called(text, clause, places, owner, subject, negated=said.negated)
 
-RULES: dict[str, list[EnglishRule]] = {}
-"""By verb, in its form; *be* stands for all its forms."""
+    def _called(
+        self, text: str, clause: Clause, places: list[Place], owner: Subject, subject: Subject, *, negated: bool = False
+    ) -> list[RuleMatch]:
+        match = match_of(
+            subject.relation,
+            places[0],
+            clause.start,
+            max(clause.end, places[-1][1]),
+            owner,
+            negated=negated,
+            confidence=0.85,
+        )
+        self._topic = (owner, subject.relation, name)
+        self._last = Stated(match, text[slice(*places[0])], name)
+        if not negated:
+            self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
+            self._person = self._people[0]
+        found = [match._replace(object_start=first, object_end=last) for first, last in places]
+        return found + contrasts(text, match, places[-1], name)
 
+    def _is_relative(
+        self, text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]
+    ) -> list[RuleMatch]:
+        relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
+        if not relation or said.tense != "present":
+            return []
+        if subject.is_speaker:
+            if not found["of"] or clause.how != "subject":
+                return []
+            inverse = INVERSE_KIN.get(relation, relation)
+            return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
+        owner = Subject(name=found["of"]) if found["of"] else SPEAKER
+        start = clause.start
+        match = match_of(
+            relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
+        )._replace(object=subject.name)
+        other = _NOT_KIN(text, found.end(), clause.end + 40)
+        more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
+        return [match, *more]
 
-def _add(
-    verbs: str,
-    pattern: str,
-    relation: str,
-    take: Taker,
-    *,
-    kind: str = STATE,
-    confidence: float = 0.8,
-    ends: bool = False,
-) -> None:
-    rule = EnglishRule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence, ends)
-    for verb in verbs.split():
-        RULES.setdefault(verb, []).append(rule)
+    def _property(self, text: str, clause: Clause) -> list[RuleMatch] | None:
+        """The claims of a clause about a property of its subject, or None when it is about no property."""
+        found = (
+            _PROPERTY(text, clause.at, clause.end) if clause.how == "subject" and len(clause.subjects) == 1 else None
+        )
+        if found is None:
+            return None
+        return self._valued(text, clause.start, clause.end, clause.subjects[0], found)
 
+    def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
+        what = " ".join(found["what"].lower().split())
+        relation, take = _PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
+        if owner.owner or (found["was"] and relation not in ("name",)):
+            return []
+        if relation == "name" and not owner.is_speaker:
+            if not owner.kin or not owner.relation:
+                return [] if owner.pet or owner.name else self._neighbour(text, start, end, owner, found)
+            places = names(text, found.end(), len(text))
+            clause = Clause((owner,), start, start, end)
+            return self._called(text, clause, places, SPEAKER, owner, negated=bool(found["not"])) if places else []
+        self._topic = (owner, relation, take)
+        places = take(text, found.end(), end if relation != "birthday" else len(text))
+        if not places:
+            return []
+        match = match_of(
+            relation, places[0], start, max(end, places[-1][1]), owner, negated=bool(found["not"]), confidence=0.9
+        )
+        self._last = Stated(match, text[slice(*places[0])], take)
+        return [match._replace(object_start=one[0], object_end=one[1]) for one in places] + contrasts(
+            text, match, places[-1], take
+        )
 
-_AN = r"(?:an?|the|one|two|three|four|five|six|my|some) "
-_PLACE = r"(?P<o>(?:the )?\S.*)"
+    def _neighbour(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
+        places = name(text, found.end(), len(text)) if owner.kin else []
+        return [match_of("name", one, start, max(end, one[1]), owner, confidence=0.8) for one in places]
 
-_add("live lives living reside resides residing based", rf"(?:\w+ )?in {_PLACE}", "lives_in", proper, confidence=0.9)
-_add("lived", rf"(?:\w+ )?in {_PLACE}", "lives_in", proper, kind=PAST, confidence=0.85)
-_add("moved relocated", rf"(?:back |here |over )?(?:from [^,]*? )?to {_PLACE}", "lives_in", proper, kind=STARTED)
-_add("moved relocated", r"(?:here |away |over )?from (?P<o>\S.*)", "lives_in", proper, kind=PAST)
-_add("work works working", r"(?:\w+-time )?(?:at|for) (?P<o>\S.*)", "works_at", proper, confidence=0.85)
-_add("worked", r"(?:at|for) (?P<o>\S.*)", "works_at", proper, kind=PAST)
-_add(
-    "started began",
-    r"(?:working|work|my new job|a new job|a job) (?:at|for) (?P<o>\S.*)",
-    "works_at",
-    proper,
-    kind=STARTED,
-)
-_add("got landed have has", r"(?:a|my) (?:new )?job (?:at|with) (?P<o>\S.*)", "works_at", proper, kind=STARTED)
-_add("left quit", r"(?:my job at |my position at )(?P<o>\S.*)", "works_at", proper, kind=PAST)
-_JOB = listed(OCCUPATIONS, most=4)
-_add("work works working", rf"as {_AN}(?P<o>\S.*)", "occupation", _JOB, confidence=0.85)
-_add("worked", rf"as {_AN}(?P<o>\S.*)", "occupation", _JOB, kind=PAST)
-_add("be became", r"(?:an?|the) (?P<o>\S.*)", "occupation", _JOB, confidence=0.75)
-_add("be was", r"(?:born and raised )?from (?P<o>\S.*)", "from", proper, confidence=0.85)
-_add("born", r"(?:and raised )?in (?P<o>(?!\d)\S.*)", "from", proper, confidence=0.85)
-_add("grew", r"up in (?P<o>\S.*)", "from", proper, confidence=0.7)
-_add("study studies studying", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper)
-_add("studied", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper, kind=PAST)
-_add("graduated", r"from (?P<o>\S.*)", "graduated_from", proper, kind=EVENT)
-_add("be", r"(?P<o>1?\d?\d)(?= years? old|\s*$|[.!])", "age", anything, confidence=0.8)
-_add(
-    "turned",
-    r"(?P<o>1[01]\d|[1-9]?\d)(?=\s*$|[.!]| (?:on|in|last|this|years|today|yesterday|recently)\b)",
-    "age",
-    anything,
-    confidence=0.8,
-)
-_add("be", r"(?:\w+ )?allergic to (?P<o>\S.*)", "allergic_to", phrases, confidence=0.9)
-_add("have has", r"an? (?:severe |bad |mild )?(?P<o>\w+) allergy", "allergic_to", anything, confidence=0.9)
-_add("be", r"(?:an? )?(?P<o>\S.*)", "diet", listed(DIETS), confidence=0.9)
-_add("married", r"(?:to )?(?P<o>[A-Z]\S.*)", "married_to", proper, kind=STARTED, confidence=0.85)
-_add("dating", r"(?P<o>[A-Z]\S.*)", "partner", proper)
-_add("be", r"engaged to (?P<o>[A-Z]\S.*)", "partner", proper)
-_add("be", r"(?:an? )?(?P<o>\S.*)", "nationality", listed(NATIONALITIES), confidence=0.75)
-_add("be", r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?=\s*(?:$|[.!]))", "name", proper, confidence=0.6)
-_add("go goes", r"by (?P<o>[A-Z]\S.*)", "name", proper, confidence=0.7)
-_add(
-    "be",
-    r"(?:an? )?(?:big |huge |massive )?(?:fan of|fond of|into|obsessed with|passionate about) (?:both )?(?P<o>\S.*)",
-    "likes",
-    likings,
-)
-# "I am interested in" may be about an offer; "I have always been interested in" is about oneself.
-_add("been", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7)
-_add("like likes love loves enjoy enjoys adore adores loved", r"(?:to |both |also )*(?P<o>\S.*)", "likes", likings)
-_add("prefer prefers", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
-_add("hate hates dislike dislikes detest detests loathe", r"(?:to )?(?P<o>\S.*)", "dislikes", likings)
-_add(
-    "speak speaks",
-    r"(?:fluent |some |a little |both |a bit of )?(?P<o>\S.*)",
-    "speaks",
-    several(listed(LANGUAGES)),
-    confidence=0.9,
-)
-_PET = listed(PETS, most=4)
-_add("have has own owns got adopted", rf"{_AN}(?P<o>\S.*)", "pet", _PET, confidence=0.85)
-_add("own owns have has", r"an? (?P<o>\S.*)", "owns", listed(THINGS, most=3), confidence=0.75)
-_add(
-    "bought purchased", r"(?:myself |us )?(?P<o>(?:an?|the|some|two|three|my|new) \S.*)", "bought", phrases, kind=EVENT
-)
-_add("visited", r"(?P<o>\S.*)", "visited", proper, kind=EVENT)
-_add(
-    "went traveled travelled flew drove",
-    r"(?:back |on \w+ \w+ |on vacation )?to (?P<o>[A-Z]\S.*)",
-    "visited",
-    proper,
-    kind=EVENT,
-)
-_add("be been", r"to (?P<o>[A-Z]\S.*)", "visited", proper, kind=EVENT)
-_add("believe believes", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
-_add(
-    "plan plans planning",
-    r"(?:on )?(?:to )?(?P<o>(?!ahead|something|everything|on\b)\S.*)",
-    "plans",
-    phrase,
-    kind=PLAN,
-    confidence=0.7,
-)
-_add(
-    "going",
-    r"to (?P<o>(?!be\b|have to|need|say|keep|try|the\b|a\b|bed\b|sleep|work\b|school\b)\S.*)",
-    "plans",
-    phrase,
-    kind=PLAN,
-    confidence=0.65,
-)
-_add("play plays", r"(?:the |an? )?(?P<o>\S.*)", "hobby", several(listed(PLAYED, most=2)), confidence=0.75)
-_add("collect collects", r"(?P<o>\S.*)", "hobby", phrase, confidence=0.7)
-_add("stand", r"(?P<o>\S.*)", "dislikes", likings)
-_add("eat eats drink drinks", r"(?P<o>\S.*)", "likes", likings, confidence=0.7)
-_STOPPED = "stopped quit given gave"
-_add(_STOPPED, r"(?:up )?being (?:an? )?(?P<o>\S.*)", "diet", listed(DIETS), ends=True)
-_add(_STOPPED, r"(?:up )?playing (?:the )?(?P<o>\S.*)", "hobby", listed(PLAYED, most=2), ends=True)
-_add("stopped quit", r"(?:liking|loving|enjoying|eating|drinking) (?P<o>\S.*)", "likes", likings, ends=True)
-_add("given gave", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b)\S.*)", "likes", likings, ends=True)
+    def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
+        """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
+        for match, take in contacts(text, self._contact_owner):
+            yield match
+            self._last = Stated(match, text[match.object_start : match.object_end], take)
+        yield from self._properties(text, short, doubt)
+        if self._wed and (called := _THEIR_NAME(short)):
+            yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
+        for match in sayings(short, doubt):
+            if match.relation == "pet?":
+                if self._pet:
+                    yield match._replace(relation="pet")
+            elif match.relation.startswith("wed:"):
+                self._wed = match.relation[4:]
+                if called := _THEIR_NAME(short, match.end):
+                    yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
+            else:
+                yield match
 
-
-# Pets by name: "my cat's name is Luna", "a dog called Rex and a cat called Luna".
-
-_ANIMAL = "|".join(sorted(PETS, key=len, reverse=True))
-_NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
-# A name without a capital is one word at the end of a phrase, or before one of these.
-_NO_NAME = (
-    "after by for in on not the an a and or it that what so too very unknown secret long short funny silly unusual weird "
-    "cute perfect different great nice"
-)
-_LOWER = rf"(?!(?:{_NO_NAME.replace(' ', '|')})\b)[a-z]{{2,20}}(?=\s*(?:\Z|[.,!;]|(?:and|but|who)\b))"
-_IS = r"(?:['’]s name is| is (?:named|called))"
-_KIND = rf"(?:[Mm]y|[Oo]ur) (?:[\w-]+ )??(?P<kind>{_ANIMAL})"
-_MINE = re.compile(rf"\b{_KIND}(?:{_IS}|(?: named| called)?) (?P<name>(?!I\b){_NAME})")
-_MINE_LOWER = re.compile(rf"\b{_KIND}{_IS} (?P<name>{_LOWER})")
-_NAME_OF = re.compile(rf"\b[Tt]he name of (?:my|our) (?:[\w-]+ )??(?P<kind>{_ANIMAL}) is (?P<name>{_NAME})")
-# At the beginning of a sentence only: elsewhere a name between commas may address a person.
-_BETWEEN_COMMAS = re.compile(rf"\s*{_KIND}, (?P<name>(?!I\b){_NAME}), (?=[a-z])").match
-_CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)) "
-_NAMED = re.compile(rf"{_CALLED}(?P<name>{_NAME})").match
-_NAMED_LOWER = re.compile(rf"{_CALLED}(?P<name>{_LOWER})").match
-_AND_NAMED = re.compile(rf"(?:, and|,| and|,? &) (?P<name>(?!I\b){_NAME})(?=\s*(?:\Z|[.,!;]|and\b|who\b|that\b))").match
-_AND_ANOTHER = re.compile(
-    rf"(?:, and|,| and|,? as well as) (?:an?|one|two|three|four|some) (?P<kind>(?:[\w-]+ ){{0,3}}?(?:{_ANIMAL}))\b"
-).match
-_MOST = 10
-
-
-def pets_in_passing(sentence: str, limit: int) -> Iterator[RuleMatch]:
-    """The speaker's pets that are named before ``limit``, in any clause."""
-    for pattern in (_MINE, _MINE_LOWER, _NAME_OF):
-        for found in pattern.finditer(sentence, 0, limit):
-            yield from _pet_matches(found)
-    between = _BETWEEN_COMMAS(sentence, 0, limit)
-    if between is not None:
-        yield from _pet_matches(between)
-
-
-def _pet_matches(found: re.Match[str]) -> Iterator[RuleMatch]:
-    if found["name"].lower() not in NOT_NAMES:
-        yield RuleMatch("pet", *found.span("name"), *found.span(), confidence=0.85)
-        yield RuleMatch("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
-
-
-def named_pets(sentence: str, found: RuleMatch) -> Iterator[RuleMatch]:
-    """A pet with its name and kind, and the pets that are listed after it."""
-    one = found
-    for _ in range(_MOST):
-        at = one.object_end
-        names = list(_names(sentence, at))
-        if not names:
-            yield one
-        for first, last in names:
-            name = sentence[first:last]
-            end = max(one.end, last)
-            yield one._replace(object_start=first, object_end=last, end=end)
-            if not one.negated:
-                # The kind of a pet never changes.
-                yield one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE)
-            at = last
-        another = _AND_ANOTHER(sentence, at)
-        if another is None:
+    def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
+        """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
+        if self._topic is None and not _HAS_PROPERTY(short):
             return
-        one = one._replace(object_start=another.start("kind"), object_end=another.end("kind"))
-        one = one._replace(end=max(one.end, another.end()))
+        for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
+            own = _OWN(short, start)
+            if own is not None and start < doubt:
+                owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
+                if owner is not None and not (owner.name and "name" in own["what"].lower()):
+                    yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
+            its = _IT_IS(short, start)
+            if its is not None and self._topic is not None and start < doubt:
+                owner, relation, take = self._topic
+                for place in take(text, its.end(), len(text))[:1]:
+                    match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
+                    yield match
+                    yield from contrasts(text, match, place, take)
+
+    def _contact_owner(self, before: str) -> Subject:
+        found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
+        if found is None or found["my"]:
+            return SPEAKER
+        if found["hers"]:
+            return self._person or SPEAKER
+        if found["kin"]:
+            word = found["kin"].lower()
+            return Subject(kin=SAME_KIN.get(word, word))
+        return self._person if self._person and found["reached"] else Subject(name=found["name"] or "")
+
+    def _corrections(self, text: str) -> list[RuleMatch]:
+        """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
+        lead = _CORRECTS(text)
+        if lead is None or not lead[0].strip() or self._last is None:
+            return []
+        last = self._last
+        places = last.take(text, lead.end(), len(text))
+        if not places or not _ENDS_NAME(text, places[0][1]):
+            return []
+        return self._replaced(text, places[0], last)
+
+    def _replaced(self, text: str, place: Place, last: Stated) -> list[RuleMatch]:
+        if text[slice(*place)].lower() == last.object.lower():
+            return []
+        match = last.match._replace(object_start=place[0], object_end=place[1], object="", start=0, end=len(text))
+        self._last = Stated(match, text[slice(*place)], last.take)
+        return [match, match._replace(object=last.object, negated=True)]
+
+    def _wronged(self, text: str) -> Iterator[RuleMatch]:
+        """Values that were said by mistake: "I said 52 earlier but I'm 53", "I don't know why I typed Delft"."""
+        if self._last is None or not (wrong := _WRONGLY(text[:_MOST_SEARCHED])):
+            return
+        last = self._last
+        places = last.take(text, wrong.end(), len(text))
+        if places and text[slice(*places[0])].lower() != last.object.lower():
+            yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
 
 
-def _names(sentence: str, at: int) -> Iterator[tuple[int, int]]:
-    named = _NAMED(sentence, at) or _NAMED_LOWER(sentence, at)
-    while named is not None and named["name"].lower() not in NOT_NAMES:
-        yield named.span("name")
-        named = _AND_NAMED(sentence, named.end())
-
-
-_KIN = "|".join(sorted(KIN, key=len, reverse=True))
-_FILLER = (
-    r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
-    r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?){0,4}"
-)
-# Where a clause may begin inside a sentence: after a mark, or after a conjunction.
-_BOUND = re.compile(r"[,;!—–] ?| (?:and|but|so|because|plus) ")
-_OPENING = re.compile(r"[\s\"“*-]*").match
-_HEAD = re.compile(rf"(?i:{_FILLER})(?P<subject>[Ii]\b|(?i:my|our) |[Ww]e\b|{_NAME}(?= |['’]s ))").match
-_CLAUSE_END = re.compile(
-    r"[,;!?—–(]|\s-\s|\.(?:\s|\Z)|\s(?:and|but|so|because|though)\s(?:I|I['’]\w+|my|we|he|she|it|they|you)\b"
-)
-# What makes a sentence, or the rest of it, no statement of the speaker.
-_NO_STATEMENT = re.compile(
-    r"\A[\s\"“]*(?:if|when|whenever|unless|suppose|supposing|imagine|pretend|once|until|whether|would|could|should|do|does|"
-    r"did|am|is|are|was|were|can|will|have|has|who|what|where|why|how|which|let|maybe|perhaps|>)\b|\A\s*>",
-    re.IGNORECASE,
-).match
-_DOUBT = re.compile(
-    r"\b(?:if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|said|says|say|told|tells|asked|joked|joking|"
-    r"kidding|claims|claimed|thinks|thought|dreamed|dreamt|as though|in case|in another life|lied)\b",
-    re.IGNORECASE,
-).search
-_DOUBTFUL = frozenset(
-    "if whether unless wish wishes imagine pretend pretending suppose said says say told tells asked joked joking kidding "
-    "claims claimed thinks thought dreamed dreamt though case another lied".split()
-)
-_LETTERS = re.compile("[a-z]+").findall
-_QUOTED = re.compile(r"[\"“][^\"“”\n]{0,400}\b(?:I|my|we|you|me)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
-_WORD = re.compile(r"\s*(['’]?[A-Za-z][\w’'-]*)").match
-_APPOSED = re.compile(
-    rf"\b[Mm]y (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
-)
-_OWN = re.compile(
-    r"(?i:(?:(?:new|current) (?=e-?mail|phone|number))?"
-    r"(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
-    r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))(?: of all time)?"
-    r"(?:['’]s| is| are| include| includes| has always been) (?:now |on |in |currently |definitely |probably |"
-    r"actually |called )*"
-    r"(?P<o>\S.*)",
-    re.DOTALL,
-).match
-_KIN_SUBJECT = re.compile(
-    rf"(?:(?:\w+ )??(?P<kin>(?i:{_KIN})))(?P<name>,? {_NAME},?)?(?=\s(?!and\b|or\b)|['’]s )"
-).match
-_IS_KIN = re.compile(rf"\s*(?:['’]s|is) my (?:\w+ )??(?P<kin>{_KIN})\b(?!['’-])").match
-_OWN_RELATIONS = {
-    "name": "name",
-    "birthday": "birthday",
-    "email": "email",
-    "e-mail": "email",
-    "email address": "email",
-    "phone": "phone",
-    "number": "phone",
-    "phone number": "phone",
-    "job": "occupation",
-    "profession": "occupation",
-    "hometown": "from",
-    "home town": "from",
-    "hobby": "hobby",
-    "hobbies": "hobby",
-    "age": "age",
-    "nationality": "nationality",
-}
-_SHAPES = {
-    "email": re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+").match,
-    "phone": re.compile(r"\+?\d[\d ()-]{5,18}\d").match,
-    "age": re.compile(r"1?\d?\d\b").match,
-    "birthday": re.compile(
-        r"(?:the )?[A-Za-z]+ \d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)? (?:of )?"
-        r"[A-Z][a-z]+(?: \d{4})?|\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?"
-    ).match,
-}
-_BORN_ON = re.compile(r"\s*on (?P<o>\S.*)", re.DOTALL).match
-_OPPOSITE = {"likes": "dislikes"}
-# "Any more" at the end of a phrase; before a noun it counts something.
-_ANY_MORE = re.compile(
-    r"\s+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now|though|either|"
-    r"for|these|due|thanks|after|when|which|if)\b)))",
-    re.IGNORECASE,
-).search
-_NO_MORE = re.compile(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
-_NOT_SO_MUCH = re.compile(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
-# A person who eats or drinks something need not like it; one who stopped no longer likes it.
-_HABITS = frozenset("eat eats drink drinks".split())
-_LEFT_BEHIND = frozenset(("occupation", "lives_in", "works_at", "studies_at", "from"))
-_FIRST_PERSON = frozenset(
-    "live reside work study like love enjoy adore prefer hate dislike detest loathe speak have own believe plan play "
-    "collect go".split()
-)
-_MOST_WORDS_BEFORE_VERB = 7
-_LONGEST_CLAUSE = 400
-_PLURAL_SAYS = frozenset(("lives_in", "pet", "kind", "owns", "visited", "bought", "plans"))
-
-
-# Further verbs of a subject. With its s a verb needs a third person; without it, it may depend on an auxiliary ("I want to
-# travel and work"), so that the first statement must be a plain one.
-_BESIDES = re.compile(
-    r" and (?:also |now |currently |still )?(?=(?:lives|resides|works|studies|speaks|has|owns|likes|loves|enjoys|adores|"
-    r"hates|dislikes|plays|collects|is|was born|moved to|graduated from)\b)"
-).search
-_BESIDES_OWN = re.compile(
-    r" and (?:also |now |currently )?(?=(?:live in|work (?:at|for|as)|study at|speak|am|graduated from|moved to)\b)"
-).search
-_OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where|when|while)\b").search
-_PLAIN = frozenset(
-    "lives_in works_at occupation studies_at from name age nationality speaks diet graduated_from pet".split()
-)
-
-
-class _Predicate(NamedTuple):
-    """A verb and what its auxiliaries say about it."""
-
-    verb: str
-    at: int
-    negated: bool = False
-    ended: bool = False
-    was: bool = False
-    used_to: bool = False
-    perfect: bool = False
-
-
-def english(sentence: str) -> Iterator[RuleMatch]:
-    """The claims of an English sentence, without overlap with doubtful ones."""
-    if _NO_STATEMENT(sentence) or "?" in sentence[-4:]:
-        return
+def _without_asides(sentence: str) -> str:
+    """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
         sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    # Most sentences have no doubt, and searching for the words is cheaper than the pattern.
-    doubt = None if _DOUBTFUL.isdisjoint(_LETTERS(sentence.lower())) else _DOUBT(sentence)
-    limit = len(sentence) if doubt is None else doubt.start()
-    yield from _apposed(sentence, limit)
-    for head in _heads(sentence):
-        if head.start("subject") > limit:
-            return
-        # A bound, because a text without punctuation must not be searched to its end for every clause.
-        far = min(len(sentence), head.end() + _LONGEST_CLAUSE)
-        stop = _CLAUSE_END.search(sentence, head.end(), far)
-        end = far if stop is None else stop.start()
-        # A doubt in the clause itself ("I think", "I wish") cancels it.
-        if doubt is None or doubt.start() >= end:
-            yield from _clause(sentence, head, end)
+    return _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
 
 
-def _heads(sentence: str) -> Iterator[re.Match[str]]:
-    """The beginnings of clauses that start with their subject."""
-    opening = _OPENING(sentence)
-    starts = [0 if opening is None else opening.end(), *(bound.end() for bound in _BOUND.finditer(sentence))]
-    at = 0
-    for start in starts:
-        head = _HEAD(sentence, start) if start >= at else None
-        if head is not None:
-            at = head.end()
-            yield head
+def _doubts(text: str, stop: int) -> tuple[int, int]:
+    """Where the statements of a sentence cease, and from where they are resumed."""
+    doubt = _DOUBT.search(text, 0, stop)
+    if doubt is None:
+        return stop, stop
+    resumed = None if doubt["unreal"] else _RESUMES(text, doubt.end(), stop)
+    return doubt.start(), stop if resumed is None else resumed.start()
 
 
-def _apposed(sentence: str, limit: int) -> Iterator[RuleMatch]:
-    """People and pets that are named in passing: "with my sister Anna"."""
-    if "y " not in sentence and "ur " not in sentence:
-        return
-    for found in _APPOSED.finditer(sentence, 0, limit):
-        if found["name"].lower() not in NOT_NAMES:
-            relation = KIN[found["kin"]]
-            yield RuleMatch(relation, *found.span("name"), *found.span(), confidence=0.85)
-    yield from pets_in_passing(sentence, limit)
+_IS_KIN = re.compile(
+    rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
+    rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
+    rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
+).match
 
 
-def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[RuleMatch]:
-    subject = head["subject"]
-    start = head.start("subject")
-    if subject in ("I", "i"):
-        yield from _said(sentence, start, head.end(), end, "")
-    elif subject in ("We", "we"):
-        yield from (found for found in _said(sentence, start, head.end(), end, "") if found.relation in _PLURAL_SAYS)
-    elif subject.lower() in ("my ", "our "):
-        yield from _of_mine(sentence, start, head.end(), end)
-    elif subject.split()[0].lower() not in NOT_NAMES | ADVERBS:
-        yield from _of_someone(sentence, start, head.end(), end, subject)
+_NOT_KIN = re.compile(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
 
 
-def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iterator[RuleMatch]:
-    kin = _IS_KIN(sentence, at, end)
-    if kin is not None:
-        yield RuleMatch(KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
-        besides = _BESIDES(sentence, kin.end(), end)
-        if besides is not None and besides.start() == kin.end():
-            yield from _said(sentence, besides.end(), besides.end(), end, name)
-    else:
-        yield from _said(sentence, start, at, end, name)
+_ENDS_NAME = re.compile(
+    r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
+    r"|sorry|as|from)\b|\()"
+).match
 
 
-def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[RuleMatch]:
-    """Claims after *my*: a property of the speaker, or a relative and what they do."""
-    own = _OWN(sentence, at, end)
-    if own is not None:
-        yield from _own(sentence, start, end, own)
-        return
-    kin = _KIN_SUBJECT(sentence, at, end)
-    if kin is None or kin["kin"].lower() not in KIN:
-        return
-    if kin["name"]:
-        yield from _said(sentence, start, kin.end(), end, kin["name"].strip(" ,"))
-    else:
-        yield from _said(sentence, start, kin.end(), end, "", kin=sentence[at : kin.end()].lower())
-
-
-def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[RuleMatch]:
-    what = " ".join(own["what"].lower().split())
-    relation = _OWN_RELATIONS.get(what)
-    if relation is None:
-        relation = FAVOURITE + what.partition(" ")[2].removesuffix(" of all")
-    at = own.start("o")
-    shape = _SHAPES.get(relation)
-    if shape is not None:
-        # Addresses and dates contain dots and commas, so they may run over the clause's end.
-        shaped = shape(sentence, at)
-        places = [] if shaped is None else [shaped.span()]
-    elif relation in ("name", "from", "nationality"):
-        places = proper(sentence, at, end)
-    else:
-        places = phrases(sentence, at, end) if relation == "hobby" else phrase(sentence, at, end)
-    for place in places:
-        yield RuleMatch(relation, *place, start, max(end, place[1]), confidence=0.9)
-
-
-def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[RuleMatch]:
-    """The claims of a clause about its subject: one, or several joined by *and*."""
-    besides = (_BESIDES if subject or kin else _BESIDES_OWN)(sentence, at, end)
-    if besides is None or _OF_ANOTHER(sentence, at, besides.start()):
-        yield from _by_verb(sentence, start, at, end, subject, kin)
-        return
-    first = list(_by_verb(sentence, start, at, besides.start(), subject, kin))
-    if not first or not (subject or kin or all(map(_is_plain, first))):
-        yield from _by_verb(sentence, start, at, end, subject, kin)
-        return
-    yield from first
-    yield from _said(sentence, besides.end(), besides.end(), end, subject, kin=kin)
-
-
-def _is_plain(found: RuleMatch) -> bool:
-    return found.relation in _PLAIN and not found.negated and found.kind in (STATE, EVENT)
-
-
-def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: str) -> Iterator[RuleMatch]:
-    """The claims of a clause about its subject, by its verb."""
-    said = _predicate(sentence, at, end)
-    if said is None or (said.negated and _NOT_SO_MUCH(sentence, said.at, end)):
-        return
-    said, last = _until_any_more(sentence, said, end)
-    if said.verb == "born" and (born := _BORN_ON(sentence, said.at)):
-        date = _SHAPES["birthday"](sentence, born.start("o"))
-        if date is not None:
-            yield RuleMatch("birthday", *date.span(), start, max(end, date.end()), subject, kin, confidence=0.9)
-        return
-    if (subject or kin) and said.verb in _FIRST_PERSON and not (said.negated or said.used_to):
-        # "Unconditional love is…": without its s it is no verb of a third person.
-        return
-    rules = RULES.get(said.verb, [])
-    for rule in RULES["been"] + rules if said.perfect and said.verb == "be" else rules:
-        found = rule.match(sentence, said.at, last)
-        places = rule.take(sentence, *found.span("o")) if found else []
-        if places and _fits(rule, said, bool(subject or kin)):
-            for place in places:
-                found = _found(rule, said, place, start, end, subject, kin)
-                yield from named_pets(sentence, found) if found.relation == "pet" else (found,)
-            return
-
-
-def _until_any_more(sentence: str, said: _Predicate, end: int) -> tuple[_Predicate, int]:
-    """The predicate and the end of its object: "not … any more" ends something, and is no part of the object."""
-    over = (_ANY_MORE if said.negated else _NO_MORE)(sentence, said.at, end)
-    if over is None:
-        return said, end
-    # "I can't stand milk any more" states a dislike.
-    return said._replace(ended=said.ended or said.verb != "stand"), over.start()
-
-
-def _fits(rule: EnglishRule, said: _Predicate, other: bool) -> bool:
-    if said.was and not said.used_to and rule.kind != PAST and rule.relation not in _LEFT_BEHIND:
-        return False
-    if said.verb == "stand" and not said.negated:
-        return False
-    if said.verb in _HABITS and not (said.ended or said.used_to):
-        return False
-    if said.verb == "loved" and not said.perfect:
-        return False
-    # "Paris is Anna" and "my brother is Tom" state no name by this rule.
-    return not (rule.relation == "name" and other)
-
-
-def _found(
-    rule: EnglishRule, said: _Predicate, place: Place, start: int, end: int, subject: str, kin: str
-) -> RuleMatch:
-    relation, negated = rule.relation, said.negated and said.verb != "stand"
-    if negated and relation in _OPPOSITE and not said.ended:
-        relation, negated = _OPPOSITE[relation], False
-    kind = PAST if (said.was or said.used_to) and relation != "from" else rule.kind
-    if kind == PAST and said.perfect and relation in _LEFT_BEHIND:
-        # "I have lived in" continues; "I lived in" is over.
-        kind = STATE
-    return RuleMatch(
-        relation,
-        *place,
-        start,
-        end,
-        subject,
-        kin,
-        kind=kind,
-        lasting=said.perfect,
-        negated=negated or said.ended or rule.ends,
-        confidence=rule.confidence,
-    )
-
-
-def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
-    """The verb of a clause with its auxiliaries; None for a hypothetical clause, and for one without a verb."""
-    negated = ended = was = used_to = perfect = is_ = False
-    for _ in range(_MOST_WORDS_BEFORE_VERB):
-        found = _WORD(sentence, at, end)
-        word = "" if found is None else found[1].lower().replace("’", "'")
-        after = at if found is None else found.end()
-        if word in MODALS or word in PAST_NEGATIONS or word == "did":
-            return None
-        if word in NEGATIONS:
-            negated = True
-        elif word == "anymore" or (word == "no" and sentence.startswith(" longer", after)):
-            ended, after = True, after + (len(" longer") if word == "no" else 0)
-        elif word == "used" and sentence.startswith(" to ", after):
-            used_to, after = True, after + len(" to")
-        elif word in BE or (word == "be" and used_to):
-            is_ = True
-        elif word in WAS:
-            was = is_ = True
-        elif word in HAVE and _is_helper(sentence, after, end):
-            perfect = True
-        elif word in ADVERBS or word in ("do", "does"):
-            pass
-        elif is_ and word not in RULES:
-            return _Predicate("be", at, negated, ended, was, used_to, perfect)
-        elif not word or (is_ and word in ("like", "love", "left")):
-            return None
-        else:
-            return _Predicate(word, after, negated, ended, was and word != "born", used_to, perfect)
-        at = after
-    return _Predicate("be", at, negated, ended, was, used_to, perfect) if is_ else None
-
-
-_PARTICIPLES = frozenset(
-    "been lived worked moved visited adopted bought studied loved got started begun always never just recently also "
-    "traveled travelled graduated played hated enjoyed stopped quit given".split()
+_WHAT = (
+    r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
+    r"town|hobby|hobbies|"
+    r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
+    r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
 )
 
 
-def _is_helper(sentence: str, at: int, end: int) -> bool:
-    following = _WORD(sentence, at, end)
-    return following is not None and following[1].lower() in _PARTICIPLES
+_COPULA = (
+    r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:"
+    r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
+    r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
+)
+
+
+_PROPERTY = re.compile(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
+
+
+_OWN = re.compile(
+    rf"(?:\W*|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
+).match
+
+
+_IT_IS = re.compile(
+    r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
+    r"|actually) )*"
+).match
+
+
+_THEIR_NAME = re.compile(rf"\b(?i:his|her|their) name(?: is|['’]s) (?P<name>{NAME})").search
+
+
+_PROPERTIES: dict[str, tuple[str, Taker]] = {
+    **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
+    **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
+    **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
+    **dict.fromkeys(("hometown", "home town"), ("from", proper)),
+    **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
+    **dict.fromkeys(("mother tongue", "native language", "first language", "native tongue"), ("speaks", proper)),
+    "surname": ("name", name),
+    "age": ("age", age),
+    "nationality": ("nationality", proper),
+}
+
+
+_BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
+_HAS_PROPERTY = re.compile(
+    r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
+).search
+_TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
+
+
+_CONTACT_OF = re.compile(
+    rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
+    rf"|\b(?i:(?P<kin>{'|'.join(CALLED_BY_KIN)}|wife|husband|sister|brother|boss))['’]s\b"
+    rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
+).finditer
+
+
+_CORRECTS = re.compile(
+    r"(?:(?:sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
+    r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
+    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    re.IGNORECASE,
+).match
+
+
+_WRONGLY = re.compile(
+    r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
+    r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
+    r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
+    re.IGNORECASE,
+).search
+
+
+_VALUE_END = re.compile(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
+
+
+def _end_of_value(text: str, at: int) -> int:
+    found = _VALUE_END(text, at)
+    return len(text) if found is None else found.start()
+
+
+def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
+    """What two people do with each other: "Malik and I broke up", "we are engaged"."""
+    found = _TOGETHER(text, said.start, clause.end)
+    planned = said.tense == "ing" and text.startswith("getting married", said.start)
+    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
+        return []
+    speaker = any(one.is_speaker for one in clause.subjects)
+    other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
+    mine = other.kin and other.relation in ("partner", "married_to")
+    if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
+        return []
+    relation, negated = "partner", said.negated
+    if found is not None:
+        kind = found[0].lower()
+        negated = negated or found["over"] is not None
+        relation = (
+            "friend"
+            if "friend" in kind
+            else "colleague"
+            if "colleague" in kind
+            else "married_to"
+            if kind.endswith(("married", "divorced", "divorcing"))
+            else "partner"
+        )
+    if not other.name and not negated:
+        return []
+    match = match_of(
+        relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=negated
+    )._replace(object=other.name)
+    plan = plan_place(text, clause.start, clause.end, said) if found is None else []
+    return [
+        match,
+        *(match_of("plans", one, clause.start, clause.end, SPEAKER, kind=PLAN, confidence=0.7) for one in plan),
+    ]
+
+
+_TOGETHER = re.compile(
+    r"(?:(?P<over>broken? up|broke up|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
+    r"|(?:are|have) separated|parted ways|broke off our engagement)"
+    r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
+    r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
+).match
+
+
+_PET_OVER = re.compile(
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
+    r"|passed|put down|put to sleep|rehomed|gone|euthani[sz]ed|crossed the rainbow bridge)\b"
+).match
+
+
+_PET_CALLED = re.compile(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
+
+
+def _over(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+    """Relatives who died, and colleagues who left."""
+    died = said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))
+    left = subject.relation == "colleague" and (
+        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at))
+    )
+    if not (subject.name and subject.relation and (died or left) and said.tense in ("past", "perfect")) or said.negated:
+        return []
+    match = match_of(subject.relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+    return [match._replace(object=subject.name)]
+
+
+_BORN = re.compile(
+    r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
+).match
+
+
+_ENDS_INTRODUCTION = re.compile(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+
+
+_BEFORE = re.compile(r"\b(?:before|formerly|previously|maiden|used to)\b").search
+
+
+_NO_NAME_ENDINGS = (
+    "ish",
+    "ese",
+    "man",
+    "woman",
+    "virgo",
+    "libra",
+    "scorpio",
+    "sagittarius",
+    "capricorn",
+    "aquarius",
+    "pisces",
+    "gemini",
+    "taurus",
+)
+
+
+_NOW_WORD = re.compile(r" now\b").match
+
+
+def _past_now(text: str, place: Place) -> Place:
+    found = _NOW_WORD(text, place[1])
+    return place if found is None else (place[0], found.end())
+
+
+_RETIRED = re.compile(r"(?:retired|former|ex-?) ?").match
+
+
+_COMPANY = re.compile(r" (?:the|our) (?:company|firm|team|office)\b").match
+
+
+def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
+    """What is said of a pet of the speaker: its name, and that it is no more."""
+    if pet.owner:
+        return []
+    over = _PET_OVER(text, clause.at, clause.end)
+    if over is not None:
+        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+        return [match._replace(object=pet.relation or pet.pet)]
+    called = _PET_CALLED(text, clause.at, clause.end)
+    if called is None:
+        return []
+    places = names(text, called.end(), clause.end)
+    if not places or ("call" not in called[0] and "name" not in called[0] and not _ENDS_NAME(text, places[-1][1])):
+        return []
+    found: list[RuleMatch] = []
+    for place in places:
+        match = match_of(
+            "pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=bool(called["not"]), confidence=0.85
+        )
+        found += [match, *contrasts(text, match, place, name)]
+        if not called["not"]:
+            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=pet.pet))
+    return found
+
+
+_CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
+
+
+_PET_NAMED = re.compile(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
+
+
+_MOST_PETS = 10
+
+
+def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
+    """A pet with its name and kind, or by its animal."""
+    named = _PET_NAMED(text, found.object_end)
+    places: list[Place] = []
+    if named is not None and not (named[0] == ", " and not NAME_NEXT(text, named.end())):
+        places = names(text, named.end(), min(len(text), named.end() + 80))
+        if named[0] == ", " and places and not _ENDS_NAME(text, places[-1][1]):
+            places = []
+    result: list[RuleMatch] = []
+    for first, last in places[:_MOST_PETS]:
+        result.append(found._replace(object_start=first, object_end=last, end=max(found.end, last)))
+        if not found.negated:
+            # The kind of a pet never changes.
+            result.append(
+                found._replace(relation="kind", subject=text[first:last], kin="", end=max(found.end, last), kind=STATE)
+            )
+    return result or [found]
+
+
+NAME_NEXT = re.compile(NAME).match

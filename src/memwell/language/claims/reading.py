@@ -34,32 +34,39 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
+    english: Reader | None = None
     for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
+        if english is None and _LATIN(sentence):
+            # One for the text: a sentence may correct the one before it, or be about the person in it.
+            english = _english()()
         # A clause may state several claims; its time is read once.
         timings: dict[tuple[int, int, str, bool], Timing] = {}
-        for found in _read(sentence):
+        for found in _read(sentence, english):
             clause = (found.start, found.end, found.kind, found.lasting)
             if clause not in timings:
                 words = sentence[found.start : found.end]
                 timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
-                said.setdefault((claim.subject, claim.relation, claim.object.casefold()), claim)
+                key = (claim.subject, claim.relation, claim.object.casefold())
+                # Said again it is the same claim, unless it is withdrawn.
+                if key not in said or said[key].negated is not claim.negated:
+                    said[key] = claim
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
 
 
-def _read(sentence: str) -> Iterable[RuleMatch]:
+def _read(sentence: str, english: Reader | None) -> Iterable[RuleMatch]:
     if _HAN(sentence):
         return _chinese()(sentence)
-    return _english()(sentence) if _LATIN(sentence) else ()
+    return english(sentence) if english is not None and _LATIN(sentence) else ()
 
 
 @cache
-def _english() -> Reader:
-    # Imported here because it compiles a hundred patterns, which a program that reads no text does not need.
-    from memwell.language.claims.english import english  # noqa: PLC0415
+def _english() -> Callable[[], Reader]:
+    # Imported here because it compiles hundreds of patterns, which a program that reads no text does not need.
+    from memwell.language.claims.english import EnglishReader  # noqa: PLC0415
 
-    return english
+    return EnglishReader
 
 
 @cache
@@ -72,7 +79,9 @@ def _chinese() -> Reader:
 
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
-    if not words or len(words) > _LONGEST_OBJECT:
+    # An end without an object ends every value: "I quit my job".
+    ends_all = found.negated and not found.object and found.object_start == found.object_end
+    if not (words or ends_all) or len(words) > _LONGEST_OBJECT:
         return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from

@@ -1,0 +1,425 @@
+"""The clauses of an English sentence, and whom each is about: the speaker, a relative, someone by name.
+
+A clause without a subject has that of the clause before it, and at the beginning of a message the speaker's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from memwell.language.claims.english_frames import FORMS
+from memwell.language.claims.english_objects import NAME, Place, is_casual, name, names
+from memwell.language.claims.english_predicates import (
+    ADVERBS,
+    BE,
+    HAVE,
+    HE,
+    NEGATIONS,
+    PAST_NEGATIONS,
+    SPEAKER,
+    THEY,
+    WAS,
+    WORD,
+    Clause,
+    Stated,
+    Subject,
+    contrasts,
+    match_of,
+)
+from memwell.language.claims.english_words import (
+    CALLED_BY_KIN,
+    KIN,
+    NOT_NAMES,
+    PAST_FORM,
+    PETS,
+    PRESENT,
+    SAME_KIN,
+    TELLS_APART,
+    THIRD,
+)
+from memwell.language.claims.relations import RuleMatch
+
+_LONGEST_CLAUSE = 400
+
+
+KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
+
+
+_PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
+
+
+_ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
+
+
+_MINE = re.compile(
+    r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
+    r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
+    rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
+    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
+    rf"|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
+    rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
+)
+
+
+_TITLED = re.compile(
+    rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
+    rf"(?=(?P<name>{NAME}))"
+)
+
+
+_APPOSED_AFTER = re.compile(
+    rf"(?P<name>(?!I\b){NAME}),? (?:\(|who is |who['’]s )?my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+)
+
+
+_APPOSED_SUBJECT = re.compile(rf", (?:who is )?my (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}),(?= )").match
+
+
+_SPEAKS = re.compile(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
+
+
+_PRONOUN = re.compile(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
+
+
+_NAMED = re.compile(rf"(?!I\b){NAME}").match
+
+
+_BARE_KIN = re.compile(
+    rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
+    rf"|boss))(?=['’ ])"
+).match
+
+
+_AND_SUBJECT = re.compile(r",? (?:and|&) ").match
+
+
+_FILLER = re.compile(
+    r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
+    r"|nope|ok|okay|thanks|"
+    r"honestly|anyway|anyways|currently|right now|these days|nowadays|now|fun fact|by the way|since|as|then"
+    r"|though|although|while|random|fyi|tbh|ah|um|uh|hmm|haha|lol|lately|today|tomorrow|tonight|yesterday"
+    r"|recently|"
+    r"finally|officially|sadly|luckily|update|news|good news|big news|great news|bad news|quick update|quick "
+    r"note|note|sorry|please|right|look|listen|yes and|in fact|for context|context|eventually|previously"
+    r"|before that|after that|originally|apparently not|eh|ha|man|dude|"
+    r"unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
+    r"|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction"
+    r"|edit|typo|wait|that|alas|"
+    r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter"
+    r"|spring|autumn|fall|night|morning|monday|tuesday|wednesday|thursday|friday|saturday|sunday|mondays"
+    r"|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
+    re.IGNORECASE,
+).match
+
+
+_ADVERBIAL = re.compile(
+    r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
+    r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
+    r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
+    re.IGNORECASE,
+).match
+
+
+_OPENING = re.compile(r"[\s\"“*•>-]*").match
+
+
+BOUND = re.compile(
+    r"[,;:!…—–()*.]+\s*|\s[-–]\s|\s(?:and|but|so|because|then|plus|while|whereas|although|though|since|as|yet"
+    r"|who)\s|(?<=who)(?=['’]s)"
+)
+
+
+_HARD = re.compile(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
+
+
+_NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
+
+
+def _owner(found: re.Match[str], person: Subject | None) -> Subject | None:
+    """Whose relative is mentioned: the speaker's, of someone by name, or of a relative of the speaker."""
+    my = found["my"].lower()
+    if my in ("my", "our", "the"):
+        return SPEAKER
+    if my in ("his", "her", "their"):
+        return None if person is None or person.owner or person.pet else Subject(name=person.name, kin=person.kin)
+    if found["mykin"]:
+        word = found["ofkin"].lower()
+        return Subject(kin=SAME_KIN.get(word, word))
+    if found["of"].lower() in CALLED_BY_KIN:
+        return Subject(kin=SAME_KIN.get(found["of"].lower(), found["of"].lower()))
+    return None if found["of"].split()[0].lower() in NOT_NAMES else Subject(name=found["of"])
+
+
+def _is_past_kin(word: str, adjectives: str) -> bool:
+    said = adjectives.split()
+    return (
+        word.startswith("ex")
+        or not {"ex", "former", "late", "previous"}.isdisjoint(said)
+        or ("old" in said and KIN.get(word) == "colleague")
+    )
+
+
+_BARE = re.compile(
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
+    r"|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
+).match
+
+
+_FRAGMENT = re.compile(
+    r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to"
+    r"|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
+    r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
+    re.IGNORECASE,
+).match
+
+
+_OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where)\b").search
+
+
+_WHO = re.compile(r"who(?=['’]s\b| )").match
+
+
+_IS_VERB_NEXT = re.compile(r" (?:is|was|are|has|have)\b").match
+
+
+_AUXILIARIES = (
+    BE
+    | WAS
+    | HAVE
+    | NEGATIONS
+    | PAST_NEGATIONS
+    | frozenset(("had", "does", "no", "used", "got", "will", "can't", "can", "cannot"))
+)
+
+
+def _is_fragment(text: str, at: int) -> bool:
+    if _FRAGMENT(text, at):
+        return True
+    word = WORD(text, at)
+    form = {} if word is None else FORMS.get(word[1].lower(), {})
+    return PAST_FORM in form
+
+
+def _is_verb(text: str, at: int) -> bool:
+    """Whether a verb follows a name; a few adverbs may be before it."""
+    for _ in range(3):
+        word = WORD(text, at)
+        if word is None or (word.start(1) == at and word[1][0] not in "'’"):
+            return False
+        plain = word[1].lower().replace("’", "'")
+        if plain in _AUXILIARIES:
+            return True
+        if plain not in ADVERBS and not plain.endswith("ly"):
+            return not {THIRD, PAST_FORM}.isdisjoint(FORMS.get(plain, {}))
+        at = word.end()
+    return False
+
+
+class ClauseFinder:
+    """Finds the clauses of a text's sentences and whom each is about; remembers who was named last."""
+
+    def __init__(self) -> None:
+        self._person: Subject | None = None
+        self._people: tuple[Subject, ...] = ()
+        self._last: Stated | None = None
+
+    def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
+        """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
+        nearest = self._person
+        if "y " in text or "ur " in text or "is " in text or "er " in text or "’s " in text or "'s " in text:
+            for found in _MINE.finditer(text):
+                owner = _owner(found, nearest)
+                if not found["name"] or owner is None or found["adjectives"].split()[:1] == ["only"]:
+                    continue
+                places = self._names_of(text, found)
+                word = (found["kin"] or found["pet"]).lower()
+                relation = KIN[word] if found["kin"] else "pet"
+                for first, last in places:
+                    self._person = nearest = Subject(name=text[first:last], relation=relation)
+                    if relation and (relation != "pet" or owner.is_speaker or found["pet"]):
+                        ended = _is_past_kin(word, found["adjectives"])
+                        match = match_of(relation, (first, last), found.start(), last, owner, negated=ended)
+                        yield match
+                        self._last = Stated(match, text[first:last], name)
+                        yield from contrasts(text, match, (first, last), name)
+                        if relation == "pet" and not ended:
+                            kind = (found.start("adjectives"), found.end("pet"))
+                            yield RuleMatch(
+                                "kind", *kind, found.start(), last, subject=text[first:last], confidence=0.85
+                            )
+        for found in _TITLED.finditer(text):
+            if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
+                yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
+                self._person = Subject(name=found["name"])
+        if " my " in short:
+            for found in _APPOSED_AFTER.finditer(short):
+                if (
+                    found["name"].lower() not in NOT_NAMES
+                    and KIN[found["kin"]]
+                    and not short[: found.start()].endswith("not ")
+                ):
+                    yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
+
+    def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
+        at = found.start("name")
+        word = (found["kin"] or found["pet"]).lower()
+        many = word.endswith("s") or word in ("children", "mice", "geese", "sheep", "fish", "family", "twins")
+        places = names(text, at, len(text)) if many else name(text, at, min(len(text), at + 80))
+        if (
+            found["named"] == ", "
+            and places
+            and text[places[-1][1] : places[-1][1] + 1] not in ("", ",", ".", ";", "!", "?", ")")
+        ):
+            return []
+        return [] if word == "family" else places
+
+    def _clauses(self, text: str, stop: int, doubt: int, resumed: int) -> Iterator[Clause]:
+        """The clauses before ``stop``, without those between a doubt and where statements are resumed."""
+        found: list[Clause] = []
+        opening = _OPENING(text)
+        begin = 0 if opening is None else opening.end()
+        starts = [begin, *(bound.end() for bound in BOUND.finditer(text, begin, stop))]
+        at = -1
+        for start in starts:
+            if start < at or start >= stop:
+                continue
+            clause = self._head(text, start, found, first=start == begin)
+            if clause is not None:
+                found.append(clause)
+                at = clause.at
+                # Whom a clause is about is known before the next one is read.
+                if len(found) > 1:
+                    yield from self._bounded(text, found[-2], clause.start, stop, doubt, resumed)
+        if found:
+            yield from self._bounded(text, found[-1], stop, stop, doubt, resumed)
+
+    def _bounded(self, text: str, clause: Clause, end: int, stop: int, doubt: int, resumed: int) -> Iterator[Clause]:
+        far = min(end, stop, clause.at + _LONGEST_CLAUSE)
+        hard = _HARD(text, clause.at, far)
+        end = far if hard is None else hard.start()
+        if not (doubt < end and clause.start < resumed) and end > clause.at:
+            yield clause._replace(end=end)
+
+    def _head(self, text: str, start: int, before: list[Clause], *, first: bool) -> Clause | None:
+        filler = _FILLER(text, start)
+        at = start if filler is None else filler.end()
+        if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
+            at = adverbial.end()
+        if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
+            return None if self._person is None else Clause((self._person,), start, at, at)
+        if _WHO(text, at) and self._person is not None and before:
+            return Clause((self._person,), at + 3, at + 3, at + 3)
+        subjects, end = self._subjects(text, at)
+        if subjects:
+            return Clause(subjects, at, end, end)
+        if first:
+            return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
+        if not before:
+            return None
+        word = WORD(text, at)
+        form = {} if word is None else FORMS.get(word[1].lower(), {})
+        others = before[-1].subjects
+        if text.startswith(("raised", "bred", "brought up"), at):
+            return None
+        if (
+            word is not None
+            and others[0].is_speaker
+            and (word[1].lower() in ("is", "has") or (THIRD in form and PRESENT not in form))
+        ):
+            return None
+        if word is not None and (
+            word[1].lower() in ("is", "has", "can't", "am", "have", "was")
+            or THIRD in form
+            or PAST_FORM in form
+            or PRESENT in form
+        ):
+            if text[start - 1] != " " or _OF_ANOTHER(text, before[-1].at, start):
+                return None
+            return Clause(others, at, at, at, "carried")
+        if _BARE(text, at) and (
+            text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
+        ):
+            # "my sister Ann, a nurse": of who was named last in the clause, else of its subject.
+            near = self._near(text, before[-1], at)
+            return Clause((near,) if near else others, at, at, at, "bare")
+        return None
+
+    def _near(self, text: str, clause: Clause, at: int) -> Subject | None:
+        if self._person and self._person.name and text.endswith(self._person.name, clause.at, at) is False:
+            ahead = text[clause.at : at].rstrip(" ,(")
+            return self._person if ahead.endswith(self._person.name) and not clause.subjects[0].is_speaker else None
+        return None
+
+    def _subjects(self, text: str, at: int) -> tuple[tuple[Subject, ...], int]:
+        one, end = self._subject(text, at)
+        if one is None:
+            return (), at
+        joint = _AND_SUBJECT(text, end)
+        other, after = self._subject(text, joint.end()) if joint else (None, end)
+        if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
+            return (one, other), after
+        named = bool(one.name) and not one.relation and not text.startswith(("'s ", "’s "), end)
+        if named and not _is_verb(text, end):
+            return (), at
+        return (one,), end
+
+    def _subject(self, text: str, at: int) -> tuple[Subject | None, int]:
+        """The person that is named at a place, and where the name ends."""
+        found = _SPEAKS(text, at)
+        if found is not None:
+            return Subject(plural=found["we"] is not None), found.end()
+        found = _MINE.match(text, at)
+        if found is not None:
+            owner = _owner(found, self._person)
+            if owner is not None:
+                return self._relative(text, found, owner)
+        found = _TITLED.match(text, at)
+        if found is not None:
+            return Subject(name=found["name"], relation="relative"), found.end("name")
+        found = _PRONOUN(text, at)
+        if found is not None:
+            # Who it is is known when the clauses before it have been read.
+            return Subject(kin=HE if found["one"] else THEY), found.end()
+        found = _BARE_KIN(text, at)
+        if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
+            word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
+            return Subject(kin=word, relation=KIN[word]), found.end()
+        found = _NAMED(text, at)
+        if found is not None and found[0].split()[0].lower().rstrip(".") not in _NO_SUBJECTS:
+            apposed = _APPOSED_SUBJECT(text, found.end())
+            if apposed is not None:
+                return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
+            return Subject(name=found[0]), found.end()
+        return None, at
+
+    def _relative(self, text: str, found: re.Match[str], owner: Subject) -> tuple[Subject | None, int]:
+        word = (found["kin"] or found["pet"]).lower()
+        if found["pet"]:
+            places = self._names_of(text, found) if found["name"] else []
+            called = text[places[0][0] : places[0][1]] if places else ""
+            return Subject(pet=word, name="", owner=owner.name or owner.kin, relation=called), (
+                places[0][1] if places else found.end()
+            )
+        if found["name"] and (places := self._names_of(text, found)):
+            end = places[-1][1]
+            end += text.startswith(",", end) and found["named"] == ", "
+            if len(places) > 1:
+                self._people = tuple(Subject(name=text[slice(*one)], relation=KIN[word]) for one in places)
+                return Subject(kin=THEY), end
+            return Subject(name=text[places[0][0] : places[0][1]], relation=KIN[word]), end
+        if not owner.is_speaker:
+            return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
+        if word == "family":
+            return Subject(plural=True), found.end()
+        apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
+        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), found.end("kin")
+
+    def _resolved(self, subjects: Iterable[Subject]) -> Iterator[Subject]:
+        for one in subjects:
+            if one.kin == THEY:
+                yield from self._people
+            elif one.kin != HE:
+                yield one
+            elif self._person is not None:
+                yield self._person

@@ -28,6 +28,8 @@ PARTS = ("dev", "test")
 _NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 _SMALL = re.compile(r"\b(?:a|an|the|my|our|his|her|their|some|any|to|in|at|on|for|of)\b|[^\w]+|[的了]", re.IGNORECASE)
 _ALIKE = (frozenset({"likes", "hobby"}), frozenset({"bought", "owns"}), frozenset({"partner", "married_to"}))
+_NOT_LABELLED = frozenset({"kind", "believes"})
+"""Relations that the writers did not label."""
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 _KIN = {"mom": "mother", "mum": "mother", "dad": "father", "wife": "partner", "husband": "partner"}
 
@@ -68,6 +70,7 @@ def read(text: str) -> list[Fact]:
     return [
         Fact(one.subject, one.relation, one.object, one.negated or (one.valid_to is not None and one.valid_to <= _NOW))
         for one in claims(text, time=_NOW)
+        if one.relation not in _NOT_LABELLED
     ]
 
 

@@ -72,7 +72,7 @@ def _chinese() -> Reader:
 
 def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
-    if not words or len(words) > _LONGEST_OBJECT:
+    if (not words and not found.negated) or len(words) > _LONGEST_OBJECT:
         return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from

@@ -17,15 +17,15 @@ from memwell.language.entities import is_a_word
 
 # Where clauses end, and what makes them state nothing.
 
-_CLAUSE = re.compile(rf"(?:[^，,。！？!?；;：:\n…～~—（）() ]|(?<![{H}]) | (?![{H}]))+")
+_CLAUSE = re.compile(rf"(?:[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+")
 _QUOTE = re.compile('[“「『"]').search
 _QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 _SHORT_QUOTE = 6
 _QUESTION = re.compile(
-    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>[{H}])不(?P=verb)(?!在)|呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
+    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>[{H}])不(?P=verb)(?!在)|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
 ).search
 _DOUBT = re.compile(
-    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
+    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<!我是)(?<!刚)(?<!我)说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
     "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|角色|课文|相声|段子|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
@@ -33,7 +33,7 @@ _LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动
 _NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
 _STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
 _HEDGE = re.compile(
-    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|都快|恐怕|未必|不一定|应该(?!是)|有点想|想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|恭喜我|可真是|还以为|比我|才是"
+    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|恭喜我|可真是|还以为|比我|才是"
 ).search
 _REPORTS = re.compile(
     f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
@@ -54,7 +54,7 @@ _FILLER = (
     "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|严格来说|结婚后|不对|记得"
 )
 _ADVERB = (
-    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|原本|一般|特|尤其|"
+    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
     "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|之前在|正在(?=学|读|上)|正(?=在)|这人|也是个?|"
     "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|彻底|毕竟"
 )
@@ -63,12 +63,15 @@ _SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
 _FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?").match
 _LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = re.compile(
-    "(?:不是(?=[很太特那喜做搞学从在对清北复])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
+    "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
 ).match
 _AHEAD = re.compile(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
+_HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
+_DECIDED = re.compile("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
+_NOT_THAT = re.compile(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
 _FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
 _MOD = "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|异地|异国|在北京的)*"
@@ -76,24 +79,25 @@ _KIN = re.compile(
     rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
     rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|[大二三小]?(?:哥|姐|弟|妹|儿子|女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
 ).match
-_ME = re.compile("我们(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|我(?!家)|俺|咱|我家(?=住|在|搬|养|有)|家里(?=养|有|一)").match
+_ME = re.compile("(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=去年|今年|住|在|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家)|俺|咱|我家(?=住|在|搬|养|有)|家里(?=养|有|一)").match
 _PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
 _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
 _NAME = re.compile(frames.PERSON).match
 _CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_HAS_KIN = re.compile(rf"(?:还|也)?有(?:一|1)?(?:个|位|名)(?:双胞胎|亲)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HAS_KIN = re.compile(rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得)了?(?:一|1|两)?(?:个|位|名)(?:双胞胎|亲|大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
 _STRANGER = re.compile(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
 _PRESUPPOSED = re.compile(
     rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
     rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|前妻)(?P<name2>{frames.KIN_NAME})"
     rf"|(?:被)(?:养)?(?P<kin3>养父|养母|姥姥|奶奶|外婆|爷爷|外公|师傅)(?P<name3>{frames.PERSON})"
 ).finditer
+_MENTIONED = re.compile(rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)").search
 _COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
 # What is said between people.
 
 _NAMES_KIN = re.compile(
-    rf"(?:的名字|的大名|的小名|的全名)?(?:其实|就)?(?:名叫|叫做|叫作|名为|叫){frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}"
+    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|起名叫?|小名叫?|大名叫?|叫){frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}"
     rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
 ).match
 _TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
@@ -102,10 +106,11 @@ _IS_KIN = re.compile(
     rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
 ).match
 _WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
+_COMPANY = re.compile(rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|(?P<name>{frames.PERSON}))(?:一起)?").match
 _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:分手|分了|掰了|吹了|结束了)"), "partner", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|早就不是朋友|已经不是朋友|不是朋友)"), "friend", True),
+    (re.compile(rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|不是朋友)"), "friend", True),
     (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:在一起了|谈恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|是一对)"), "partner", False),
@@ -154,8 +159,8 @@ _GONE_AFTER = re.compile(r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经
 # Corrections: a clause that gives another value for what was said before.
 
 _INSTEAD = re.compile(
-    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
-    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
+    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
+    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
 ).match
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _NAMELY = re.compile(rf"(?:[{H}]{{1,4}}|)(?P<o>{frames.KIN_NAME})").fullmatch
@@ -221,6 +226,8 @@ class _Reading:
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
         self.start = self.end = 0
+        self.planned = False
+        self.wrong: tuple[int, int] | None = None
         self.slip = bool(_SLIP(sentence))
 
     def read(self) -> list[RuleMatch]:
@@ -233,17 +240,20 @@ class _Reading:
             if self.end - self.start > _LONGEST_CLAUSE:
                 continue
             asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
-            known = len(self.found)
             if self.end <= limit and not asks and not _HEDGE(text, self.start, self.end):
                 if self._clause() == "reported":
                     break
-            if len(self.found) == known:
-                self._presupposed()
+            self._presupposed()
         return self.found
 
     # One clause.
 
     def _clause(self) -> str:
+        self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
+        denied = None if self.last else _NOT_THAT(self.text, self.start, self.end)
+        if denied is not None:
+            self.wrong = denied.span("o")
+            return ""
         if self._contacts() or self._instead() or self._whole():
             return ""
         at, formerly, ahead = self._lead()
@@ -259,6 +269,11 @@ class _Reading:
         self._remember(subject)
         if self._between(subject) or self._kin_named(subject):
             return ""
+        company = _COMPANY(self.text, subject.end, self.end)
+        if company is not None:
+            named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
+            others = (*subject.who, _Who(company["name"])) if named else subject.who
+            subject = subject._replace(end=company.end(), who=others)
         self._predicates(subject.end, subject, _State(formerly, False, ahead))
         return ""
 
@@ -286,7 +301,7 @@ class _Reading:
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
             self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
             return
-        if self._pets(at) or subject is None or not subject.who:
+        if self._pets(at) or self._pets(self.start) or subject is None or not subject.who:
             return
         if self.asked and not any(one.start < self.start for one in self.found):
             return
@@ -312,7 +327,9 @@ class _Reading:
             several = tuple(self.people[-2:]) if pronoun["both"] else tuple(self.people[-1:])
             return self._chain(_Subject(pronoun.end(), several))
         name = _NAME(text, at, end)
-        if name is not None and not is_a_word(name[0]) and name[0] not in KIN and not TYPES["occupation"](name[0]):
+        if name is not None and not is_a_word(name[0]) and name[0] not in KIN and (
+            name[0].endswith(_TITLES) or not TYPES["occupation"](name[0])
+        ):
             if _Who(name[0]) in self.people or frames.is_person(name[0]):
                 return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if _OTHERS(text, at, end):
@@ -342,8 +359,13 @@ class _Reading:
                 self._say(kin.relation, found.span("name"), owner, negated=ex, confidence=0.85)
             return _Subject(found.end(), (_Who(found["name"]),), owner, kin.relation, ex)
         end = found.start("name") if found["name"] else found.end()
-        who = _Who(kin=kin.word) if owner == _USER else None
-        return _Subject(end, (who,) if who else (), owner, kin.relation, ex)
+        if owner == _USER:
+            return _Subject(end, (_Who(kin=kin.word),), owner, kin.relation, ex)
+        called = _NAMES_KIN(self.text, end, self.end)
+        if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
+            self._say(kin.relation, called.span("any"), owner, confidence=0.9)
+            return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
+        return _Subject(end, (), owner, kin.relation, ex)
 
     def _chain(self, subject: _Subject) -> _Subject:
         """The relative of a subject (李薇的女儿), which is the subject then."""
@@ -354,14 +376,7 @@ class _Reading:
             kin = KIN[found["kin"]]
             owner = subject.who[0]
             self._remember(subject)
-            named = self._relative(found, kin, owner, ex=False)
-            if not named.who:
-                # It may be named by the predicate.
-                called = _NAMES_KIN(self.text, named.end, self.end)
-                if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
-                    self._say(kin.relation, called.span("any"), owner, confidence=0.9)
-                    named = _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
-            subject = named
+            subject = self._relative(found, kin, owner, ex=False)
         return subject
 
     def _remember(self, subject: _Subject) -> None:
@@ -471,7 +486,7 @@ class _Reading:
             after = self._skip(at)
             ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
             state = state._replace(ahead=ahead)
-            for place in dict.fromkeys((after, at)):
+            for place in (after, at) if after > at and not _DENIED(text, after, end) else (after,):
                 found = self._framed(place, subject, state)
                 if found is not None:
                     return found
@@ -484,7 +499,9 @@ class _Reading:
 
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
-        more = [WILL] if state.ahead and not state.denied else []
+        more = [WILL] if (state.ahead or self.planned) and not state.denied else []
+        if _HABIT(self.text, self.start, at) and not _PAST_TIME(self.text, self.start, self.end) and "了" not in self.text[at : self.end]:
+            more.append(frames.DOES)
         for frame in (*FRAMES, *more, GOING):
             found = frame.match(self.text, at, self.end)
             if found is None or not (frame.sure or subject.own or self.found):
@@ -502,7 +519,9 @@ class _Reading:
             if found[group] is None:
                 continue
             relation, kind, ended = relation_of_group(group)
-            if relation == "name" and subject.who[0].kin:
+            if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
+                return False
+            if kind == "at" and subject.who[0] == _USER:
                 return False
             if ended and relation == "likes" and _FOR_NOW(self.text, self.start, found.start(group)):
                 return True
@@ -520,6 +539,11 @@ class _Reading:
         for one in made:
             self._keep(one)
         return bool(made)
+
+    def _may_name(self, subject: _Subject) -> bool:
+        """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
+        first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
+        return subject.own or first or "改名" in self.text or (self.last is not None and self.last.relation in ("name", "age"))
 
     def _match(self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool) -> RuleMatch:  # fmt: skip
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
@@ -540,6 +564,10 @@ class _Reading:
             return
         self.found.append(one)
         self.last = one
+        if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
+            first, last = self.wrong
+            self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
+            self.wrong = None
 
     # Pets.
 
@@ -564,7 +592,9 @@ class _Reading:
         """The claims of a clause about pets of the speaker or of the owner of the last one."""
         text, end = self.text, self.end
         mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家") else None
-        if mine is not None and not re.match("(?:毛|粮|砂|叫|窝|店)", text[mine.end("kind") : mine.end("kind") + 1]):
+        if mine is not None and (
+            mine["name"] or not re.match("[毛粮砂叫窝店]", text[mine.end("kind") : mine.end("kind") + 1])
+        ):
             return self._my_pet(mine)
         each = _EACH(text, at, end)
         if each is not None and (each["kind"] or self.pet):
@@ -595,6 +625,9 @@ class _Reading:
 
     def _presupposed(self) -> None:
         """The named relatives that a clause speaks of, even where it asks or supposes."""
+        mentioned = _MENTIONED(self.text, self.start, self.end)
+        if mentioned is not None:
+            self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
         for found in _PRESUPPOSED(self.text, self.start, self.end):
             number = "" if found["kin"] else "2" if found["kin2"] else "3"
             kin, name = found[f"kin{number}"], found[f"name{number}"]
@@ -623,7 +656,9 @@ class _Reading:
                     continue
                 subject = self._subject(self._lead()[0]) or self.subject
                 if subject is None or not subject.who:
-                    continue
+                    if self.text[self._lead()[0]] not in "那这":
+                        continue
+                    subject = _Subject(self.start, (_USER,))
                 self.subject = subject._replace(own=False)
                 gone = _GONE(text, before, found.start()) or _GONE_AFTER(text, found.end(), self.end)
                 self._say(relation, found.span(), subject.who[0], negated=gone is not None, confidence=0.95)
@@ -676,6 +711,7 @@ class _Reading:
         return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not _BACK(words))
 
 
+_TITLES = ("老师", "医生", "教授", "经理")
 _IN_LAWS = frozenset("嫂子 弟媳 姐夫 妹夫".split())
 _NO_KIN = frames.Kin("", "")
 

@@ -20,10 +20,10 @@ H = "\u4e00-\u9fff"
 # Relatives and acquaintances: the relation to them, the English word for the person, and the Chinese words.
 
 _RELATIVES = """
-married_to husband 老公 丈夫 先生; married_to wife 老婆 妻子 太太 媳妇儿 媳妇; married_to spouse 爱人 那口子
+married_to husband 老公 丈夫 先生; married_to wife 老婆 妻子 太太 媳妇儿 媳妇; married_to spouse 爱人 那口子; married_to ex-husband 前夫; married_to ex-wife 前妻
 partner boyfriend 男朋友 男友; partner girlfriend 女朋友 女友; partner partner 对象 另一半; partner fiancé 未婚夫
 partner fiancée 未婚妻; parent mother 妈妈 母亲 老妈 养母 妈咪 妈 娘; parent father 爸爸 父亲 老爸 养父 老爹 爸 爹
-parent parents 爸妈 父母; child son 大儿子 小儿子 儿子; child daughter 大女儿 小女儿 女儿 闺女; child child 孩子 娃 宝宝
+parent parents 爸妈 父母; child son 大儿子 小儿子 儿子; child daughter 大女儿 小女儿 女儿 闺女; child child 孩子 娃 宝宝 老大 老二 大宝 二宝 小宝 大娃 二娃 丫头
 sibling brother 哥哥 弟弟 大哥 二哥 三哥 老弟 哥 弟; sibling sister 姐姐 妹妹 大姐 二姐 三姐 老姐 老妹 姐 妹
 relative grandfather 爷爷 外公 姥爷; relative grandmother 奶奶 外婆 姥姥
 relative uncle 叔叔 舅舅 大伯 伯伯 二叔 三叔 小叔 二舅 大舅 小舅 姑父 姨父 姑丈 姨丈 伯父
@@ -72,7 +72,7 @@ _PET_NAME = rf"(?P<{{0}}>[{H}])(?P={{0}})"
 _NICK = rf"(?!老师|老板|老人|老家|老是|老爱|老公|老婆|老妈|老爸|小孩|小时|小心|小猫|小狗|小学|小区|小说|小姐|阿姨|老大|老二)[小阿老大](?:[{H}](?<![{_NO_GIVEN}朋孩时]))"
 _FOLLOW = (
     rf"(?=$|[^{H}]|[在是叫住的喜爱讨对今现最特很也都还已刚就才又不没有会要去来从被把搬跟和与同养买学读毕考辞离结嫁娶得说打准计决上下明前后能想正一两二三四五六七八九十"
-    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教])"
+    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友])"
 )
 PERSON = (
     rf"(?:{_ANY_SURNAME}{_G}{_G}{_FOLLOW}|{_ANY_SURNAME}{_G}{_FOLLOW}|{_NICK}{_FOLLOW}|(?:{_FOREIGN}){_FOLLOW}"
@@ -131,7 +131,7 @@ _NOT_ORG = (
     "这|那|哪|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|户外|一线|晚上|白天|早上|夜里|周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
 )
 _SOME_EMPLOYER = frozenset("公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
-_IS_ORG = re.compile(rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[吗呢吧了着得我你没过])[{H}A-Za-z0-9·&的]){{2,16}}").fullmatch
+_IS_ORG = re.compile(rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}").fullmatch
 _ORG_ENDS = re.compile(
     rf"[{H}A-Za-z0-9]{{1,14}}(?:公司|集团|银行|医院|局|厂|所|院|台|社|店|部|科技|物流|汽车|电子|软件|传媒|证券|保险|基金|电网|移动|电信|联通|石油|地产|餐厅|中心|出版社|报社|律所|事务所|工作室|机构|协会|幼儿园|学校|中学|小学|大学|学院|单位)"
 ).fullmatch
@@ -140,6 +140,7 @@ _ORGS = entities.ORGANISATIONS_ZH | frozenset(
     "中兴 OPPO vivo 富士康 海尔 美的 万科 碧桂园 平安 招行 工行 建行 农行 中行 国家电网 铁路局 税务局 苹果 英特尔 英伟达 高通 西门子 博世 宝马 奔驰 大众 丰田 谷歌 微软 "
     "腾讯 百度 华为 小米 京东 美团 网易 蚂蚁 邮局 普华永道 德勤 安永 毕马威 宝洁 联合利华 麦肯锡 宜家 优衣库 星巴克 麦当劳 肯德基".split()
 )
+_VISITED_ORGS = frozenset("星巴克 麦当劳 肯德基 海底捞 瑞幸 宜家 优衣库 迪士尼 沃尔玛 邮局".split())
 LANGUAGE = (
     "(?:英语|英文|日语|日文|法语|法文|德语|德文|韩语|韩文|俄语|俄文|西班牙语|西语|葡萄牙语|葡语|意大利语|意语|阿拉伯语|泰语|越南语|印尼语|马来语|荷兰语|瑞典语|"
     "芬兰语|挪威语|丹麦语|波兰语|捷克语|希腊语|土耳其语|波斯语|印地语|乌尔都语|蒙古语|蒙语|藏语|维语|维吾尔语|哈萨克语|朝鲜语|彝语|苗语|壮语|满语|拉丁语|希伯来语|世界语|"
@@ -165,7 +166,7 @@ _THING = rf"[{H}\w·《》“”、 +-]{{1,40}}?"
 _WORDS = rf"[{H}\w·《》、 +-]{{2,24}}?"
 _ORG = rf"[{H}A-Za-z0-9·&]{{2,16}}?"
 _PLACE = rf"[{H}A-Za-z·]{{2,12}}?"
-_MAJOR = rf"(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|开)(?:(?![的了我你他])[{H}A-Za-z]){{2,8}}?"
+_MAJOR = rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|开)(?:(?![的了我你他])[{H}A-Za-z]){{2,8}}?)"
 
 
 # The types of objects by relation.
@@ -193,7 +194,7 @@ def _is_home(word: str) -> bool:
 
 
 def _is_employer(word: str) -> bool:
-    return word not in _SOME_EMPLOYER and bool(_IS_ORG(word)) and (word in _ORGS or not known_place(word)) and not word.endswith(("的", "里", "地"))
+    return word not in _SOME_EMPLOYER and bool(_IS_ORG(word)) and (word in _ORGS or not known_place(word)) and not word.endswith(("的", "里", "地", "部", "科", "组"))
 
 
 _IS_NAME = re.compile(ANY_NAME).fullmatch
@@ -234,12 +235,15 @@ TYPES: dict[str, Callable[[str], object]] = {
     "lives_in": _is_home,
     "from": _is_home,
     "home": known_place,
+    "spot": known_place,
+    "at": known_place,
+    "org": lambda word: word in _ORGS and word not in _VISITED_ORGS,
     "visited": lambda word: known_place(word) or bool(re.fullmatch(rf"[{H}]{{2,8}}(?:古城|古镇|山|湖|岛|寺|海|江|镇|长城|石窟|公园|半岛|雪山|峡谷|草原|沙漠|瀑布|博物馆|故宫|县|[^超]市|州)", word)),
     "nationality": lambda word: word in _COUNTRIES,
     "works_at": _is_employer,
     "occupation": _IS_JOB,
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完", word),
-    "studies_at": lambda word: bool(_IS_ORG(word)) and not known_place(word),
+    "studies_at": lambda word: bool(_SCHOOL(word)) or bool(_IS_ORG(word)) and not known_place(word),
     "school": lambda word: bool(_SCHOOL(word)) and word[0] not in "上读念在",
     "graduated_from": lambda word: bool(_SCHOOL(word)) or (bool(_IS_ORG(word)) and len(word) <= 8 and not known_place(word) and "专业" not in word and "刚" not in word and "年" not in word and "火锅" not in word),
     "studies": lambda word: not re.search("[我你他她什了吗]|一下|学会|习$|坏|好", word),
@@ -250,7 +254,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "dislikes": _is_taste,
     "hobby": _is_taste,
     "favourite": _is_taste,
-    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是]|什么|都|这|那|不|任何", word),
+    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候]|什么|都|这|那|不|任何", word),
     "owns": lambda word: not re.search("[我你他她吗呢]|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|朋友|人$|点|会$|课", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是]", word),
@@ -259,7 +263,7 @@ TYPES: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 """Which words can be the object of a relation; a relation without a type takes any."""
 
-_SAME = {"home": "from", "full_name": "name", "school": "studies_at", "work": "occupation", "spouse": "married_to"}
+_SAME = {"spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name", "school": "studies_at", "work": "occupation", "spouse": "married_to"}
 """Groups that are a relation with a stricter type."""
 
 
@@ -317,22 +321,28 @@ _add(rf"(?:是|拿的是|持有?|拿|加入了?|入了?|有|换成了?|改成了
 _add(rf"(?:从|是从)(?P<from>{_PLACE})来的{END}")
 _add(rf"是(?:土生土长的|地道的|正宗的|地地道道的|个|一个)?(?P<nationality>{_PLACE})人{END}", confidence=0.85)
 _add(rf"是(?:土生土长的|地道的|正宗的|地地道道的|个|一个)?(?P<from>{_PLACE})人{END}", confidence=0.85)
-_add(rf"(?:是)(?P<home>{_PLACE})的$", sure=False)
+_add(rf"(?:土生土长的?|地道的?)?(?P<nationality>{_PLACE})人{END}", sure=False)
+_add(rf"(?:土生土长的?|地道的?)?(?P<home>{_PLACE})人{END}", sure=False)
+_add(rf"(?:就)?(?:是)(?P<home>{_PLACE})的$", sure=False)
 # Homes.
 _L = rf"(?P<lives_in>{_PLACE})"
 _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|边上)*(?:了|啦|的)*{_ON}"
 _MOVED = "(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|往)?了?"
 _add(rf"(?:一家|全家|一家人|他们)?(?:从|由)(?P<no_lives_in>{_PLACE}){_MOVED}{_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"(?:一家|全家|一家人)?(?:都)?(?:搬家|搬|迁|移居|移民)(?:到|去|来|回到|回|进|至)了?{_L}{_HOME_AFTER}", kind=STARTED)
-_add(rf"(?:搬离|搬出|离开)了?(?P<no_lives_in>{_PLACE})了?{END}", kind=STATE)
+_add(rf"(?:一家|全家|一家人)?(?:从|由)(?P<no_spot>{_PLACE})(?:回到|来到|跑到|到|去|来|回|换到|转战)了?(?P<spot>{_PLACE})(?:发展|工作|生活|定居|住)?了?{END}", kind=STARTED)
+_add(rf"(?:搬离|搬出|离开)了?(?P<no_spot>{_PLACE})了?{END}")
+_add(rf"离开了?(?P<no_org>{_ORG})了?{END}")
+_add(rf"(?:已经|早就?)?不在(?P<no_spot>{_PLACE})(?:住|待|呆|这边|那边|混|生活)?了{END}")
+_add(rf"在(?P<at>{_PLACE}){END}")
 _add(rf"的?(?:现在)?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的)?(?:是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
 _add(rf"在{_L}(?:定居|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|的)*{_ON}", confidence=0.9)
 _add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
 _add(rf"在(?P<no_lives_in>{_PLACE})住过")
 _add(rf"(?:的?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
-_add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家)了?{END}", kind=STARTED)
-_add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派|调|外派|派驻)(?:到|去|往)了?{_L}(?=$)", kind=STARTED, sure=False)
+_add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
+_add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派|调|外派|派驻)(?:到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|驻场)?了?{END}", kind=STARTED, sure=False)
 _add(rf"(?:一个人|独自|一直|常年|长期)在{_L}(?:养着.*|过|漂着?|打拼|生活)?{END}")
 # Schools and subjects.
 _S = rf"(?P<studies_at>{_ORG})"
@@ -372,7 +382,10 @@ _W = rf"(?P<works_at>{_ORG})"
 _NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
 _HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
 _A_JOB = r"(?:一?(?:名|个|位))?"
-_add(rf"(?:从|由)(?P<no_works_at>{_ORG})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|工作)?了?{END}", kind=STARTED)
+_add(rf"在(?P<org>{_ORG}){END}")
+_add(rf"被(?:聘|请|招|调|派|挖)(?:到|去|进){_W}(?:当|做|任)(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}})了?{END}", kind=STARTED)
+_add(rf"(?:辞掉|辞去|辞了)了?(?P<no_occupation>[{H}]{{2,8}}?)(?:的工作|的职位|的职务|工作|一职){END}")
+_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_ORG})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|工作)?了?{END}", kind=STARTED)
 _add(rf"(?:从|由)(?P<no_works_at>{_ORG})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|跑路|跳槽|出来单干|离开)了?", kind=STATE)
 _add(rf"(?:从|由)(?P<no_occupation>{_ORG})(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|为)了?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"(?:转行|改行|转岗)(?:去|来)?(?:到|做|当|成|为|干)了?{_A_JOB}(?P<work>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
@@ -400,6 +413,7 @@ _add(rf"(?:继续|接着|又)?(?:是|当|做|担任|干|成了|成为了?|任)(?
 _add(rf"是(?P<work>(?:做|搞|干|卖|教|开|跑|送|修|写|拍|画|唱|管|带|跳|玩)[{H}A-Za-z]{{1,8}}?)的{END}", confidence=0.85)
 _add(rf"(?:搞|干|跑|送|卖|修|教|从事)(?P<work>[{H}A-Za-z]{{1,7}}?)(?:工作|行业|这行)?的$", sure=False)
 _add(rf"从事(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|行业|这行|方面的工作){END}")
+_add(rf"(?P<occupation>[{H}A-Za-z]{{2,8}}?)(?:一个|一枚|一名)?{END}", sure=False, confidence=0.7)
 # Languages.
 _SPEAK = "(?:会说|会讲|能说|能讲|会一点儿?|会|懂一点儿?|懂|精通|讲|说|只会讲|只会说|只会)(?:一口|一点儿?|一些|点)?(?:流利的?|地道的?|标准的?)?(?:的)?"
 _add(rf"(?:的?母语)(?:是|为)(?P<speaks>{_LANGUAGES})", many=True, confidence=0.9)
@@ -418,7 +432,7 @@ _add(rf"(?:不再|再也不|再不)(?:那么|这么)?(?:喜欢|爱|吃(?![饭药
 _add(rf"不(?:太|怎么|大)?(?:喜欢|爱|吃(?![饭药素斋生])|喝(?!药))(?:吃|喝)?(?P<no_likes>{_THING})了[啊呀啦哈]?\s*$", many=True)
 _add(rf"戒(?:掉)?(?:了)?(?:喝|吃)?(?P<no_likes>{_THING})了?{END}", many=True, confidence=0.7)
 _add(rf"(?:不再|不|再也不|再也没|没再)(?P<no_hobby>{ACTIVITIES})了{END}")
-_add(rf"(?P<diet>不(?:吃|碰)(?:猪肉|牛肉|羊肉|肉|荤|辣|红肉|碳水|麸质|乳制品|蛋奶|糖|主食|晚饭|生冷|牛羊肉|鱼|海鲜)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
+_add(rf"(?P<diet>不(?:吃|沾)(?:[猪牛羊鸡鸭鹅狗兔鱼红白]+肉|肉类?|荤腥?|辣的?|碳水|麸质|乳制品|蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|油炸食品|油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
 _add(rf"(?:{_VERY})(?:不{_VERY}(?:喜欢|爱)|讨厌|受不了|烦|反感|不待见|厌恶|吃不惯|不{_VERY}吃(?!.*[饭药了亏素])|从来?不吃|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|不碰)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感兴趣|没什么兴趣|提不起兴趣){END}", many=True)
 _add(rf"(?:{_VERY})(?:对)(?P<likes>{_THING}){_VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
@@ -428,8 +442,12 @@ _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一�
 _add(rf"(?:{_VERY})(?:是)?(?:个|一个)?(?:资深|狂热|忠实|铁杆|骨灰级)?(?:的)?(?P<likes>[{H}A-Za-z]{{2,8}}?)(?:迷|控|粉丝|爱好者|发烧友){END}", sure=False)
 _add(rf"(?:还|也)?(?:天天|每天|每周|周末|每个周末|每晚|经常|常常|晚上|早上|下班后?|没事|闲下来|平时|业余|常年)(?:早上|晚上|都|还|就|会|要|基本|在|去|也|没事|有空|固定|坚持)*(?P<hobby>{ACTIVITIES})")
 _add(rf"(?:都在|基本都在|一直在|一直坚持|坚持)(?P<hobby>{ACTIVITIES})")
+_add(rf"(?:从小|业余|一直|已经)*(?P<hobby>(?:打|踢|弹|拉|练|跳|玩|画|写|拍|钓|跑|骑|爬|游|吹|唱|下)了?(?:快|整整|将近)?[{_N}几多]+年的?[{H}]{{1,5}}?){END}")
+_add(rf"(?:放弃了|不玩)(?P<no_hobby>{ACTIVITIES})了?{END}")
+_add(rf"(?:很久|好久|早就?|已经|再也)*(?:没有?|不)(?:再|怎么|去)?(?P<no_hobby>{ACTIVITIES})了{END}")
+_add(rf"被[{H}]{{1,6}}?(?:带得|带着|影响得|影响|传染)?(?:也)?(?:迷上|爱上|喜欢上)了?(?P<likes>{_THING}){END}", many=True)
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
-_add(rf"从小被送去学(?P<hobby>{ACTIVITIES})", sure=False)
+_add(rf"(?:从小)?被送去学(?P<hobby>{ACTIVITIES})", sure=False)
 # Health and food.
 _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
@@ -439,7 +457,7 @@ _add(rf"(?:被(?:医生)?查出来?|查出来?|检查出|测出来?|有|患有|�
 _add(rf"(?:一)?(?:吃|碰|喝|沾)到?了?{_A}(?:就|会|就会|都会|必)(?:过敏|起疹子|全身痒|浑身痒|起红疹|长疹子|拉肚子|嘴肿|喉咙肿)", many=True)
 _add(rf"(?:所以)?(?:吃不了|碰不得|不能碰|不能吃){_A}[，,]?(?:因为)?会?过敏{END}", many=True)
 _add(rf"过敏的(?:其实)?是{_A}{END}", many=True)
-_DIETS = "吃素|素食|纯素|全素|蛋奶素|清真|吃斋|生酮|低碳|无麸质|轻断食|间歇性断食|地中海饮食|减脂餐|低GI|无糖饮食|生食|鱼素|锅边素"
+_DIETS = "低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|半素|奶素|蛋素|轻食|无乳糖|高蛋白饮食|吃素|素食|纯素|全素|蛋奶素|清真|吃斋|生酮|低碳|无麸质|轻断食|间歇性断食|地中海饮食|减脂餐|低GI|无糖饮食|生食|鱼素|锅边素"
 _add(rf"(?:不再|再也不|不|已经不|没有|没)(?:是)?(?:个)?(?:吃)?(?P<no_diet>{_DIETS})(?:餐|饮食)?(?:主义)?者?")
 _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采用|在|走|执行|只|只能|属于|个|吃|的|一名|一个|严格的?)*(?P<diet>{_DIETS})(?:餐|食|饮食|主义)?者?", confidence=0.9)
 # Possessions and animals.
@@ -455,13 +473,18 @@ _add(rf"(?:名下|家里|手上|手里|手头)?(?:还|也|就|只)?有(?:[一两
 _add(rf"(?:自己|一个人|和[{H}]{{1,3}}|跟[{H}]{{1,3}})?(?:在[{H}]{{2,6}}?)?(?:开|经营)(?:了|着)?(?:一)?(?:家|间|个)?(?:自己的)?(?P<owns>[{H}A-Za-z0-9]{{1,8}}(?:店|馆|工作室|公司|厂|诊所|餐厅|民宿|超市|书吧|酒吧|网店|农场|客栈|面馆|咖啡厅|律所|补习班)){END}")
 _add(rf"(?:现在|平时)?(?:开|骑)(?:的是|着|的)?(?:一)?(?:辆|台)(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"(?:开|骑|用|戴|弹)的是(?:一?(?:辆|台|部|块|把))?(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
+_BRANDS = "特斯拉|比亚迪|大众|丰田|本田|宝马|奔驰|奥迪|五菱宏光|五菱|吉利|长安|理想|蔚来|小鹏|别克|福特|日产|马自达|沃尔沃|保时捷|华为|苹果|小米|iPhone|安卓|三星|OPPO|vivo|荣耀|一加|联想|戴尔|ThinkPad|MacBook|iPad|尼康|佳能|徕卡|富士"
+_add(rf"(?:平时)?(?:开|用|骑)(?:的是|着|的)?(?:一?(?:辆|台|部))?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}")
+_add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:从|由)(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
+_add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换成了?|换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
+_add(rf"的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|报废)了{END}")
 _add(rf"手里(?:的)?是(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"(?:就)?把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)(?:给)?(?:卖|换|出|扔|送人|处理|转手|报废)(?:掉)?(?:了)+{END}")
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
 _add(rf"(?:卖掉?了|出了)(?:那|这)?(?:辆|台|套|把|部|架)?(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"用的?(?:是)?(?P<owns>[{H}A-Za-z0-9]{{2,6}}(?:手机|电脑|平板|相机|耳机)){END}")
-_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的?|二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
-_add(rf"(?:最后|最终)?没买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
+_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|换|购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的?|二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
+_add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
@@ -485,6 +508,10 @@ WILL = Frame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
 _GOING = re.compile(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|结婚|出国|留学){_WORDS}){END}")
 GOING = Frame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
+
+_DOING = re.compile(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")
+DOES = Frame(_DOING.match, ("hobby",), STATE, False, True, 0.75)
+"""After a word for a habit: 晚上打架子鼓."""
 
 # Clauses whose topic is their object.
 _ME = "(?:我|俺|本人)"

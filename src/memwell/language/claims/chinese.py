@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwell.language.claims import chinese_frames as frames
-from memwell.language.claims.chinese_frames import CLAUSES, FRAMES, GOING, KIN, TYPES, WILL, Frame, H, relation_of_group
+from memwell.language.claims.chinese_frames import CLAUSES, FAMILIES, GOING, KIN, TYPES, WILL, Frame, H, relation_of_group
 from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 
@@ -25,7 +25,7 @@ _QUESTION = re.compile(
     rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>[{H}])不(?P=verb)(?!在)|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
 ).search
 _DOUBT = re.compile(
-    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<!我是)(?<!刚)(?<!我)说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
+    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
     "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|角色|课文|相声|段子|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
@@ -33,7 +33,7 @@ _LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动
 _NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
 _STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
 _HEDGE = re.compile(
-    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|恭喜我|可真是|还以为|比我|才是"
+    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|恭喜我|可真是|还以为|比我|才是"
 ).search
 _REPORTS = re.compile(
     f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
@@ -106,6 +106,7 @@ _IS_KIN = re.compile(
     rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
 ).match
 _WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
+_WITH_NAME = re.compile(_WITH).match
 _COMPANY = re.compile(rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|(?P<name>{frames.PERSON}))(?:一起)?").match
 _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
@@ -130,6 +131,7 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
     (re.compile(rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|是独生子"), "sibling"),
     (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
 ]
+_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁]|分手").search
 _DIED = re.compile(f"[^，]{{0,8}}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 _PET_GONE = re.compile("(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|安乐死|离开了我)").match
 
@@ -162,6 +164,7 @@ _INSTEAD = re.compile(
     rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
 ).match
+_TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _NAMELY = re.compile(rf"(?:[{H}]{{1,4}}|)(?P<o>{frames.KIN_NAME})").fullmatch
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
@@ -237,7 +240,7 @@ class _Reading:
         limit = 0 if _LAUGHS(text) else len(text) if doubt is None else doubt.start()
         for clause in _CLAUSE.finditer(text):
             self.start, self.end = clause.span()
-            if self.end - self.start > _LONGEST_CLAUSE:
+            if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
                 continue
             asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
             if self.end <= limit and not asks and not _HEDGE(text, self.start, self.end):
@@ -388,7 +391,9 @@ class _Reading:
         """Claims of two people (我和阿杰分手了), and those of one who lost or lacks another (我离婚了)."""
         at = self._skip(subject.end)
         who = subject.who[0]
-        if who == _USER or who.name:
+        if at >= self.end:
+            return False
+        if (who == _USER or who.name) and _PAIR_CUE(self.text, subject.end, self.end):
             for pattern, relation, ended in _BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
                 if found is not None and frames.is_person(found["name"]):
@@ -397,10 +402,10 @@ class _Reading:
                     if "婚礼" in found[0]:
                         return False
                     return True
-            with_name = re.compile(_WITH).match(self.text, at, self.end)
+            with_name = _WITH_NAME(self.text, at, self.end)
             if with_name is not None and frames.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
-        for pattern, relation in _ALONE:
+        for pattern, relation in _ALONE if _ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
             if found is not None:
                 self._say(relation, (at, at), who, negated=True, confidence=0.9)
@@ -486,11 +491,11 @@ class _Reading:
             after = self._skip(at)
             ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
             state = state._replace(ahead=ahead)
-            for place in (after, at) if after > at and not _DENIED(text, after, end) else (after,):
+            past = _FORMERLY(text, after, end)
+            for place in () if past else (after, at) if after > at and not _DENIED(text, after, end) else (after,):
                 found = self._framed(place, subject, state)
                 if found is not None:
                     return found
-            past = _FORMERLY(text, after, end)
             no = None if past else _DENIED(text, after, end)
             if past is None and no is None:
                 return None
@@ -502,15 +507,26 @@ class _Reading:
         more = [WILL] if (state.ahead or self.planned) and not state.denied else []
         if _HABIT(self.text, self.start, at) and not _PAST_TIME(self.text, self.start, self.end) and "了" not in self.text[at : self.end]:
             more.append(frames.DOES)
-        for frame in (*FRAMES, *more, GOING):
+        if at >= self.end:
+            return None
+        for frame in self._possible(at, more):
+            if not (frame.sure or subject.own or self.found):
+                continue
             found = frame.match(self.text, at, self.end)
-            if found is None or not (frame.sure or subject.own or self.found):
+            if found is None:
                 continue
             if not frame.groups:
                 return self.end
             if self._state_all(frame, found, subject, state):
                 return self.end if self.last is self.pet else max(found.end(), at + 1)
         return None
+
+    def _possible(self, at: int, more: list[Frame]) -> Iterator[Frame]:
+        for family in FAMILIES:
+            if family.has_cue(self.text, at, self.end):
+                yield from family.frames
+        yield from more
+        yield GOING
 
     def _state_all(self, frame: Frame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
         """Whether the objects of a frame have their types; its claims are kept then."""
@@ -643,7 +659,8 @@ class _Reading:
             self._say_pet(walked.span("kind"))
 
     def _say_pet(self, span: tuple[int, int]) -> None:
-        self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
+        if all(one.object_start != span[0] for one in self.found):
+            self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
 
     # Contacts, topics and corrections.
 
@@ -666,6 +683,8 @@ class _Reading:
         return len(self.found) > known
 
     def _whole(self) -> bool:
+        if not _TOPIC_CUE(self.text, self.start, self.end):
+            return False
         lead = self._lead()[0]
         for frame in CLAUSES:
             for at in dict.fromkeys((self.start, lead)):

@@ -110,7 +110,7 @@ _JOB_ENDS = (
     "|支书|书记|CEO|CTO|模特|空姐|空少|裁缝|编导|督导|导游|领队|船员|主任|主席|律所助理|后端|前端|财务|兽医|牙医|中医|法医|校医|村医|外教|家教|助教|幼教|编程"
 )
 _IS_JOB = re.compile(
-    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
+    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|[不没是当做像找有去和跟让给被问打在从就都]|前任)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|楼上|楼下|公司$|单位$|附近|"
@@ -172,6 +172,11 @@ _MAJOR = rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的
 # The types of objects by relation.
 
 
+_PROVINCES = frozenset(
+    "河北 山西 辽宁 吉林 江苏 浙江 安徽 福建 江西 山东 河南 湖北 湖南 广东 海南 四川 贵州 云南 陕西 甘肃 青海 台湾 广西 西藏 宁夏 新疆".split()
+)
+
+
 @cache
 def _tags() -> Callable[[str], list[tuple[str, str]]]:
     # Loaded for the first doubtful place: the dictionary takes about 140 ms.
@@ -186,6 +191,8 @@ def known_place(word: str) -> bool:
         return True
     if not 2 <= len(word) <= 8 or not re.fullmatch(f"[{H}]+", word):
         return False
+    if word[:2] in _PROVINCES and len(word) <= 6 and not re.search("大学|学院|银行|公司|菜|话|人", word):
+        return True
     return all(tag == "ns" for _, tag in _tags()(word)) or (len(word) > 2 and word[-1] in "省市县区镇村州")
 
 
@@ -255,7 +262,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "hobby": _is_taste,
     "favourite": _is_taste,
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候]|什么|都|这|那|不|任何", word),
-    "owns": lambda word: not re.search("[我你他她吗呢]|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|朋友|人$|点|会$|课", word) and len(word) <= 12,
+    "owns": lambda word: not re.search("[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|朋友|人$|点|会$|课", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是]", word),
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
@@ -279,7 +286,14 @@ class Frame(NamedTuple):
     confidence: float
 
 
-FRAMES: list[Frame] = []
+class Family(NamedTuple):
+    """Frames of one kind, and what a clause must contain for any of them."""
+
+    has_cue: Callable[[str, int, int], object]
+    frames: list[Frame]
+
+
+FAMILIES: list[Family] = []
 """After a subject, in the order in which they are tried; the first match counts."""
 CLAUSES: list[Frame] = []
 """For a whole clause of the speaker's whose object is its topic (法语我不会说) or that needs no subject (大家都叫我老欧)."""
@@ -288,7 +302,12 @@ CLAUSES: list[Frame] = []
 def _add(pattern: str, *, kind: str = STATE, many: bool = False, sure: bool = True, whole: bool = False, confidence: float = 0.85) -> None:  # fmt: skip
     compiled = re.compile(pattern)
     groups = tuple(name for name in compiled.groupindex if name not in ("what", "twice", "name2"))
-    (CLAUSES if whole else FRAMES).append(Frame(compiled.match, groups, kind, many, sure, confidence))
+    (CLAUSES if whole else FAMILIES[-1].frames).append(Frame(compiled.match, groups, kind, many, sure, confidence))
+
+
+def _family(cues: str) -> None:
+    """Begin a family: its frames are tried only for a clause with one of these characters."""
+    FAMILIES.append(Family(re.compile(f"[{cues}]").search, []))
 
 
 def relation_of_group(group: str) -> tuple[str, str, bool]:
@@ -301,7 +320,7 @@ def relation_of_group(group: str) -> tuple[str, str, bool]:
 _CALL = "(?:名叫|叫做|叫作|名为|叫)"
 _FOLKS = "(?:大家|朋友|同事|同学|家里人|家人|别人|他们|人家|网友|粉丝|圈里人)?们?(?:都|一般|平时|老|习惯|喜欢)*"
 
-# Names, ages, birthdays.
+_family("名叫喊称号改是被")
 _add(rf"(?:户口本上|身份证上|证件上)?的?(?:大名|本名|全名|真名|姓名|名字|英文名|中文名|小名|网名|笔名|昵称|外号|绰号)(?:其实|就)?(?:是|叫做?|：|:)?{_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"(?:的名字)?被(?:登记|写|打|念|叫)成了?{_Q}(?P<no_name>{ANY_NAME}){END}")
 _add(rf"{_CALL}(?!我|你|他|她|人|车|外卖|了|过|什么|啥|醒|停|好){_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -309,11 +328,13 @@ _add(rf"改名(?:叫|为|成)?了?{_Q}(?P<name>{ANY_NAME}){END}", kind=STARTED)
 _add(rf"(?:就)?是(?P<full_name>{_ANY_SURNAME}(?:{_G}){{1,2}}){END}", sure=False)
 _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被{_FOLKS}(?:叫|喊|称)(?:作|做|为)?{_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"{_FOLKS}(?:可以|就)?(?:管我叫|叫我|喊我|称呼我|称我)(?:做|为)?{_Q}(?P<name>{ANY_NAME}?)(?:吧|就|即可|好了)?{END}", whole=True, confidence=0.9)
+_family(rf"岁生{_N}")
 _add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周岁)*(?P<age>\d{{1,3}}|[一二三四五六七八九十]{{1,3}}|[一二三四五六七八九]十[一二三四五六七八九]?)(?:周?岁半?{END}|{END})")
 _add(rf"(?:的)?(?:新历|农历|阴历|阳历)?生日(?:正好|刚好|就|一般)?(?:是|在|就是|：|:|为)?(?P<birthday>{_DATE})", confidence=0.9)
 _add(rf"(?:是)?(?P<birthday>{_DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
 _add(rf"(?:是)?(?:出生于|出生在|生于)(?P<birthday>(?:\d{{2,4}}|[{_N}]{{2,4}})年(?:[{_N}]{{1,3}}月)?(?:[{_N}]{{1,3}}[日号])?){END}", confidence=0.9)
 # Where someone is from, and which passport.
+_family("家乡籍自生护民人的")
 _add(rf"(?:的?老家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)?(?P<from>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
 _add(rf"(?:来自|出生在|出生于|生在)(?P<from>{_PLACE})(?:一个.*|的一个.*)?{END}", confidence=0.9)
 _add(rf"(?:的?国籍)(?:是|为)?(?P<nationality>{_PLACE}){END}", confidence=0.9)
@@ -325,6 +346,7 @@ _add(rf"(?:土生土长的?|地道的?)?(?P<nationality>{_PLACE})人{END}", sure
 _add(rf"(?:土生土长的?|地道的?)?(?P<home>{_PLACE})人{END}", sure=False)
 _add(rf"(?:就)?(?:是)(?P<home>{_PLACE})的$", sure=False)
 # Homes.
+_family("搬迁移离住居址家在回去来到派调定落坐")
 _L = rf"(?P<lives_in>{_PLACE})"
 _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|边上)*(?:了|啦|的)*{_ON}"
 _MOVED = "(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|往)?了?"
@@ -345,6 +367,7 @@ _add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}"
 _add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派|调|外派|派驻)(?:到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|驻场)?了?{END}", kind=STARTED, sure=False)
 _add(rf"(?:一个人|独自|一直|常年|长期)在{_L}(?:养着.*|过|漂着?|打拼|生活)?{END}")
 # Schools and subjects.
+_family("学读念上转录考授修退辍休在专攻业")
 _S = rf"(?P<studies_at>{_ORG})"
 _STUDY = "(?:读书|上学|念书|就读|读研|读博|读大学|上大学|念大学|读高中|上高中|念高中|读初中|上初中|读本科|念本科|读硕士?|念博士?|读博士|读研究生|念研究生|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:高|初|大|小|研)[一二三四])"
 _add(rf"(?:从|由)(?P<no_school>{_ORG})(?:转学|转)(?:到|去|进)了?(?P<school>{_ORG}){END}", kind=STARTED)
@@ -371,6 +394,7 @@ _add(rf"是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confide
 _add(rf"不(?:读|学|念)(?P<no_studies>{_MAJOR})(?:专业)?了{END}")
 _add(rf"(?:正)?(?:在|开始|自)?学(?!费|校|期|历|车|生|院|问|术|着)(?P<studies>{_MAJOR})(?:专业)?{END}", sure=False)
 # Degrees.
+_family("毕校出")
 _add(rf"(?:是)?毕业于(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?{END}", kind=EVENT, confidence=0.9)
 _add(rf"(?:是)?(?:从|在)(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?毕业", kind=EVENT, confidence=0.9)
 _add(rf"(?:是)(?P<graduated_from>{_ORG})毕业的?{END}", kind=EVENT, confidence=0.9)
@@ -378,6 +402,7 @@ _add(rf"(?P<graduated_from>{_ORG})(?:本科|硕士|博士)?毕业(?:生)?的?{EN
 _add(rf"的?母校是(?P<graduated_from>{_ORG}){END}", kind=EVENT, confidence=0.9)
 _add(rf"从(?P<graduated_from>(?:[{H}]{{2,6}}(?:大学|学院|师大|大)))出来", kind=EVENT)
 # Work.
+_family("从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
 _W = rf"(?P<works_at>{_ORG})"
 _NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
 _HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
@@ -413,14 +438,17 @@ _add(rf"(?:继续|接着|又)?(?:是|当|做|担任|干|成了|成为了?|任)(?
 _add(rf"是(?P<work>(?:做|搞|干|卖|教|开|跑|送|修|写|拍|画|唱|管|带|跳|玩)[{H}A-Za-z]{{1,8}}?)的{END}", confidence=0.85)
 _add(rf"(?:搞|干|跑|送|卖|修|教|从事)(?P<work>[{H}A-Za-z]{{1,7}}?)(?:工作|行业|这行)?的$", sure=False)
 _add(rf"从事(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|行业|这行|方面的工作){END}")
+_family("^，")
 _add(rf"(?P<occupation>[{H}A-Za-z]{{2,8}}?)(?:一个|一枚|一名)?{END}", sure=False, confidence=0.7)
 # Languages.
+_family("语话文")
 _SPEAK = "(?:会说|会讲|能说|能讲|会一点儿?|会|懂一点儿?|懂|精通|讲|说|只会讲|只会说|只会)(?:一口|一点儿?|一些|点)?(?:流利的?|地道的?|标准的?)?(?:的)?"
 _add(rf"(?:的?母语)(?:是|为)(?P<speaks>{_LANGUAGES})", many=True, confidence=0.9)
 _add(rf"(?:还|也|都|只)?{_SPEAK}(?P<speaks>{_LANGUAGES})(?!书|课|老师|歌|电影|小说|字)", many=True, confidence=0.9)
 _add(rf"(?P<speaks>{LANGUAGE})(?:说得|讲得|说的|讲的)(?:很|挺|非常|特别|还|也|蛮|相当|超|贼|不错|流利|溜|好)", many=True)
 _add(rf"(?P<speaks>{LANGUAGE})(?:很|挺|非常|特别)?(?:流利|溜){END}", many=True)
 # Favourites, likes, dislikes, hobbies.
+_family("爱喜欢好讨厌烦迷恨怕戒兴感控粉受惯碰沾恶坑吃喝坚每天没不晚早常平业下周被打踢弹拉练跳玩画写拍钓跑骑爬游吹唱放")
 _TASTE = "(?:喜欢|爱|爱吃|爱喝|爱看|爱听|爱玩|喜欢吃|喜欢喝|喜欢看|喜欢听|喜欢玩|欣赏|崇拜)"
 _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实是|当然是|永远是|是|叫)(?P<favourite>{_THING}){END}", confidence=0.9)
 _add(rf"的最爱(?:就)?是(?P<likes>{_THING}){END}", many=True)
@@ -449,6 +477,7 @@ _add(rf"被[{H}]{{1,6}}?(?:带得|带着|影响得|影响|传染)?(?:也)?(?:迷
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 _add(rf"(?:从小)?被送去学(?P<hobby>{ACTIVITIES})", sure=False)
 # Health and food.
+_family("敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
 _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,12}}?){_NOT_ALLERGIC}", many=True, confidence=0.9)
@@ -461,7 +490,7 @@ _DIETS = "低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|
 _add(rf"(?:不再|再也不|不|已经不|没有|没)(?:是)?(?:个)?(?:吃)?(?P<no_diet>{_DIETS})(?:餐|饮食)?(?:主义)?者?")
 _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采用|在|走|执行|只|只能|属于|个|吃|的|一名|一个|严格的?)*(?P<diet>{_DIETS})(?:餐|食|饮食|主义)?者?", confidence=0.9)
 # Possessions and animals.
-_add(rf"(?P<pet>(?!))")
+_family("养捡收抱领买接有没开骑用戴弹手把卖出换购入抢提淘拍添置的经车电相座笔")
 _NAMED_IN = rf"(?:(?:名叫|叫做|名为|叫)(?P<name2>[{H}A-Za-z]{{1,8}}?)的)?"
 _add(rf"(?:家里?)?(?:没有|没|不|从没)养(?:过)?{COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}))(?:了)?{END}")
 _add(rf"养不了(?P<no_pet>{PET}){END}")
@@ -486,6 +515,7 @@ _add(rf"用的?(?:是)?(?P<owns>[{H}A-Za-z0-9]{{2,6}}(?:手机|电脑|平板|相
 _add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|换|购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的?|二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
 _add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
+_family("去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|回))?(?P<visited>[{H}A-Za-z·、]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True, confidence=0.9)

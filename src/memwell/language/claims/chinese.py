@@ -22,11 +22,11 @@ _QUOTE = re.compile('[“「『"]').search
 _QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 _SHORT_QUOTE = 6
 _QUESTION = re.compile(
-    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>[{H}])不(?P=verb)(?!在)|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
+    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
 ).search
 _DOUBT = re.compile(
     "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
-    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|角色|课文|相声|段子|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
+    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
 _LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
@@ -100,6 +100,7 @@ _NAMES_KIN = re.compile(
     rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|起名叫?|小名叫?|大名叫?|叫){frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}"
     rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
 ).match
+_SECOND = re.compile(rf"(?:大的|小的|老大|老二|老三|一个|另一个)叫(?P<any>{frames.ANY_NAME}){frames.END}").match
 _TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
 _NOT_NAMED = re.compile(rf"(?:不叫|不是|写成|打成|(?:手滑|我上次|刚才|误)*打成|登记成)了?{frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}").search
 _IS_KIN = re.compile(
@@ -125,7 +126,7 @@ _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"(?:把)(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹)了"), "partner", True),
 ]
 _ALONE: list[tuple[re.Pattern[str], str]] = [
-    (re.compile(rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames.END}|又嫁了)"), "married_to"),
+    (re.compile(rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames._ON}|又嫁了)"), "married_to"),
     (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
     (re.compile(rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:分手了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"), "partner"),
     (re.compile(rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|是独生子"), "sibling"),
@@ -146,7 +147,7 @@ _MY_PET = re.compile(
     rf"(?:我们家|我家|咱家|我|家里)(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|一)*(?:只|条|头)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
 _EACH = re.compile(rf"(?:家里|还有|另外|其中|我家)?(?:另?一)(?:只|条|个)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}").match
-_PET_CALLED = re.compile(rf"\s*[，,]?\s*(?:它的?|他的?|她的?)?{_CALLS}{_PET_NAME}{_ENDS}").match
+_PET_CALLED = re.compile(rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|她的?)?{_CALLS}{_PET_NAME}{_ENDS}").match
 _MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
 _WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
 
@@ -442,7 +443,7 @@ class _Reading:
             if died is not None and self.found and self.found[-1].relation == subject.relation:
                 self.found[-1] = self.last = self.found[-1]._replace(negated=True, end=self.end)
                 return True
-            return False
+            return self._other_named(subject)
         if not subject.relation or who == _USER:
             return False
         at = self._skip(subject.end)
@@ -457,6 +458,15 @@ class _Reading:
         self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
         self.subject = subject._replace(who=(_Who(found[group]),))
         self._remember(self.subject)
+        return True
+
+    def _other_named(self, subject: _Subject) -> bool:
+        """The name of a second child or sibling: 大的叫果果，小的叫豆豆."""
+        found = _SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
+        if found is None or not frames.is_name(found["any"]):
+            return False
+        self._say(subject.relation, found.span("any"), subject.owner, confidence=0.9)
+        self.subject = subject._replace(who=(_Who(found["any"]),))
         return True
 
     def _both_named(self, subject: _Subject) -> bool:
@@ -539,11 +549,13 @@ class _Reading:
                 return False
             if kind == "at" and subject.who[0] == _USER:
                 return False
-            if ended and relation == "likes" and _FOR_NOW(self.text, self.start, found.start(group)):
+            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(self.text, self.start, found.start(group)):
                 return True
             if (ended and state.denied) or (relation == "age" and state.ahead):
                 return False
             spans = list(_parts(self.text, *found.span(group), many=frame.many)) if found[group] else [found.span(group)]
+            if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
+                return False
             check = TYPES.get(kind)
             spans = [span for span in spans if not found[group] or check is None or check(self.text[span[0] : span[1]])]
             if not spans:
@@ -555,6 +567,10 @@ class _Reading:
         for one in made:
             self._keep(one)
         return bool(made)
+
+    def _describes(self, start: int, end: int) -> bool:
+        """Whether an object is a description, not a name: 喜欢色彩多的."""
+        return self.text[end : end + 1] == "的" and not _SOFTENED(self.text, max(0, start - 8), start)
 
     def _may_name(self, subject: _Subject) -> bool:
         """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
@@ -632,6 +648,9 @@ class _Reading:
         gone = _PET_GONE(self.text, mine.end(), self.end) is not None
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
         if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
+            return True
+        if group == "kind" and not gone:
+            self._keep_pet(pet)
             return True
         self.found.append(pet)
         self.last = pet
@@ -769,9 +788,6 @@ def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bo
 
 
 def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    if sentence[end - 1 : end] == "的" and not _SOFTENED(sentence, max(0, start - 8), start):
-        # "喜欢色彩多的": a description, not a name.
-        return
     while start < end and sentence[end - 1] in _TAIL:
         end -= 1
     while start < end and sentence[start] in " \x00":

@@ -23,7 +23,7 @@ _RELATIVES = """
 married_to husband 老公 丈夫 先生; married_to wife 老婆 妻子 太太 媳妇儿 媳妇; married_to spouse 爱人 那口子; married_to ex-husband 前夫; married_to ex-wife 前妻
 partner boyfriend 男朋友 男友; partner girlfriend 女朋友 女友; partner partner 对象 另一半; partner fiancé 未婚夫
 partner fiancée 未婚妻; parent mother 妈妈 母亲 老妈 养母 妈咪 妈 娘; parent father 爸爸 父亲 老爸 养父 老爹 爸 爹
-parent parents 爸妈 父母; child son 大儿子 小儿子 儿子; child daughter 大女儿 小女儿 女儿 闺女; child child 孩子 娃 宝宝 老大 老二 大宝 二宝 小宝 大娃 二娃 丫头
+parent parents 爸妈 父母; child son 大儿子 小儿子 儿子; child daughter 大女儿 小女儿 女儿 闺女; child child 孩子 娃 宝宝 老大 老二 大宝 二宝 大娃 二娃 丫头
 sibling brother 哥哥 弟弟 大哥 二哥 三哥 老弟 哥 弟; sibling sister 姐姐 妹妹 大姐 二姐 三姐 老姐 老妹 姐 妹
 relative grandfather 爷爷 外公 姥爷; relative grandmother 奶奶 外婆 姥姥
 relative uncle 叔叔 舅舅 大伯 伯伯 二叔 三叔 小叔 二舅 大舅 小舅 姑父 姨父 姑丈 姨丈 伯父
@@ -75,7 +75,7 @@ _FOLLOW = (
     rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友])"
 )
 PERSON = (
-    rf"(?:{_ANY_SURNAME}{_G}{_G}{_FOLLOW}|{_ANY_SURNAME}{_G}{_FOLLOW}|{_NICK}{_FOLLOW}|(?:{_FOREIGN}){_FOLLOW}"
+    rf"(?:{_ANY_SURNAME}{_G}(?![一二三四五六七八九十]){_G}{_FOLLOW}|{_ANY_SURNAME}{_G}{_FOLLOW}|{_NICK}{_FOLLOW}|(?:{_FOREIGN}){_FOLLOW}"
     rf"|阿?[A-Z][A-Za-z]{{1,15}}(?: [A-Z][a-z]+)?|[{''.join(sorted(entities.SURNAMES))}](?:老师|总|医生|阿姨|叔叔|教授|姐|哥|工|经理|师傅))"
 )
 """A name whose form shows that it is one."""
@@ -114,7 +114,7 @@ _IS_JOB = re.compile(
 ).fullmatch
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|楼上|楼下|公司$|单位$|附近|"
-    "火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|公|婆|一楼|几楼|多|很|大房|单人|养老"
+    "火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
 _IS_PLACE = re.compile(rf"(?!{_NOT_PLACE})(?:(?!什么|时候|的人|因为|如果|[，吗呢吧了])[{H}A-Za-z0-9·的]){{2,12}}").fullmatch
 _COUNTRIES = frozenset(
@@ -124,7 +124,7 @@ _COUNTRIES = frozenset(
 )
 _NO_HOME = "好 老 男 女 坏 本 当 主 年轻 普通 中年 外地 本地 南方 北方 外国 成年 负责 同龄 自己 正常 一家 两口 单身 乡下 农村 城里".split()
 _SCHOOL = re.compile(
-    rf"(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校|大)"
+    rf"(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校)|[{H}]{{1,2}}(?<![长老])大"
     r"|清华|北大|复旦|同济|浙大|武大|南大|中大|人大|厦大|川大|山大|北航|北邮|北理|北师大|北外|华科|哈工大|西工大|南开|天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
@@ -197,7 +197,7 @@ def known_place(word: str) -> bool:
 
 
 def _is_home(word: str) -> bool:
-    return word not in _NO_HOME and bool(_IS_PLACE(word)) and not word.startswith(tuple(_NO_HOME)) and "的" not in word and word[-1] not in "部科组处局院店厂司"
+    return word not in _NO_HOME and bool(_IS_PLACE(word)) and (word == "老家" or not word.startswith(tuple(_NO_HOME))) and "的" not in word and word[-1] not in "部科组处局院店厂司"
 
 
 def _is_employer(word: str) -> bool:
@@ -225,7 +225,7 @@ _DULL = re.compile(
     "(?:上班|加班|工作|开会|周一|星期一|学习|考试|数学|作业|早起|堵车|排队|人类|男人|女人|运动|老板|甲方|KPI|穷|交房租|还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
 ).match
 _NOT_LIKED = re.compile(
-    rf"[你您他她它这那哪谁怎的咱我了着得是到多死]|什么|自己|大家|上了|过[的了]|[和跟]你|一个人(?!旅)|起来|不起|的不是|的是|某"
+    rf"[你您他她它这那哪谁怎的咱我了着得是到多死]|什么|自己|大家|上了|过[的了]|[和跟]你|一个人(?!旅)|饭$|起来|不起|的不是|的是|某"
 ).match
 
 
@@ -264,7 +264,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候]|什么|都|这|那|不|任何", word),
     "owns": lambda word: not re.search("[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|朋友|人$|点|会$|课", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|票$|醉|账|面包|零食|药$", word),
-    "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是]", word),
+    "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|洗澡|出门|走了)", word),
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
     "relative": is_person, "parent": is_person, "child": is_person,
 }  # fmt: skip
@@ -335,7 +335,8 @@ _add(rf"(?:是)?(?P<birthday>{_DATE})(?:的|过)?(?:生日|生的|生人|出生�
 _add(rf"(?:是)?(?:出生于|出生在|生于)(?P<birthday>(?:\d{{2,4}}|[{_N}]{{2,4}})年(?:[{_N}]{{1,3}}月)?(?:[{_N}]{{1,3}}[日号])?){END}", confidence=0.9)
 # Where someone is from, and which passport.
 _family("家乡籍自生护民人的")
-_add(rf"(?:的?老家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)?(?P<from>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
+_add(rf"(?:的?老家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)(?P<from>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
+_add(rf"(?:的?老家|籍贯|祖籍)(?P<home>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
 _add(rf"(?:来自|出生在|出生于|生在)(?P<from>{_PLACE})(?:一个.*|的一个.*)?{END}", confidence=0.9)
 _add(rf"(?:的?国籍)(?:是|为)?(?P<nationality>{_PLACE}){END}", confidence=0.9)
 _add(rf"(?:是|拿的是|持有?|拿|加入了?|入了?|有|换成了?|改成了?|拿到了?|取得了?|属于)?(?P<nationality>{_PLACE})(?:国籍|籍|护照|公民){END}", confidence=0.9)
@@ -428,7 +429,7 @@ _add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_works_at>{_ORG})(?:的工作|�
 _add(rf"(?:入职|加入|进了|就职于|供职于|任职于|效力于|受雇于|进入|加盟)了?{_W}(?:工作|上班)?{_ON}", kind=STARTED)
 _add(rf"(?:跳槽|跳|换工作|调动|调|转岗|转)(?:到|去|来|进)了?{_W}(?:去|工作|上班)?了?{END}", kind=STARTED)
 _add(rf"(?:去|到|来)了?{_W}(?:上班|任职|工作|实习|入职)了?{END}", kind=STARTED, sure=False)
-_add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:当|做|担任|任|干)(?:的是|着|过)?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){_ON}", confidence=0.9)
+_add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:当|做|担任|任|干)(?:的是|着|过|了[{_N}几多]+年的?)?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){_ON}", confidence=0.9)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:从事|负责|做|搞)(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|的工作)?{END}", sure=False)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?{_NOW_WORKS}(?:的)?{_ON}", confidence=0.9)
 _add(rf"(?:为|给|替|帮){_W}(?:打工|工作|干活|做事){END}", sure=False)
@@ -512,7 +513,7 @@ _add(rf"(?:就)?把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_ow
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
 _add(rf"(?:卖掉?了|出了)(?:那|这)?(?:辆|台|套|把|部|架)?(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"用的?(?:是)?(?P<owns>[{H}A-Za-z0-9]{{2,6}}(?:手机|电脑|平板|相机|耳机)){END}")
-_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|换|购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的?|二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
+_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|换|购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的|二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
 _add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
 _family("去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")

@@ -17,7 +17,7 @@ from memwell.language.entities import is_a_word
 
 # Where clauses end, and what makes them state nothing.
 
-_CLAUSE = re.compile(rf"(?:[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+")
+_CLAUSE = re.compile(rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+")
 _QUOTE = re.compile('[“「『"]').search
 _QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 _SHORT_QUOTE = 6
@@ -44,7 +44,7 @@ _REPORTS = re.compile(
 _N = "零〇一二三四五六七八九十两几\\d"
 _TIME = (
     rf"(?:从|自|自从|在|到)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期|礼拜|半年)(?:[一二三四五六日天末])?|[{_N}]{{1,4}}"
-    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]|(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
+    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
     "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|星期[一二三四五六日天]|年轻时|毕业后|那年|退休后|前阵子|前段时间|这几年|今早|"
     "下半年|上半年|后来|以后|最后|这个月|离婚后|婚后|去年夏天|去年冬天){1,4})(?:的时候|那年|开始|起|以来|早)?"
 )
@@ -55,7 +55,7 @@ _FILLER = (
 )
 _ADVERB = (
     "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
-    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|之前在|正在(?=学|读|上)|正(?=在)|这人|也是个?|"
+    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|读(?!书))|这人|也是个?|"
     "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|彻底|毕竟"
 )
 _LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
@@ -79,7 +79,7 @@ _KIN = re.compile(
     rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
     rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|[大二三小]?(?:哥|姐|弟|妹|儿子|女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
 ).match
-_ME = re.compile("(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=去年|今年|住|在|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家)|俺|咱|我家(?=住|在|搬|养|有)|家里(?=养|有|一)").match
+_ME = re.compile("(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|一)").match
 _PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
 _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
 _NAME = re.compile(frames.PERSON).match
@@ -115,7 +115,7 @@ _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|不是朋友)"), "friend", True),
     (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:在一起了|谈恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|是一对)"), "partner", False),
+    (re.compile(rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|是一对)"), "partner", False),
     (re.compile(rf"{_WITH}(?:都)?是(?:两口子|夫妻|夫妇)"), "married_to", False),
     (re.compile(rf"{_WITH}(?:都)?是(?:亲|双胞胎|孪生)?(?:姐妹|兄弟|兄妹|姐弟|双胞胎)"), "sibling", False),
     (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|哥们)"), "friend", False),
@@ -132,9 +132,13 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
     (re.compile(rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|是独生子"), "sibling"),
     (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
 ]
-_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁]|分手").search
+_ALONE += [
+    (re.compile(r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|掰了|吹了)"), "partner"),
+    (re.compile(r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇)(?:已经|早就?|都|上周|去年|刚|正式)*(?:离婚|离了)"), "married_to"),
+]
+_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分]").search
 _DIED = re.compile(f"[^，]{{0,8}}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
-_PET_GONE = re.compile("(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|安乐死|离开了我)").match
+_PET_GONE = re.compile("(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|安乐死|离开了我)").match
 
 # Pets.
 
@@ -144,9 +148,9 @@ _PET_NAME = rf"{frames._Q}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在�
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
 _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
 _MY_PET = re.compile(
-    rf"(?:我们家|我家|咱家|我|家里)(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|一)*(?:只|条|头)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
+    rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|一)*(?:只|条|头)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
-_EACH = re.compile(rf"(?:家里|还有|另外|其中|我家)?(?:另?一)(?:只|条|个)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}").match
+_EACH = re.compile(rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}").match
 _PET_CALLED = re.compile(rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|她的?)?{_CALLS}{_PET_NAME}{_ENDS}").match
 _MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
 _WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
@@ -163,7 +167,7 @@ _GONE_AFTER = re.compile(r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经
 
 _INSTEAD = re.compile(
     rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
-    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
+    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
 ).match
 _TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
@@ -230,7 +234,7 @@ class _Reading:
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
         self.start = self.end = 0
-        self.planned = False
+        self.planned = self.further = False
         self.wrong: tuple[int, int] | None = None
         self.slip = bool(_SLIP(sentence))
 
@@ -353,6 +357,8 @@ class _Reading:
         """Whose relative a word without an owner is: the speaker's, or the named person's who was spoken of."""
         if word in _IN_LAWS and self.last is not None and self.last.relation == "sibling" and not self.last.subject:
             return _Who(self.text[self.last.object_start : self.last.object_end])
+        if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
+            return self.subject.owner
         near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
         known = self.subject.who[:1] if self.subject is not None and near else ()
         return known[0] if known and known[0].name else _USER
@@ -489,7 +495,8 @@ class _Reading:
         """The claims of the predicates from a position to the end of the clause."""
         if subject.own and subject.who == (_USER,) and self._pets(self.start):
             return
-        for _ in range(_MOST_PREDICATES):
+        for turn in range(_MOST_PREDICATES):
+            self.further = turn > 0
             end = self._predicate(at, subject, state)
             if end is None or end >= self.end:
                 return
@@ -574,6 +581,8 @@ class _Reading:
 
     def _may_name(self, subject: _Subject) -> bool:
         """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
+        if self.further:
+            return False
         first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
         return subject.own or first or "改名" in self.text or (self.last is not None and self.last.relation in ("name", "age"))
 
@@ -623,9 +632,9 @@ class _Reading:
     def _pets(self, at: int) -> bool:
         """The claims of a clause about pets of the speaker or of the owner of the last one."""
         text, end = self.text, self.end
-        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家") else None
+        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
         if mine is not None and (
-            mine["name"] or not re.match("[毛粮砂叫窝店]", text[mine.end("kind") : mine.end("kind") + 1])
+            mine["name"] or not re.match("[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1])
         ):
             return self._my_pet(mine)
         each = _EACH(text, at, end)
@@ -790,7 +799,7 @@ def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bo
 def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while start < end and sentence[end - 1] in _TAIL:
         end -= 1
-    while start < end and sentence[start] in " \x00":
+    while start < end and sentence[start] in " \x00的":
         start += 1
     little = re.compile("一点儿?|一些|一点点").match(sentence, start, end)
     start = little.end() if little else start

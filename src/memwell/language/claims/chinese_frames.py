@@ -53,7 +53,7 @@ KIN: dict[str, Kin] = {
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
     "先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 老同学".split()),
-    key=len, reverse=True)) + "|(?:对象|孩子|婆婆)(?=叫|在|是|今年)"  # fmt: skip
+    key=len, reverse=True)) + "|(?:对象|孩子|婆婆)(?=叫|在|是|今年)|先生(?=叫|姓)"  # fmt: skip
 """Relatives that are the speaker's without a word that says so."""
 
 # Names of people.
@@ -110,7 +110,7 @@ _JOB_ENDS = (
     "|支书|书记|CEO|CTO|模特|空姐|空少|裁缝|编导|督导|导游|领队|船员|主任|主席|律所助理|后端|前端|财务|兽医|牙医|中医|法医|校医|村医|外教|家教|助教|幼教|编程"
 )
 _IS_JOB = re.compile(
-    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|[不没是当做像找有去和跟让给被问打在从就都]|前任)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
+    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|[不没是当做像找有去和跟让给被问打在从就都改]|前任)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|楼上|楼下|公司$|单位$|附近|"
@@ -149,7 +149,7 @@ LANGUAGE = (
 )
 _LANGUAGES = rf"(?:{LANGUAGE})(?:(?:、|和|跟|与|还有|以及|，|，也会|以及一点|和一点|和一点点)(?:一点儿?|一些)?{LANGUAGE}){{0,5}}"
 PETS = (
-    "小猫 小狗 猫咪 狗狗 猫 狗 兔子 仓鼠 豚鼠 荷兰猪 龙猫 鹦鹉 乌龟 金鱼 锦鲤 热带鱼 鱼 鸟 柯基 金毛 泰迪 哈士奇 柴犬 布偶 布偶猫 橘猫 边牧 八哥 拉布拉多 萨摩耶 萨摩 "
+    "狗子 猫主子 毛孩子 小猫 小狗 猫咪 狗狗 猫 狗 兔子 仓鼠 豚鼠 荷兰猪 龙猫 鹦鹉 乌龟 金鱼 锦鲤 热带鱼 鱼 鸟 柯基 金毛 泰迪 哈士奇 柴犬 布偶 布偶猫 橘猫 边牧 八哥 拉布拉多 萨摩耶 萨摩 "
     "博美 比熊 雪纳瑞 法斗 英短 美短 蓝猫 加菲 暹罗 三花 狸花猫 狸花 土狗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 松鼠 刺猬 蜥蜴 守宫 蛇 鸽子 鸡 鸭子 羊驼 猪 小香猪 玄凤 乌鸦 猴子 雪貂 "
     "巴哥 斗牛 杜宾 腊肠 秋田 喜乐蒂 缅因 无毛猫 奶牛猫 黑猫 白猫 老猫 老狗 流浪猫 流浪狗 画眉 百灵 文鸟 虎皮 金丝熊 陆龟"
 ).split()
@@ -191,7 +191,7 @@ def known_place(word: str) -> bool:
         return True
     if not 2 <= len(word) <= 8 or not re.fullmatch(f"[{H}]+", word):
         return False
-    if word[:2] in _PROVINCES and len(word) <= 6 and not re.search("大学|学院|银行|公司|菜|话|人", word):
+    if word[:2] in _PROVINCES and len(word) <= 6 and not re.search("大学|学院|银行|公司|[菜话人当做读念上工打学开住生省]", word):
         return True
     return all(tag == "ns" for _, tag in _tags()(word)) or (len(word) > 2 and word[-1] in "省市县区镇村州")
 
@@ -207,12 +207,17 @@ def _is_employer(word: str) -> bool:
 _IS_NAME = re.compile(ANY_NAME).fullmatch
 _IS_PERSON = re.compile(KIN_NAME).match
 _IS_FULL_NAME = re.compile(rf"{_ANY_SURNAME}(?:{_G}){{1,2}}").fullmatch
-_NO_NAMES = frozenset("名字 什么 朋友 外卖 大家 出租 救护 老板 妈妈 爸爸 老师 同学 医生 声音 起来 醒来 不停 单身 结婚 自己 别人 孩子 男的 女的".split())
+_NO_NAMES = frozenset("家长 家属 停车 救命 名字 什么 朋友 外卖 大家 出租 救护 老板 妈妈 爸爸 老师 同学 医生 声音 起来 醒来 不停 单身 结婚 自己 别人 孩子 男的 女的".split())
 
 
 def is_name(word: str) -> bool:
     """Whether a word can be a person's name after a word that says so."""
     return bool(_IS_NAME(word)) and word not in _NO_NAMES and word[:2] not in ("什么", "谁谁") and word not in KIN
+
+
+def _is_named(word: str) -> bool:
+    """Whether a word with a surname's first character is a name: by the characters after it, or by the dictionary."""
+    return all(one in entities.GIVEN for one in word[1:]) or _tags()(word) == [(word, "nr")]
 
 
 def is_person(word: str) -> bool:
@@ -251,17 +256,18 @@ TYPES: dict[str, Callable[[str], object]] = {
     "occupation": _IS_JOB,
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完", word),
     "studies_at": lambda word: bool(_SCHOOL(word)) or bool(_IS_ORG(word)) and not known_place(word),
+    "alma": _SCHOOL,
     "school": lambda word: bool(_SCHOOL(word)) and word[0] not in "上读念在",
     "graduated_from": lambda word: bool(_SCHOOL(word)) or (bool(_IS_ORG(word)) and len(word) <= 8 and not known_place(word) and "专业" not in word and "刚" not in word and "年" not in word and "火锅" not in word),
     "studies": lambda word: not re.search("[我你他她什了吗]|一下|学会|习$|坏|好", word),
     "name": is_name,
-    "full_name": lambda word: bool(_IS_FULL_NAME(word)) and not entities.is_a_word(word) and not _IS_JOB(word) and not re.search("[人籍的生员]$", word),
+    "full_name": lambda word: bool(_IS_FULL_NAME(word)) and _is_named(word) and not entities.is_a_word(word) and not _IS_JOB(word) and not re.search("[人籍的生员]$", word),
     "age": _is_age,
     "likes": _is_taste,
     "dislikes": _is_taste,
     "hobby": _is_taste,
     "favourite": _is_taste,
-    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候]|什么|都|这|那|不|任何", word),
+    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|任何", word),
     "owns": lambda word: not re.search("[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|朋友|人$|点|会$|课", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|洗澡|出门|走了)", word),
@@ -270,7 +276,7 @@ TYPES: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 """Which words can be the object of a relation; a relation without a type takes any."""
 
-_SAME = {"spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name", "school": "studies_at", "work": "occupation", "spouse": "married_to"}
+_SAME = {"alma": "graduated_from", "spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name", "school": "studies_at", "work": "occupation", "spouse": "married_to"}
 """Groups that are a relation with a stricter type."""
 
 
@@ -318,7 +324,8 @@ def relation_of_group(group: str) -> tuple[str, str, bool]:
 
 
 _CALL = "(?:名叫|叫做|叫作|名为|叫)"
-_FOLKS = "(?:大家|朋友|同事|同学|家里人|家人|别人|他们|人家|网友|粉丝|圈里人)?们?(?:都|一般|平时|老|习惯|喜欢)*"
+_SOMEONE = "(?:大家|朋友|同事|同学|家里人|家人|别人|他们|人家|网友|粉丝|全班|全家)们?(?:都|一般|老)*"
+_FOLKS = "(?:你|您)?(?:以后)?(?:我的?)?(?:大家|朋友|同事|同学|家里人|家人|别人|他们|人家|网友|粉丝|圈里人)?们?(?:都|一般|平时|老|习惯|喜欢)*"
 
 _family("名叫喊称号改是被")
 _add(rf"(?:户口本上|身份证上|证件上)?的?(?:大名|本名|全名|真名|姓名|名字|英文名|中文名|小名|网名|笔名|昵称|外号|绰号)(?:其实|就)?(?:是|叫做?|：|:)?{_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -326,11 +333,12 @@ _add(rf"(?:的名字)?被(?:登记|写|打|念|叫)成了?{_Q}(?P<no_name>{ANY_N
 _add(rf"{_CALL}(?!我|你|他|她|人|车|外卖|了|过|什么|啥|醒|停|好){_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"改名(?:叫|为|成)?了?{_Q}(?P<name>{ANY_NAME}){END}", kind=STARTED)
 _add(rf"(?:就)?是(?P<full_name>{_ANY_SURNAME}(?:{_G}){{1,2}}){END}", sure=False)
-_add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被{_FOLKS}(?:叫|喊|称)(?:作|做|为)?{_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
+_add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEONE}(?:叫|喊|称)(?:作|做|为)?|(?:叫|喊|称)(?:作|做|为)){_Q}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"{_FOLKS}(?:可以|就)?(?:管我叫|叫我|喊我|称呼我|称我)(?:做|为)?{_Q}(?P<name>{ANY_NAME}?)(?:吧|就|即可|好了)?{END}", whole=True, confidence=0.9)
 _family(rf"岁生{_N}")
 _add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周岁)*(?P<age>\d{{1,3}}|[一二三四五六七八九十]{{1,3}}|[一二三四五六七八九]十[一二三四五六七八九]?)(?:周?岁半?{END}|{END})")
 _add(rf"(?:的)?(?:新历|农历|阴历|阳历)?生日(?:正好|刚好|就|一般)?(?:是|在|就是|：|:|为)?(?P<birthday>{_DATE})", confidence=0.9)
+_add(rf"(?:是)?(?P<birthday>(?:19|20)?\\d\\d年)(?:出生|生人|生)的?{END}")
 _add(rf"(?:是)?(?P<birthday>{_DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
 _add(rf"(?:是)?(?:出生于|出生在|生于)(?P<birthday>(?:\d{{2,4}}|[{_N}]{{2,4}})年(?:[{_N}]{{1,3}}月)?(?:[{_N}]{{1,3}}[日号])?){END}", confidence=0.9)
 # Where someone is from, and which passport.
@@ -351,23 +359,28 @@ _family("搬迁移离住居址家在回去来到派调定落坐")
 _L = rf"(?P<lives_in>{_PLACE})"
 _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|边上)*(?:了|啦|的)*{_ON}"
 _MOVED = "(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|往)?了?"
-_add(rf"(?:一家|全家|一家人|他们)?(?:从|由)(?P<no_lives_in>{_PLACE}){_MOVED}{_L}{_HOME_AFTER}", kind=STARTED)
+_add(rf"(?:把家)?(?:一家|全家|一家人|他们)?(?:从|由)(?P<no_lives_in>{_PLACE})(?:{_MOVED}|安(?:到|在)了?){_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"(?:一家|全家|一家人)?(?:都)?(?:搬家|搬|迁|移居|移民)(?:到|去|来|回到|回|进|至)了?{_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"(?:一家|全家|一家人)?(?:从|由)(?P<no_spot>{_PLACE})(?:回到|来到|跑到|到|去|来|回|换到|转战)了?(?P<spot>{_PLACE})(?:发展|工作|生活|定居|住)?了?{END}", kind=STARTED)
 _add(rf"(?:搬离|搬出|离开)了?(?P<no_spot>{_PLACE})了?{END}")
 _add(rf"离开了?(?P<no_org>{_ORG})了?{END}")
 _add(rf"(?:已经|早就?)?不在(?P<no_spot>{_PLACE})(?:住|待|呆|这边|那边|混|生活)?了{END}")
 _add(rf"在(?P<at>{_PLACE}){END}")
-_add(rf"的?(?:现在)?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
+_add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的)?(?:是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
 _add(rf"在{_L}(?:定居|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|的)*{_ON}", confidence=0.9)
 _add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
 _add(rf"在(?P<no_lives_in>{_PLACE})住过")
 _add(rf"(?:的?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
 _add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
-_add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派|调|外派|派驻)(?:到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|驻场)?了?{END}", kind=STARTED, sure=False)
+_add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派驻|派|调|外派)(?:(?<=驻)|到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|驻场)?了?{_ON}", kind=STARTED, sure=False)
+_add(rf"在(?P<spot>{_PLACE})(?:漂着?|待着|打拼|混|讨生活){END}")
 _add(rf"(?:一个人|独自|一直|常年|长期)在{_L}(?:养着.*|过|漂着?|打拼|生活)?{END}")
 # Schools and subjects.
+_family("转改")
+_add(rf"(?:从|由)(?P<no_occupation>[{H}A-Za-z]{{2,8}}?)(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|为)了?(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
+_add(rf"改(?:行)?(?:去)?(?:当|做)了?(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
+_add(rf"(?:转行|改行)(?:去)?(?P<work>(?:卖|做|开|教|跑|送|干|搞|写)[{H}]{{1,6}}?){END}", kind=STARTED)
 _family("学读念上转录考授修退辍休在专攻业")
 _S = rf"(?P<studies_at>{_ORG})"
 _STUDY = "(?:读书|上学|念书|就读|读研|读博|读大学|上大学|念大学|读高中|上高中|念高中|读初中|上初中|读本科|念本科|读硕士?|念博士?|读博士|读研究生|念研究生|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:高|初|大|小|研)[一二三四])"
@@ -376,7 +389,7 @@ _add(rf"(?:从|由)(?P<no_studies_at>{_ORG})转学(?:到|去|进)了?{_S}{END}",
 _add(rf"(?:从|由)(?P<no_studies>{_MAJOR})(?:系|专业)?转(?:到|去|成|为)了?(?P<studies>{_MAJOR})(?:系|专业)?{END}", kind=STARTED)
 _add(rf"转学(?:到|去|进)了?{_S}{END}", kind=STARTED)
 _add(rf"(?:刚|终于)?被{_S}(?:的)?(?P<studies>[{H}]{{2,8}})专业(?:给)?录取了?{END}", kind=STARTED)
-_add(rf"(?:刚|终于)?被{_S}(?:给)?录取了?{END}", kind=STARTED)
+_add(rf"(?:刚|终于)?被(?P<school>{_ORG})(?:给)?(?:录取|保送|破格录取|提前录取)了?{END}", kind=STARTED)
 _add(rf"(?:考上|考进|考取|考入)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
 _add(rf"(?:就读于|就读|在读于){_S}{END}", confidence=0.9)
 _add(rf"被(?P<graduated_from>{_ORG})授予", kind=EVENT)
@@ -393,10 +406,11 @@ _add(rf"(?:大学里?|本科|研究生|硕士|博士|研究生阶段|大学时)?
 _add(rf"(?:大学里?|本科|研究生|硕士|博士)?学的不是(?P<no_studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
 _add(rf"是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confidence=0.9)
 _add(rf"不(?:读|学|念)(?P<no_studies>{_MAJOR})(?:专业)?了{END}")
-_add(rf"(?:正)?(?:在|开始|自)?学(?!费|校|期|历|车|生|院|问|术|着)(?P<studies>{_MAJOR})(?:专业)?{END}", sure=False)
+_add(rf"(?:正)?(?:在|开始|自)?(?:学|读|念)(?!费|校|期|历|车|生|院|问|术|着)(?P<studies>{_MAJOR})(?:专业)?{_ON}", sure=False)
 # Degrees.
 _family("毕校出")
-_add(rf"(?:是)?毕业于(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?{END}", kind=EVENT, confidence=0.9)
+_add(rf"(?:本科|硕士|博士|研究生|大学)(?:是|在)?(?P<alma>{_ORG})(?:读的|上的|念的|的|毕业)?{END}", kind=EVENT)
+_add(rf"(?:本科|硕士|博士|研究生|大学)?(?:是)?毕业于(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?{END}", kind=EVENT, confidence=0.9)
 _add(rf"(?:是)?(?:从|在)(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?毕业", kind=EVENT, confidence=0.9)
 _add(rf"(?:是)(?P<graduated_from>{_ORG})毕业的?{END}", kind=EVENT, confidence=0.9)
 _add(rf"(?P<graduated_from>{_ORG})(?:本科|硕士|博士)?毕业(?:生)?的?{END}", kind=EVENT, sure=False)
@@ -412,14 +426,14 @@ _add(rf"在(?P<org>{_ORG}){END}")
 _add(rf"被(?:聘|请|招|调|派|挖)(?:到|去|进){_W}(?:当|做|任)(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}})了?{END}", kind=STARTED)
 _add(rf"(?:辞掉|辞去|辞了)了?(?P<no_occupation>[{H}]{{2,8}}?)(?:的工作|的职位|的职务|工作|一职){END}")
 _add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_ORG})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|工作)?了?{END}", kind=STARTED)
-_add(rf"(?:从|由)(?P<no_works_at>{_ORG})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|跑路|跳槽|出来单干|离开)了?", kind=STATE)
+_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_ORG})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|跑路|跳槽|出来|离开)了?", kind=STATE)
 _add(rf"(?:从|由)(?P<no_occupation>{_ORG})(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|为)了?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"(?:转行|改行|转岗)(?:去|来)?(?:到|做|当|成|为|干)了?{_A_JOB}(?P<work>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"被(?:公司|单位|学校|正式|医院|领导)*(?:聘为|任命为|提拔为|晋升为|聘用为|评为|提为|升为)(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
+_add(rf"被(?:公司|单位|学校|正式|医院|领导)*(?:聘为|任命为|提拔为|选为|推选为|晋升为|聘用为|评为|提为|升为)(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"被{_W}(?:高薪|重新)?(?:聘为|聘用为|任命为|聘请为|返聘为|招为|请去当|请去做|挖去当|挖去做)(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"(?:刚|最近)?(?:升|晋升|提升)(?:为|成|任|到|上)?了?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"被[{H}]{{1,4}}?推荐进了?{_W}{END}", kind=STARTED)
-_add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|他们|原公司)?(?:裁员|裁|炒鱿鱼|炒|开除|辞退|开|优化|解雇)(?:掉|了)+{END}", confidence=0.9)
+_add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|他们|原公司)?(?:给)?(?:裁员|裁|炒鱿鱼|炒|开除|辞退|开|优化|解雇)(?:掉|了)+{END}", confidence=0.9)
 _add(rf"被(?P<no_works_at>{_ORG})(?:裁员|裁|炒|开除|辞退|解雇|优化)(?:掉|了)*{END}", confidence=0.9)
 _add(rf"(?:刚|已经)?被{_W}(?:高薪|成功|正式|给|重新)?(?:录用|聘用|聘|挖走|挖过去|挖去|挖|招聘|招走|招|返聘|录取|要走|签下|雇用|雇)(?:过去|进去)?了?{END}", kind=STARTED)
 _add(rf"被[{H}]{{0,3}}?(?:招进|招入|挖到|挖去|录进|调到|调进|调去|调回|推荐进|推荐到|分到|分配到){_W}了?{END}", kind=STARTED)
@@ -432,8 +446,9 @@ _add(rf"(?:去|到|来)了?{_W}(?:上班|任职|工作|实习|入职)了?{END}",
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:当|做|担任|任|干)(?:的是|着|过|了[{_N}几多]+年的?)?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){_ON}", confidence=0.9)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:从事|负责|做|搞)(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|的工作)?{END}", sure=False)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?{_NOW_WORKS}(?:的)?{_ON}", confidence=0.9)
+_add(rf"在(?P<org>{_ORG})(?:待|干|呆)(?:过|着){END}")
 _add(rf"(?:为|给|替|帮){_W}(?:打工|工作|干活|做事){END}", sure=False)
-_add(rf"(?:的)?(?:工作)?单位(?:是|在){_W}{END}")
+_add(rf"(?:的)?(?:工作单位|单位|公司|东家)(?:就)?是{_W}{END}")
 _add(rf"的?(?:职业|工作|本职工作|本职|主业)(?:就)?(?:是|：){_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", confidence=0.9)
 _add(rf"(?:继续|接着|又)?(?:是|当|做|担任|干|成了|成为了?|任)(?:了|着|上了|上|的是|过)?{_A_JOB}(?:[{H}A-Za-z]{{0,6}}?的){{0,2}}(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}}?)(?:的)?{_ON}")
 _add(rf"是(?P<work>(?:做|搞|干|卖|教|开|跑|送|修|写|拍|画|唱|管|带|跳|玩)[{H}A-Za-z]{{1,8}}?)的{END}", confidence=0.85)
@@ -459,14 +474,15 @@ _add(rf"(?:平时|业余|唯一|最大)?的?(?:兴趣爱好|业余爱好|爱好|
 _add(rf"没(?:有)?那么喜欢", sure=False)
 _add(rf"(?:不再|再也不|再不)(?:那么|这么)?(?:喜欢|爱|吃(?![饭药素斋生])|喝(?!药))(?:吃|喝)?(?P<no_likes>{_THING}){END}", many=True)
 _add(rf"不(?:太|怎么|大)?(?:喜欢|爱|吃(?![饭药素斋生])|喝(?!药))(?:吃|喝)?(?P<no_likes>{_THING})了[啊呀啦哈]?\s*$", many=True)
+_add(rf"把(?P<no_likes>{_THING})(?:给)?戒(?:掉)?了{END}", many=True, confidence=0.7)
 _add(rf"戒(?:掉)?(?:了)?(?:喝|吃)?(?P<no_likes>{_THING})了?{END}", many=True, confidence=0.7)
 _add(rf"(?:不再|不|再也不|再也没|没再)(?P<no_hobby>{ACTIVITIES})了{END}")
-_add(rf"(?P<diet>不(?:吃|沾)(?:[猪牛羊鸡鸭鹅狗兔鱼红白]+肉|肉类?|荤腥?|辣的?|碳水|麸质|乳制品|蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|油炸食品|油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
-_add(rf"(?:{_VERY})(?:不{_VERY}(?:喜欢|爱)|讨厌|受不了|烦|反感|不待见|厌恶|吃不惯|不{_VERY}吃(?!.*[饭药了亏素])|从来?不吃|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|不碰)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
+_add(rf"(?:从来|从|一直|都|向来)?(?P<diet>不(?:吃|沾)(?:[猪牛羊鸡鸭鹅狗兔鱼红白]+肉|肉类?|荤腥?|辣的?|碳水|麸质|乳制品|蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|油炸食品|油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
+_add(rf"(?:{_VERY})(?:不{_VERY}(?:喜欢|爱)|讨厌|受不了|烦|反感|不待见|厌恶|吃不惯|不{_VERY}吃(?!.*[饭药了亏素])|从来?不吃|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|见不得)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感兴趣|没什么兴趣|提不起兴趣){END}", many=True)
 _add(rf"(?:{_VERY})(?:对)(?P<likes>{_THING}){_VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
 _add(rf"(?:{_VERY})(?:迷上|爱上|喜欢上|沉迷|沉迷于|痴迷|痴迷于|入坑)了?(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
-_add(rf"(?:{_VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|糊|上|信)|爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=最)爱)(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
+_add(rf"(?:{_VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|糊|上|信)|爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一有空|下班后?|放假|周末)?(?:就|都|会|基本|经常|常|总|一般)*(?:爱|喜欢)(?P<hobby>{ACTIVITIES})")
 _add(rf"(?:{_VERY})(?:是)?(?:个|一个)?(?:资深|狂热|忠实|铁杆|骨灰级)?(?:的)?(?P<likes>[{H}A-Za-z]{{2,8}}?)(?:迷|控|粉丝|爱好者|发烧友){END}", sure=False)
 _add(rf"(?:还|也)?(?:天天|每天|每周|周末|每个周末|每晚|经常|常常|晚上|早上|下班后?|没事|闲下来|平时|业余|常年)(?:早上|晚上|都|还|就|会|要|基本|在|去|也|没事|有空|固定|坚持)*(?P<hobby>{ACTIVITIES})")
@@ -483,7 +499,7 @@ _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,12}}?){_NOT_ALLERGIC}", many=True, confidence=0.9)
 _add(rf"(?:是)?对{_A}(?:严重|有点儿?|特别|会|都|有|轻度|重度|很|非常|也)*(?:过敏|不耐受)(?!的人|性|吗)", many=True, confidence=0.95)
-_add(rf"(?:被(?:医生)?查出来?|查出来?|检查出|测出来?|有|患有|是|属于|会|天生)?对?{_A}(?:严重|重度|轻度)?(?:过敏(?!的|性|一般|吗|原)|不耐受)(?:体质)?{END}", many=True, confidence=0.9)
+_add(rf"(?:被(?:医生|医院)?(?:查|诊断|确诊)(?:出来?|为|是)?(?:对)?|被(?:医生)?查出来?|查出来?|检查出|测出来?|有|患有|是|属于|会|天生)?对?{_A}(?:严重|重度|轻度)?(?:过敏(?!的|性|一般|吗|原)|不耐受)(?:体质)?{END}", many=True, confidence=0.9)
 _add(rf"(?:一)?(?:吃|碰|喝|沾)到?了?{_A}(?:就|会|就会|都会|必)(?:过敏|起疹子|全身痒|浑身痒|起红疹|长疹子|拉肚子|嘴肿|喉咙肿)", many=True)
 _add(rf"(?:所以)?(?:吃不了|碰不得|不能碰|不能吃){_A}[，,]?(?:因为)?会?过敏{END}", many=True)
 _add(rf"过敏的(?:其实)?是{_A}{END}", many=True)
@@ -493,21 +509,21 @@ _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采�
 # Possessions and animals.
 _family("养捡收抱领买接有没开骑用戴弹手把卖出换购入抢提淘拍添置的经车电相座笔")
 _NAMED_IN = rf"(?:(?:名叫|叫做|名为|叫)(?P<name2>[{H}A-Za-z]{{1,8}}?)的)?"
-_add(rf"(?:家里?)?(?:没有|没|不|从没)养(?:过)?{COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}))(?:了)?{END}")
+_add(rf"(?:家里?)?(?:没有|没|不|从没)养(?:过)?{COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}|宠物))(?:了)?{END}")
 _add(rf"养不了(?P<no_pet>{PET}){END}")
-_add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|买)(?:了|过|着|有|的是|回来?)*{COUNT}{_NAMED_IN}(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))(?![{H}]*(?:店|的人|粮|砂|毛|窝))", confidence=0.9)
+_add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|买(?!.{{0,4}}[鸡鱼猪鸭蛇]))(?:了|过|着|有|的是|回来?)*{COUNT}{_NAMED_IN}(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))(?![{H}]*(?:店|的人|粮|砂|毛|窝))", confidence=0.9)
 _add(rf"(?:家里?)?(?:还|也)?有(?:[一两二三四五六几]|\d+)?(?:只|条|头|匹|缸)(?:{_NAMED_IN})(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))", confidence=0.85)
 _OWNED = "(?:辆|台|套|把|架|栋|部|艘|块|间|处|支|枚|张|件|双)"
 _add(rf"(?:没有|没)(?P<no_owns>车|房子?|驾照|手机|电脑|电视|私家车|摩托车?|信用卡){END}")
-_add(rf"(?:名下|家里|手上|手里|手头)?(?:还|也|就|只)?有(?:[一两二三四五六七八九十几]|\d+)?{_OWNED}(?:自己的|新的?|二手的?|旧的?)?(?P<owns>[{H}A-Za-z0-9 ]{{1,12}}?){END}", confidence=0.8)
+_add(rf"(?:名下(?:还|也|就|只)?有?|(?:家里|手上|手里|手头)?(?:还|也|就|只)?有)(?:[一两二三四五六七八九十几]|\d+)?{_OWNED}(?:自己的|新的?|二手的?|旧的?)?(?P<owns>[{H}A-Za-z0-9 ]{{1,12}}?){END}", confidence=0.8)
 _add(rf"(?:自己|一个人|和[{H}]{{1,3}}|跟[{H}]{{1,3}})?(?:在[{H}]{{2,6}}?)?(?:开|经营)(?:了|着)?(?:一)?(?:家|间|个)?(?:自己的)?(?P<owns>[{H}A-Za-z0-9]{{1,8}}(?:店|馆|工作室|公司|厂|诊所|餐厅|民宿|超市|书吧|酒吧|网店|农场|客栈|面馆|咖啡厅|律所|补习班)){END}")
 _add(rf"(?:现在|平时)?(?:开|骑)(?:的是|着|的)?(?:一)?(?:辆|台)(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"(?:开|骑|用|戴|弹)的是(?:一?(?:辆|台|部|块|把))?(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _BRANDS = "特斯拉|比亚迪|大众|丰田|本田|宝马|奔驰|奥迪|五菱宏光|五菱|吉利|长安|理想|蔚来|小鹏|别克|福特|日产|马自达|沃尔沃|保时捷|华为|苹果|小米|iPhone|安卓|三星|OPPO|vivo|荣耀|一加|联想|戴尔|ThinkPad|MacBook|iPad|尼康|佳能|徕卡|富士"
 _add(rf"(?:平时)?(?:开|用|骑)(?:的是|着|的)?(?:一?(?:辆|台|部))?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}")
 _add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:从|由)(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
-_add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换成了?|换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
-_add(rf"的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|报废)了{END}")
+_add(rf"(?:的)?(?:新)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换成了?|换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
+_add(rf"(?:家)?的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|(?:被)?[{H}]{{0,2}}报废)了{END}")
 _add(rf"手里(?:的)?是(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"(?:就)?把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)(?:给)?(?:卖|换|出|扔|送人|处理|转手|报废)(?:掉)?(?:了)+{END}")
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
@@ -525,13 +541,15 @@ _add(rf"(?:刚|才)?(?:从){_V}(?:旅游|旅行|出差|度假|玩)(?:完)?(?:回
 _add(rf"(?:目前|暂时|现在)?没(?:有)?(?P<no_plans>[{H}]{{2,10}}?)的(?:打算|计划|想法){END}", kind=PLAN)
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|搁置)了", kind=PLAN)
 _add(rf"(?:正)?(?:打算|计划|准备|定了|决定|决定了|约好|约了|约好了|想好了|说好|说好了|订好了|订了|定好了|预约了|预约好了|报名了|安排了)(?:要|在|好)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{_WORDS}){END}", kind=PLAN, confidence=0.8)
+_add(rf"(?:已经|都)?(?:买|订|抢|买好|订好)了?(?:[{H}\\d]{{0,6}}?)(?P<plans>[去回飞到][{H}]{{2,6}})的(?:机|车|船|火车|高铁|动车)?票", kind=PLAN)
+_add(rf"定(?:在|于)(?P<plans>{_WORDS}){END}", kind=PLAN)
 _add(rf"报了(?:个|一个|名)?(?P<plans>[{H}A-Za-z]{{2,10}}?(?:班|课|考试|比赛|马拉松|训练营|课程|团)){END}", kind=PLAN)
 _add(rf"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约(?:好)?了", kind=PLAN)
 
 
 def plan_after(future: str) -> str:
     """The pattern of what someone will do, after a word for a time to come."""
-    return rf"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|去(?={future})|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|提|领证|做|看|来|陪|上|跑){_WORDS}){END}"
+    return rf"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|去(?={future})|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|把|提|领证|做|看|来|陪|上|跑){_WORDS}){END}"
 
 
 _FUTURE = re.compile(plan_after("(?!)"))
@@ -558,6 +576,10 @@ _add(rf"除了(?P<speaks>{_LANGUAGES})(?:以外|之外|外)?", whole=True, many=
 _add(rf"(?P<favourite>《[^《》]{{1,20}}》|[{H}A-Za-z]{{2,8}}?)(?:一直|绝对|永远|就)?是{_ME}最{_TASTE}的(?P<what>[{H}]{{1,6}}?){END}", whole=True, confidence=0.9)
 _add(rf"(?:那|这)?(?:辆|台|套|把|部|架)?(?:[{H}]{{1,6}}的)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{2,8}}?)(?:已经|都|早就|早)?(?:被{_ME})(?:给)?(?:卖|换|出|扔|送人|处理|转手|转卖)(?:掉)?了", whole=True)
 _add(rf"(?:用了[{H}]{{1,3}}年的)?(?P<no_owns>(?:[{H}]{{0,3}}(?:吉他|钢琴|车|房子|房|手机|电脑|相机|摩托车?|自行车|平板|游戏机|Switch|琴)|小米|华为|苹果))(?:我)?(?:已经|都|早就|早)?(?:卖|换|转手|转卖)(?:掉)?了", whole=True)
+_add(rf"(?:公司|单位|老板|领导|厂里)(?:就)?把{_ME}(?P<no_works_at>)(?:给)?(?:辞退|开除|裁|优化|炒|开)(?:掉)?了", whole=True)
+_add(rf"(?P<no_hobby>(?:{ACTIVITIES}|吉他|钢琴|古筝|围棋|象棋))(?:我)?(?:也|都|已经)?(?:好多年|很久|好久|多年|几年|好几年)没(?:碰|弹|打|练|玩|拉|下|跑)(?:过)?了?", whole=True)
+_add(rf"(?P<no_owns>手机|车|电动车|自行车|电脑|相机|钱包|平板)(?:被(?:人)?偷|丢)了", whole=True)
+_add(rf"(?P<no_owns>(?!都|全|票|菜|东西|货|书|已经|早)[{H}A-Za-z0-9]{{2,6}}?)(?:已经|早|都)?(?:卖掉|卖)了{END}", whole=True)
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|搁置)了", whole=True, kind=PLAN)
 _add(rf"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约(?:好)?了", whole=True, kind=PLAN)
 

@@ -11,114 +11,192 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwell.language.claims import chinese_frames as frames
-from memwell.language.claims.chinese_frames import CLAUSES, FAMILIES, GOING, KIN, TYPES, WILL, Frame, H, relation_of_group
-from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
+from memwell.language.claims.chinese_frames import (
+    CLAUSES,
+    FAMILIES,
+    GOING,
+    KIN,
+    TYPES,
+    WILL,
+    Frame,
+    H,
+    relation_of_group,
+)
+from memwell.language.claims.relations import PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 
 # Where clauses end, and what makes them state nothing.
 
-_CLAUSE = re.compile(rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+")
+_CLAUSE = re.compile(
+    rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|"
+    rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
+)
 _QUOTE = re.compile('[“「『"]').search
 _QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 _SHORT_QUOTE = 6
 _QUESTION = re.compile(
-    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|了没|没有$"
+    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
+    rf"(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|"
+    rf"了没|没有$"
 ).search
 _DOUBT = re.compile(
-    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
-    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
+    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|"
+    "倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
+    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|"
+    "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
 _LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
 _NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
 _STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
 _HEDGE = re.compile(
-    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|恭喜我|可真是|还以为|比我|才是"
+    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|"
+    "都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|"
+    "恭喜我|可真是|还以为|比我|才是"
 ).search
 _REPORTS = re.compile(
-    f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
+    f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|"
+    f"叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
 ).match
 
 # The subject, and what may stand before it.
 
 _N = "零〇一二三四五六七八九十两几\\d"
 _TIME = (
-    rf"(?:从|自|自从|在|到)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期|礼拜|半年)(?:[一二三四五六日天末])?|[{_N}]{{1,4}}"
-    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
-    "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|星期[一二三四五六日天]|年轻时|毕业后|那年|退休后|前阵子|前段时间|这几年|今早|"
+    rf"(?:从|自|自从|在|到)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期|礼拜|"
+    rf"半年)(?:[一二三四五六日天末])?|[{_N}]{{1,4}}"
+    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|"
+    rf"(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
+    "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|"
+    "星期[一二三四五六日天]|年轻时|毕业后|那年|退休后|前阵子|前段时间|这几年|今早|"
     "下半年|上半年|后来|以后|最后|这个月|离婚后|婚后|去年夏天|去年冬天){1,4})(?:的时候|那年|开始|起|以来|早)?"
 )
 _FILLER = (
-    "嗯+|哦对?|噢|啊|哎呀?|唉|诶|欸|对了|对呀|对啊|其实吧?|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|当然|嘿|嗨|哈喽|哈+|顺便(?:说一下|说一句|提一句|记一下|说)?|你知道|告诉你|"
-    "只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|跟你说(?:个事|哈)?|跟你讲|我跟你说|我跟你讲|不瞒你说|我的意思是|我是说|更正一下|纠正(?:一)?下|"
-    "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|严格来说|结婚后|不对|记得"
+    "嗯+|哦对?|噢|啊|哎呀?|唉|诶|欸|对了|对呀|对啊|其实吧?|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|当然|嘿|嗨|"
+    "哈喽|哈+|顺便(?:说一下|说一句|提一句|记一下|说)?|你知道|告诉你|"
+    "只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|跟你说(?:个事|哈)?|跟你讲|我跟你说|"
+    "我跟你讲|不瞒你说|我的意思是|我是说|更正一下|纠正(?:一)?下|"
+    "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|"
+    "严格来说|结婚后|不对|记得"
 )
 _ADVERB = (
-    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
-    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|读(?!书))|这人|也是个?|"
-    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|彻底|毕竟"
+    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|"
+    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
+    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
+    "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
+    "读(?!书))|这人|也是个?|"
+    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|"
+    "彻底|毕竟"
 )
 _LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
 _SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
-_FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?").match
+_FORMERLY = re.compile(
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
+).match
 _LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = re.compile(
-    "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
+    "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|"
+    "没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
 ).match
 _AHEAD = re.compile(
-    "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
+    "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
+    "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
+_NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
+_USUAL = re.compile("一般|平时|通常|经常|总是|每[天周个年月]").search
 _DECIDED = re.compile("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
 _NOT_THAT = re.compile(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
 _FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
-_MOD = "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|异地|异国|在北京的)*"
+_MOD = (
+    "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|"
+    "异地|异国|在北京的)*"
+)
 _KIN = re.compile(
-    rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
-    rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|[大二三小]?(?:哥|姐|弟|妹|儿子|女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
+    rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
+    rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
+    rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
+    rf"宿舍)(?:里)?(?:新来|新)?的?(?:同事|同学|室友|领导|老板)|[大二三小]?(?:哥|姐|弟|妹|儿子|"
+    rf"女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
 ).match
-_ME = re.compile("(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|一)").match
+_ME = re.compile(
+    "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|"
+    "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
+    "一)"
+).match
 _PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
 _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
 _NAME = re.compile(frames.PERSON).match
 _CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_HAS_KIN = re.compile(rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得)了?(?:一|1|两)?(?:个|位|名)(?:双胞胎|亲|大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HAS_KIN = re.compile(
+    rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得)了?(?:一|1|两)?(?:个|位|名)(?:双胞胎|亲|"
+    rf"大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
+).match
 _STRANGER = re.compile(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
 _PRESUPPOSED = re.compile(
-    rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
-    rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|前妻)(?P<name2>{frames.KIN_NAME})"
+    rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|"
+    rf"公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
+    rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|"
+    rf"前妻)(?P<name2>{frames.KIN_NAME})"
     rf"|(?:被)(?:养)?(?P<kin3>养父|养母|姥姥|奶奶|外婆|爷爷|外公|师傅)(?P<name3>{frames.PERSON})"
 ).finditer
-_MENTIONED = re.compile(rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)").search
+_MENTIONED = re.compile(
+    rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
+).search
 _COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
 # What is said between people.
 
 _NAMES_KIN = re.compile(
-    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|起名叫?|小名叫?|大名叫?|叫){frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}"
+    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|"
+    rf"起名叫?|小名叫?|大名叫?|叫){frames.QUOTE}(?P<any>{frames.ANY_NAME}){frames.END}"
     rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
 ).match
 _SECOND = re.compile(rf"(?:大的|小的|老大|老二|老三|一个|另一个)叫(?P<any>{frames.ANY_NAME}){frames.END}").match
 _TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
-_NOT_NAMED = re.compile(rf"(?:不叫|不是|写成|打成|(?:手滑|我上次|刚才|误)*打成|登记成)了?{frames._Q}(?P<any>{frames.ANY_NAME}){frames.END}").search
 _IS_KIN = re.compile(
-    rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
+    rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|"
+    rf"好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
 ).match
 _WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
 _WITH_NAME = re.compile(_WITH).match
-_COMPANY = re.compile(rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|(?P<name>{frames.PERSON}))(?:一起)?").match
+_COMPANY = re.compile(
+    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|"
+    rf"(?P<name>{frames.PERSON}))(?:一起)?"
+).match
 _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:分手|分了|掰了|吹了|结束了)"), "partner", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|不是朋友)"), "friend", True),
+    (
+        re.compile(
+            rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|"
+            rf"不是朋友)"
+        ),
+        "friend",
+        True,
+    ),
     (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
     (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|是一对)"), "partner", False),
+    (
+        re.compile(
+            rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|"
+            rf"是一对)"
+        ),
+        "partner",
+        False,
+    ),
     (re.compile(rf"{_WITH}(?:都)?是(?:两口子|夫妻|夫妇)"), "married_to", False),
     (re.compile(rf"{_WITH}(?:都)?是(?:亲|双胞胎|孪生)?(?:姐妹|兄弟|兄妹|姐弟|双胞胎)"), "sibling", False),
-    (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|哥们)"), "friend", False),
+    (
+        re.compile(
+            rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|"
+            rf"哥们)"
+        ),
+        "friend",
+        False,
+    ),
     (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?)?(?:同事|搭档)"), "colleague", False),
     (re.compile(rf"(?:已经)?(?:嫁给|嫁了)了?(?P<name>{frames.KIN_NAME})"), "married_to", False),
     (re.compile(rf"(?:已经)?(?:娶了|娶到了|娶的是|娶)(?P<name>{frames.KIN_NAME})"), "married_to", False),
@@ -126,52 +204,103 @@ _BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
     (re.compile(rf"(?:把)(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹)了"), "partner", True),
 ]
 _ALONE: list[tuple[re.Pattern[str], str]] = [
-    (re.compile(rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames._ON}|又嫁了)"), "married_to"),
+    (
+        re.compile(
+            rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames.ON}|"
+            rf"又嫁了)"
+        ),
+        "married_to",
+    ),
     (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
-    (re.compile(rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:分手了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"), "partner"),
-    (re.compile(rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|是独生子"), "sibling"),
+    (
+        re.compile(
+            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:分手了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
+            rf"没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"
+        ),
+        "partner",
+    ),
+    (
+        re.compile(
+            rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|"
+            rf"是独生子"
+        ),
+        "sibling",
+    ),
     (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
-]
-_ALONE += [
-    (re.compile(r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|掰了|吹了)"), "partner"),
-    (re.compile(r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇)(?:已经|早就?|都|上周|去年|刚|正式)*(?:离婚|离了)"), "married_to"),
+    (
+        re.compile(
+            r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|"
+            r"掰了|吹了)"
+        ),
+        "partner",
+    ),
+    (
+        re.compile(
+            r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)(?:已经|早就?|都|上周|去年|刚|"
+            r"正式)*(?:离婚|离了)"
+        ),
+        "married_to",
+    ),
 ]
 _PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分]").search
-_DIED = re.compile(f"[^，]{{0,8}}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
-_PET_GONE = re.compile("(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|安乐死|离开了我)").match
+_DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
+_PET_GONE = re.compile(
+    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|安乐死|离开了我)"
+).match
 
 # Pets.
 
 _PET = frames.PET
 _NO_PET_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"
-_PET_NAME = rf"{frames._Q}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|[A-Za-z][A-Za-z]{{0,19}})"
+_PET_NAME = (
+    rf"{frames.QUOTE}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|"
+    rf"[A-Za-z][A-Za-z]{{0,19}})"
+)
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
 _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
 _MY_PET = re.compile(
-    rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|一)*(?:只|条|头)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
+    rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
+    rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
+    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
+    rf"(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
-_EACH = re.compile(rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}").match
-_PET_CALLED = re.compile(rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|她的?)?{_CALLS}{_PET_NAME}{_ENDS}").match
+_EACH = re.compile(
+    rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
+    rf"[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
+_PET_CALLED = re.compile(
+    rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
+    rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
 _MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
+_ALSO = re.compile(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
 _WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
 
 # Contacts.
 
 _EMAIL_CUE = re.compile("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
 _PHONE_CUE = re.compile("电话|手机|号|联系|打这个|微信|致电").search
-_NOT_OWN = re.compile("客服|热线|银行|酒店|餐厅|快递|物业|前台|官方|投诉|店里|举报|订单|单号|编号|密码|验证|身份证|卡号|账号|公司的?电话|航班|车牌").search
+_NOT_OWN = re.compile(
+    "客服|热线|银行|酒店|餐厅|快递|物业|前台|官方|投诉|店里|举报|订单|单号|编号|密码|验证|身份证|卡号|"
+    "账号|公司的?电话|航班|车牌"
+).search
 _GONE = re.compile("不是|旧的?|原来|以前|之前的?|从|由").search
-_GONE_AFTER = re.compile(r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经|都|早|早就|就)*(?:不是我|不用|停用|作废|注销|换成|改成|弃用|停机|改为|换为)").match
+_GONE_AFTER = re.compile(
+    r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经|都|早|早就|就)*(?:不是我|不用|停用|作废|注销|换成|"
+    r"改成|弃用|停机|改为|换为)"
+).match
 
 # Corrections: a clause that gives another value for what was said before.
 
 _INSTEAD = re.compile(
-    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
-    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|去的?是|对|学|读|从|姓|我)?{frames._Q}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|了)?{frames.END}"
+    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
+    rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
+    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
+    rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
+    rf"了)?{frames.END}"
 ).match
 _TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
-_NAMELY = re.compile(rf"(?:[{H}]{{1,4}}|)(?P<o>{frames.KIN_NAME})").fullmatch
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
 
@@ -226,7 +355,7 @@ class _Reading:
     """Reads one sentence; it remembers of whom the clauses spoke and what was claimed last."""
 
     def __init__(self, sentence: str) -> None:
-        self.asked = sentence.rstrip(" ”」』\"")[-1:] in ("？", "?")
+        self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
         self.text = _without_quotes(sentence) if _QUOTE(sentence) else sentence
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
@@ -248,9 +377,9 @@ class _Reading:
             if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
                 continue
             asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
-            if self.end <= limit and not asks and not _HEDGE(text, self.start, self.end):
-                if self._clause() == "reported":
-                    break
+            stated = self.end <= limit and not asks and not _HEDGE(text, self.start, self.end)
+            if stated and self._clause() == "reported":
+                break
             self._presupposed()
         return self.found
 
@@ -335,14 +464,17 @@ class _Reading:
             several = tuple(self.people[-2:]) if pronoun["both"] else tuple(self.people[-1:])
             return self._chain(_Subject(pronoun.end(), several))
         name = _NAME(text, at, end)
-        if name is not None and not is_a_word(name[0]) and name[0] not in KIN and (
-            name[0].endswith(_TITLES) or not TYPES["occupation"](name[0])
-        ):
-            if _Who(name[0]) in self.people or frames.is_person(name[0]):
-                return self._chain(_Subject(name.end(), (_Who(name[0]),)))
+        if name is not None and self._is_someone(name[0]):
+            return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if _OTHERS(text, at, end):
             return _Subject(end, (), _USER)
         return None
+
+    def _is_someone(self, name: str) -> bool:
+        """Whether what looks like a name at the front of a clause is one."""
+        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(_TITLES)):
+            return False
+        return _Who(name) in self.people or frames.is_person(name)
 
     def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
         word = found["kin"] or found["alone"]
@@ -406,9 +538,7 @@ class _Reading:
                 if found is not None and frames.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
-                    if "婚礼" in found[0]:
-                        return False
-                    return True
+                    return "婚礼" not in found[0]
             with_name = _WITH_NAME(self.text, at, self.end)
             if with_name is not None and frames.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
@@ -422,8 +552,7 @@ class _Reading:
     def _is_kin(self, subject: _Subject) -> bool:
         who = subject.who[0]
         if not who.name:
-            pair = _COUPLE(self.text, subject.end, self.end)
-            return False if pair is None or who == _USER else False
+            return False
         found = _IS_KIN(self.text, subject.end, self.end)
         if found is not None and KIN[found["kin"]].relation:
             self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
@@ -521,8 +650,13 @@ class _Reading:
 
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
-        more = [WILL] if (state.ahead or self.planned) and not state.denied else []
-        if _HABIT(self.text, self.start, at) and not _PAST_TIME(self.text, self.start, self.end) and "了" not in self.text[at : self.end]:
+        usual = _USUAL(self.text, self.start, self.end)
+        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
+        if (
+            _HABIT(self.text, self.start, at)
+            and not _PAST_TIME(self.text, self.start, self.end)
+            and "了" not in self.text[at : self.end]
+        ):
             more.append(frames.DOES)
         if at >= self.end:
             return None
@@ -556,11 +690,19 @@ class _Reading:
                 return False
             if kind == "at" and subject.who[0] == _USER:
                 return False
-            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(self.text, self.start, found.start(group)):
+            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(
+                self.text, self.start, found.start(group)
+            ):
                 return True
-            if (ended and state.denied) or (relation == "age" and state.ahead):
+            if (ended and state.denied) or (
+                relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end))
+            ):
                 return False
-            spans = list(_parts(self.text, *found.span(group), many=frame.many)) if found[group] else [found.span(group)]
+            spans = (
+                list(_parts(self.text, *found.span(group), many=frame.many)) if found[group] else [found.span(group)]
+            )
+            if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
+                return False
             if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
                 return False
             check = TYPES.get(kind)
@@ -584,20 +726,38 @@ class _Reading:
         if self.further:
             return False
         first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
-        return subject.own or first or "改名" in self.text or (self.last is not None and self.last.relation in ("name", "age"))
+        return (
+            subject.own
+            or first
+            or "改名" in self.text
+            or (self.last is not None and self.last.relation in ("name", "age"))
+        )
 
-    def _match(self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool) -> RuleMatch:  # fmt: skip
+    def _match(
+        self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool
+    ) -> RuleMatch:
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
         if kind == PAST and frame.kind == PLAN:
             ended = True
             kind = PLAN
-        confidence = frame.confidence
         return RuleMatch(
-            relation, *span, self.start, self.end, who.name, who.kin, kind=kind, negated=ended or state.denied, confidence=confidence
-        )  # fmt: skip
+            relation,
+            *span,
+            self.start,
+            self.end,
+            who.name,
+            who.kin,
+            kind=kind,
+            negated=ended or state.denied,
+            confidence=frame.confidence,
+        )
 
-    def _say(self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85) -> None:  # fmt: skip
-        self._keep(RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence))
+    def _say(
+        self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
+    ) -> None:
+        self._keep(
+            RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
+        )
 
     def _keep(self, one: RuleMatch) -> None:
         if one.relation == "pet":
@@ -605,6 +765,10 @@ class _Reading:
             return
         self.found.append(one)
         self.last = one
+        self._correct(one)
+
+    def _correct(self, one: RuleMatch) -> None:
+        """After 不是猫 and then a claim, what was denied is denied of it."""
         if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
             first, last = self.wrong
             self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
@@ -617,8 +781,12 @@ class _Reading:
         before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
         named = None if one.negated or before else _PET_CALLED(self.text, one.object_end)
         self.last = self.pet = one
+        self._correct(one)
         if before is None and named is None:
             self.found.append(one)
+            also = _ALSO(self.text, one.object_end, self.end)
+            if also is not None:
+                self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
             return
         first = one.start + before.start("name") if before else named.start("name")  # pyright: ignore[reportOptionalMemberAccess]
         last = first + len(before["name"]) if before else named.end("name")  # pyright: ignore[reportOptionalMemberAccess]
@@ -634,7 +802,10 @@ class _Reading:
         text, end = self.text, self.end
         mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
         if mine is not None and (
-            mine["name"] or not re.match("[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1])
+            mine["name"]
+            or not re.match(
+                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
+            )
         ):
             return self._my_pet(mine)
         each = _EACH(text, at, end)
@@ -642,13 +813,20 @@ class _Reading:
             owner = self.pet or RuleMatch("", 0, 0, self.start, end)
             kind = each.span("kind") if each["kind"] else (owner.object_start, owner.object_end)
             pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
-            self.found += [pet, pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin="")]
+            self.found += [
+                pet,
+                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
+            ]
             self.last = pet
             return True
         if self.pet is not None:
             more = _MORE_PETS(text, at, end)
             if more is not None:
-                self._keep(self.pet._replace(object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end))
+                self._keep(
+                    self.pet._replace(
+                        object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
+                    )
+                )
             return more is not None or _PET_CALLED(text, at, end) is not None
         return False
 
@@ -664,7 +842,11 @@ class _Reading:
         self.found.append(pet)
         self.last = pet
         if group != "kind" and not gone:
-            self.found.append(pet._replace(relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]))
+            self.found.append(
+                pet._replace(
+                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
+                )
+            )
         return True
 
     def _presupposed(self) -> None:
@@ -738,7 +920,14 @@ class _Reading:
             return False
         if not (no or formerly or ended):
             self.found[self.found.index(last)] = last._replace(negated=True)
-        made = last._replace(object_start=found.start("o"), object_end=found.end("o"), start=self.start, end=self.end, negated=no or formerly, kind=STATE)
+        made = last._replace(
+            object_start=found.start("o"),
+            object_end=found.end("o"),
+            start=self.start,
+            end=self.end,
+            negated=no or formerly,
+            kind=STATE,
+        )
         self.found.append(made)
         if not no:
             self.last = made
@@ -749,7 +938,7 @@ class _Reading:
         if RELATIONS.get(last.relation, _NO_RELATION).people:
             return frames.is_name(words) and words not in KIN
         if last.relation == "birthday":
-            return re.fullmatch(frames._DATE, words) is not None
+            return re.fullmatch(frames.DATE, words) is not None
         if last.relation in ("age",):
             return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
         check = TYPES.get(last.relation)

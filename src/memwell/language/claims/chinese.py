@@ -91,7 +91,7 @@ _ADVERB = (
 _LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
 _SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
 _FORMERLY = re.compile(
-    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
 ).match
 _LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = re.compile(
@@ -105,7 +105,7 @@ _AHEAD = re.compile(
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
 _NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
-_USUAL = re.compile("一般|平时|通常|经常|总是|每[天周个年月]").search
+_USUAL = re.compile("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
 _DECIDED = re.compile("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
 _NOT_THAT = re.compile(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
 _FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
@@ -131,7 +131,8 @@ _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").m
 _NAME = re.compile(frames.PERSON).match
 _CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
 _HAS_KIN = re.compile(
-    rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得)了?(?:一|1|两)?(?:个|位|名)(?:双胞胎|亲|"
+    rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
+    rf"名)(?:双胞胎|亲|"
     rf"大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
 ).match
 _STRANGER = re.compile(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
@@ -145,6 +146,7 @@ _PRESUPPOSED = re.compile(
 _MENTIONED = re.compile(
     rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
 ).search
+_CHILDREN = re.compile("生了|双胞胎|龙凤胎|孩子|娃").search
 _COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
 # What is said between people.
@@ -214,7 +216,7 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
     (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
     (
         re.compile(
-            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:分手了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
+            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:被?分手了|被甩了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
             rf"没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"
         ),
         "partner",
@@ -242,7 +244,7 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
         "married_to",
     ),
 ]
-_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分]").search
+_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
 _DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 _PET_GONE = re.compile(
     "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|安乐死|离开了我)"
@@ -480,6 +482,8 @@ class _Reading:
         word = found["kin"] or found["alone"]
         word = word.removeprefix("另一个")
         kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
+        if found["alone"] and kin.relation == "sibling" and _CHILDREN(self.text, 0, self.start):
+            kin = frames.Kin("child", "child")
         if owner != _USER and word in _IN_LAWS:
             kin = frames.Kin("married_to", kin.word)
         ex = bool(found["ex"]) or word.startswith("前")

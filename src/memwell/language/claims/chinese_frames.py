@@ -148,7 +148,7 @@ _JOB_ENDS = (
 )
 _IS_JOB = re.compile(
     rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|"
-    rf"[不没是当做像找有去和跟让给被问打在从就都改]|前任)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
+    rf"[不没是当做像找有去和跟让给被问打在从就都改约]|前任|.*了)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
 _NO_JOB = re.compile("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
 _NOT_PLACE = (
@@ -246,7 +246,7 @@ _ORG = rf"[{H}A-Za-z0-9·&]{{2,16}}?"
 _PLACE = rf"[{H}A-Za-z·]{{2,12}}?"
 _MAJOR = (
     rf"(?:会计|(?!书|研|博|完|大|高|初|小|中|到|过|本|硕|的|了|得|会|好|习|不|着|点|怎|"
-    rf"开)(?:(?![的了我你他])[{H}A-Za-z]){{2,8}}?)"
+    rf"开)(?:(?![的了我你]|(?<!吉)他)[{H}A-Za-z]){{2,8}}?)"
 )
 
 
@@ -289,7 +289,12 @@ def _is_home(word: str) -> bool:
 
 
 def _is_employer(word: str) -> bool:
-    if word in _SOME_EMPLOYER or not _IS_ORG(word) or word.endswith(("的", "里", "地", "部", "科", "组", "专业")):
+    if (
+        word in _SOME_EMPLOYER
+        or not _IS_ORG(word)
+        or word.endswith(("的", "里", "地", "部", "科", "组", "专业"))
+        or "当" in word
+    ):
         return False
     return word in _ORGS or not known_place(word)
 
@@ -379,9 +384,9 @@ TYPES: dict[str, Callable[[str], object]] = {
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完", word),
     "studies_at": _is_school,
     "alma": _SCHOOL,
-    "school": lambda word: bool(_SCHOOL(word)) and word[0] not in "上读念在",
+    "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]", word),
     "graduated_from": _is_alma_mater,
-    "studies": lambda word: not re.search("[我你他她什了吗]|一下|学会|习$|坏|好", word),
+    "studies": lambda word: not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
     "name": is_name,
     "full_name": _is_own_name,
     "age": _is_age,
@@ -392,7 +397,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|"
         "任何", word),
     "owns": lambda word: not re.search("[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|"
-        "朋友|人$|点|会$|课", word) and len(word) <= 12,
+        "朋友|人$|点|会$|课|在", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|"
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
@@ -510,7 +515,10 @@ _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区
 _MOVED = "(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|往)?了?"
 _add(rf"(?:把家)?(?:一家|全家|一家人|他们)?(?:从|由)(?P<no_lives_in>{_PLACE})(?:{_MOVED}|安(?:到|"
     rf"在)了?){_L}{_HOME_AFTER}", kind=STARTED)
-_add(rf"(?:一家|全家|一家人)?(?:都)?(?:搬家|搬|迁|移居|移民)(?:到|去|来|回到|回|进|至)了?{_L}{_HOME_AFTER}", kind=STARTED)
+_add(rf"(?:已经|现在|如今|目前)(?:搬|回)(?:到|回)?(?P<spot>{_PLACE})了{END}", kind=STARTED)
+_add(rf"在{_L}租(?:了|着|到了?)(?:个|套|间|一|房)", kind=STARTED)
+_add(rf"(?:一家|全家|一家人|举家)?(?:都)?(?:搬家|搬|迁|移居|移民)(?:到|去|来|回到|回|进|"
+    rf"至)了?{_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"(?:一家|全家|一家人)?(?:从|由)(?P<no_spot>{_PLACE})(?:回到|来到|跑到|到|去|来|回|换到|"
     rf"转战)了?(?P<spot>{_PLACE})(?:发展|工作|生活|定居|住)?了?{END}", kind=STARTED)
 _add(rf"(?:搬离|搬出|离开)了?(?P<no_spot>{_PLACE})了?{END}")
@@ -520,10 +528,11 @@ _add(rf"在(?P<at>{_PLACE}){END}")
 _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的是|的地方是|的地方叫|的小区叫|"
     rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
-_add(rf"在{_L}(?:定居|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|的)*{ON}", confidence=0.9)
+_add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|"
+    rf"的)*{ON}", confidence=0.9)
 _add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
 _add(rf"在(?P<no_lives_in>{_PLACE})住过")
-_add(rf"(?:的?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
+_add(rf"(?:的?新?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
 _add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
 _add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派驻|派|调|外派)(?:(?<=驻)|到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|"
     rf"驻场)?了?{ON}", kind=STARTED, sure=False)
@@ -535,7 +544,7 @@ _add(rf"(?:从|由)(?P<no_occupation>[{H}A-Za-z]{{2,8}}?)(?:转行|改行|转岗
     rf"个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"改(?:行)?(?:去)?(?:当|做)了?(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
 _add(rf"(?:转行|改行)(?:去)?(?P<work>(?:卖|做|开|教|跑|送|干|搞|写)[{H}]{{1,6}}?){END}", kind=STARTED)
-_family("学读念上转录考授修退辍休在专攻业")
+_family("被学读念上转录考授修退辍休在专攻业")
 _S = rf"(?P<studies_at>{_ORG})"
 _STUDY = (
     "(?:读书|上学|念书|就读|读研|读博|读大学|上大学|念大学|读高中|上高中|念高中|读初中|上初中|读本科|念本科|读硕士?|"
@@ -546,7 +555,8 @@ _add(rf"(?:从|由)(?P<no_studies_at>{_ORG})转学(?:到|去|进)了?{_S}{END}",
 _add(rf"(?:从|由)(?P<no_studies>{_MAJOR})(?:系|专业)?转(?:到|去|成|为)了?(?P<studies>{_MAJOR})(?:系|"
     rf"专业)?{END}", kind=STARTED)
 _add(rf"转学(?:到|去|进)了?{_S}{END}", kind=STARTED)
-_add(rf"(?:刚|终于)?被(?P<school>[{H}]{{1,10}}?(?:大学|学院|大))(?:的)?(?P<studies>[{H}]{{2,8}})专业(?:给)?录取了?{END}", kind=STARTED)
+_add(rf"(?:刚|终于)?被(?P<school>[{H}]{{1,10}}?(?:大学|学院|"
+    rf"大))(?:的)?(?P<studies>[{H}]{{2,8}})专业(?:给)?录取了?{END}", kind=STARTED)
 _add(rf"(?:刚|终于)?被(?P<school>{_ORG})(?:给)?(?:录取|保送|破格录取|提前录取)了?{END}", kind=STARTED)
 _add(rf"(?:考上|考进|考取|考入)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
 _add(rf"(?:就读于|就读|在读于){_S}{END}", confidence=0.9)
@@ -564,11 +574,11 @@ _add(rf"(?:的?(?:本科|大学|研究生|硕士)?的?专业)(?:就|其实)?(?:�
 _add(rf"(?:大学里?|本科|研究生|硕士|博士|研究生阶段|大学时)?(?:主修|攻读|学的是|学的|读的是|读的|念的是|念的|"
     rf"修的是)(?P<studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
 _add(rf"(?:大学里?|本科|研究生|硕士|博士)?学的不是(?P<no_studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
-_add(rf"是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confidence=0.9)
+_add(rf"(?:大学|本科|研究生|硕士|博士)?是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confidence=0.9)
 _add(rf"不(?:读|学|念)(?P<no_studies>{_MAJOR})(?:专业)?了{END}")
 _add(rf"(?:正)?(?:在|开始|自)?(?:学|读|念)(?!费|校|期|历|车|生|院|问|术|着)(?P<studies>{_MAJOR})(?:专业)?{ON}", sure=False)
 # Degrees.
-_family("毕校出")
+_family("毕校出本硕博研大授")
 _add(rf"(?:本科|硕士|博士|研究生|大学)(?:是|在)?(?P<alma>{_ORG})(?:读的|上的|念的|的|毕业)?{END}", kind=EVENT)
 _add(rf"(?:本科|硕士|博士|研究生|大学)?(?:是)?毕业于(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|"
     rf"专业))?{END}", kind=EVENT, confidence=0.9)
@@ -578,7 +588,7 @@ _add(rf"(?P<graduated_from>{_ORG})(?:本科|硕士|博士)?毕业(?:生)?的?{EN
 _add(rf"的?母校是(?P<graduated_from>{_ORG}){END}", kind=EVENT, confidence=0.9)
 _add(rf"从(?P<graduated_from>(?:[{H}]{{2,6}}(?:大学|学院|师大|大)))出来", kind=EVENT)
 # Work.
-_family("从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
+_family("被录单母开从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
 _W = rf"(?P<works_at>{_ORG})"
 _NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
 _HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
@@ -604,7 +614,8 @@ _add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|�
     rf"优化|解雇)(?:掉|了)+{END}", confidence=0.9)
 _add(rf"(?P<no_studies_at>)被(?:学校|学院)(?:给)?(?:开除|劝退|退学)了?{END}")
 _add(rf"被(?P<no_works_at>{_ORG})(?:裁员|裁|炒|开除|辞退|解雇|优化)(?:掉|了)*{END}", confidence=0.9)
-_add(rf"(?:刚|已经)?被{_W}(?:高薪|成功|正式|给|重新)?(?:录用|聘用|聘|挖走|挖过去|挖去|挖|招聘|招走|招|返聘|录取|要走|"
+_add(rf"(?:刚|已经)?被(?:一家|一个|某家)?{_W}(?:高薪|成功|正式|给|重新)?(?:录用|聘用|聘|挖走|挖过去|挖去|挖|招聘|招走|招|"
+    rf"返聘|录取|要走|"
     rf"签下|雇用|雇)(?:过去|进去)?了?{END}", kind=STARTED)
 _add(rf"被[{H}]{{0,3}}?(?:招进|招入|挖到|挖去|录进|调到|调进|调去|调回|推荐进|推荐到|分到|"
     rf"分配到){_W}了?{END}", kind=STARTED)
@@ -612,6 +623,9 @@ _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把工作)?(
     rf"辞了工作|提离职|从公司离职|不干|被迫离职|没工作|丢了工作|辞了?职)(?:在家)?(?:了|啦)?{END}", confidence=0.9)
 _add(rf"(?P<no_works_at>)把工作(?:给)?(?:辞|丢)(?:掉)?了{END}", confidence=0.9)
 _add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_works_at>{_ORG})(?:的工作|的职位|的职务){END}", confidence=0.9)
+_add(rf"(?:入职|加入|进了|进入)了?{_W}(?:当|做|担任)了?(?:一?(?:名|个|"
+    rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
+_add(rf"(?:被)?评上了?(?P<occupation>[{H}]{{2,8}}){END}", kind=STARTED)
 _add(rf"(?:入职|加入|进了|就职于|供职于|任职于|效力于|受雇于|进入|加盟)了?{_W}(?:工作|上班)?{ON}", kind=STARTED)
 _add(rf"(?:跳槽|跳|换工作|调动|调|转岗|转)(?:到|去|来|进)了?{_W}(?:去|工作|上班)?了?{END}", kind=STARTED)
 _add(rf"(?:去|到|来)了?{_W}(?:上班|任职|工作|实习|入职)了?{END}", kind=STARTED, sure=False)
@@ -714,7 +728,7 @@ _add(rf"(?:不再|再也不|不|已经不|没有|没)(?:是)?(?:个)?(?:吃)?(?P
 _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采用|在|走|执行|只|只能|属于|个|吃|的|一名|一个|"
     rf"严格的?)*(?P<diet>{_DIETS})(?:餐|食|饮食|主义)?者?", confidence=0.9)
 # Possessions and animals.
-_family("养捡收抱领买接有没开骑用戴弹手把卖出换购入抢提淘拍添置的经车电相座笔")
+_family("名养捡收抱领买接有没开骑用戴弹手把卖出换购入抢提淘拍添置的经车电相座笔")
 _NAMED_IN = rf"(?:(?:名叫|叫做|名为|叫)(?P<name2>[{H}A-Za-z]{{1,8}}?)的)?"
 _add(rf"(?:家里?)?(?:没有|没|不|从没)养(?:过)?{COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}|"
     rf"宠物))(?:了)?{END}")
@@ -740,6 +754,7 @@ _BRANDS = (
 _add(rf"(?:平时)?(?:开|用|骑)(?:的是|着|的)?(?:一?(?:辆|台|部))?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}")
 _add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:从|"
     rf"由)(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
+_add(rf"的?(?:座驾|车|手机|电脑|相机)是(?:一)?(?:辆|台|部)(?P<owns>[{H}A-Za-z0-9]{{2,8}}?){END}")
 _add(rf"(?:的)?(?:新)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换成了?|"
     rf"换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
 _add(rf"(?:家)?的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|(?:被)?[{H}]{{0,2}}报废)了{END}")
@@ -750,14 +765,15 @@ _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|"
     rf"旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
 _add(rf"(?:卖掉?了|出了)(?:那|这)?(?:辆|台|套|把|部|架)?(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _add(rf"用的?(?:是)?(?P<owns>[{H}A-Za-z0-9]{{2,6}}(?:手机|电脑|平板|相机|耳机)){END}")
-_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近)*(?:买|换|"
+_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近|攒钱|花钱|"
+    rf"给(?:我?[爸妈老公婆女儿子孩自己]{{1,3}}))*(?:买|换|"
     rf"购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|"
     rf"台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的|"
     rf"二手的?)?(?P<bought>[{H}A-Za-z0-9 ]{{1,12}}?){END}", kind=EVENT, confidence=0.8)
 _add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|"
     rf"块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
-_family("去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
+_family("名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|"
@@ -782,11 +798,11 @@ _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约
 
 _FUTURE = re.compile(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
-    rf"把|提|领证|做|看|来|陪|上|跑){_WORDS}){END}"
+    rf"把|提|领证|做|看|来|陪|上|跑){_WORDS}|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = Frame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
-_GOING = re.compile(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|结婚|出国|留学){_WORDS}){END}")
+_GOING = re.compile(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|出国|留学){_WORDS}|结婚|换工作|出国){END}")
 GOING = Frame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
 
 _DOING = re.compile(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")

@@ -199,12 +199,13 @@ def test_long_texts_of_fragments_state_nothing_absurd(unit: str) -> None:
     assert len(claims((unit * 20_000)[:20_000], time=NOW)) < 10
 
 
-@pytest.mark.parametrize("word", sorted({word for word in KINSHIP} | {"我", "我女儿小雨"}))
+@pytest.mark.parametrize("word", ["我", *KINSHIP, "女儿小雨"])
 @pytest.mark.parametrize(
     "predicate",
     [
-        "被大疆录用了", "开货车的", "名下两套房", "住苏州", "本科武大的", "会说粤语", "养了只柯基", "去过冰岛", "打算考研", "吃素",
-        "对虾过敏", "28岁", "生日是5月3号", "喜欢恐龙", "每天跑步", "老家在湖北", "是新加坡籍", "改当健身教练", "是一名牙医",
+        "被大疆录用了", "开货车的", "名下两套房", "住苏州", "本科武大的", "会说粤语", "养了只柯基", "去过冰岛", "打算考研",
+        "吃素", "对虾过敏", "28岁", "生日是5月3号", "喜欢恐龙", "每天跑步", "老家在湖北", "是新加坡籍", "是一名牙医",
+        "改当健身教练",
     ],
 )  # fmt: skip
 def test_no_cue_hides_a_frame(monkeypatch: pytest.MonkeyPatch, word: str, predicate: str) -> None:

@@ -247,7 +247,8 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
 _PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
 _DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 _PET_GONE = re.compile(
-    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|安乐死|离开了我)"
+    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|送给|安乐死|"
+    "离开了我)"
 ).match
 
 # Pets.
@@ -306,13 +307,7 @@ _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄�
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
 
-_CUT = re.compile('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
-_TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = re.compile(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
-_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
-_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
 _SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
-_LONGEST, _LONGEST_LATIN = 20, 80
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
 _NO_RELATION = Relation("")
@@ -703,7 +698,9 @@ class _Reading:
             ):
                 return False
             spans = (
-                list(_parts(self.text, *found.span(group), many=frame.many)) if found[group] else [found.span(group)]
+                list(frames.parts(self.text, *found.span(group), many=frame.many))
+                if found[group]
+                else [found.span(group)]
             )
             if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
                 return False
@@ -965,38 +962,3 @@ def _without_quotes(sentence: str) -> str:
         return "\x00" * len(quote[0]) if spoken else quote[0]
 
     return _QUOTED.sub(blank, sentence)
-
-
-# Objects.
-
-
-def _parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple[int, int]]:
-    """The objects between two positions, split at the end of the phrase and between the items of a list."""
-    cut = _CUT.search(sentence, start, end)
-    end = end if cut is None else cut.start()
-    at = start
-    for joint in _JOINTS.finditer(sentence, start, end) if many else ():
-        if at < joint.start() and (joint[0] == "、" or _parts_list(sentence, at, joint, end)):
-            yield from _whole(sentence, at, joint.start())
-            at = joint.end()
-    yield from _whole(sentence, at, end)
-
-
-def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
-    """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
-    if _WITH_WHOM(sentence, joint.end(), end):
-        return False
-    return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
-
-
-def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while start < end and sentence[end - 1] in _TAIL:
-        end -= 1
-    while start < end and sentence[start] in " \x00的":
-        start += 1
-    little = re.compile("一点儿?|一些|一点点").match(sentence, start, end)
-    start = little.end() if little else start
-    words = sentence[start:end]
-    longest = _LONGEST_LATIN if words.isascii() else _LONGEST
-    if words and len(words) <= longest:
-        yield start, end

@@ -7,7 +7,7 @@ A frame is a pattern after a subject. Each of its groups is named after a relati
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -97,7 +97,7 @@ _NICK = (
 _FOLLOW = (
     rf"(?=$|[^{H}]|"
     rf"[在是叫住的喜爱讨对今现最特很也都还已刚就才又不没有会要去来从被把搬跟和与同养买学读毕考辞离结嫁娶得说打准计决上下明前后能想正一两二三四五六七八九十"
-    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友])"
+    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友名本硕])"
 )
 PERSON = (
     rf"(?:{_ANY_SURNAME}{_G}(?![一二三四五六七八九十]){_G}{_FOLLOW}|{_ANY_SURNAME}{_G}{_FOLLOW}|{_NICK}{_FOLLOW}|"
@@ -293,7 +293,7 @@ def _is_employer(word: str) -> bool:
         word in _SOME_EMPLOYER
         or not _IS_ORG(word)
         or word.endswith(("的", "里", "地", "部", "科", "组", "专业"))
-        or "当" in word
+        or re.search("(?<!当)当(?!当)", word)
     ):
         return False
     return word in _ORGS or not known_place(word)
@@ -319,6 +319,11 @@ def is_name(word: str) -> bool:
 def _is_named(word: str) -> bool:
     """Whether a word with a surname's first character is a name: by the characters after it, or by the dictionary."""
     return all(one in entities.GIVEN for one in word[1:]) or _tags()(word) == [(word, "nr")]
+
+
+def _is_nickname(word: str) -> bool:
+    """Whether others call someone so, instead of making fun: 老魏, not 夜猫子."""
+    return is_name(word) and (len(word) <= 2 or is_person(word) or word.isascii())
 
 
 def is_person(word: str) -> bool:
@@ -388,6 +393,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "graduated_from": _is_alma_mater,
     "studies": lambda word: not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
     "name": is_name,
+    "nick": _is_nickname,
     "full_name": _is_own_name,
     "age": _is_age,
     "likes": _is_taste,
@@ -409,7 +415,7 @@ TYPES: dict[str, Callable[[str], object]] = {
 
 _SAME = {
     "alma": "graduated_from", "spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name",
-    "school": "studies_at", "work": "occupation",
+    "nick": "name", "school": "studies_at", "work": "occupation",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 
@@ -483,7 +489,7 @@ _add(rf"改名(?:叫|为|成)?了?{QUOTE}(?P<name>{ANY_NAME}){END}", kind=STARTE
 _add(rf"(?:就)?是(?P<full_name>{_ANY_SURNAME}(?:{_G}){{1,2}}){END}", sure=False)
 _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEONE}(?:叫|喊|称)(?:作|做|为)?|(?:叫|喊|称)(?:作|做|"
     rf"为)){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
-_add(rf"{_FOLKS}(?:可以|就)?(?:管我叫|叫我|喊我|称呼我|称我)(?:做|为)?{QUOTE}(?P<name>{ANY_NAME}?)(?:吧|就|即可|"
+_add(rf"{_FOLKS}(?:可以|就)?(?:管我叫|叫我|喊我|称呼我|称我)(?:做|为)?{QUOTE}(?P<nick>{ANY_NAME}?)(?:吧|就|即可|"
     rf"好了)?{END}", whole=True, confidence=0.9)
 _family(rf"岁生{_N}")
 _add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周岁)*(?P<age>\d{{1,3}}|[一二三四五六七八九十]{{1,3}}|"
@@ -854,3 +860,44 @@ FAVOURITES: dict[str, str] = {
     ).split()
 }
 """What a favourite is of, in English as in the other relations' names; other words stay as they are."""
+
+# The objects in a phrase.
+
+_CUT = re.compile('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
+_TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
+_JOINTS = re.compile(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
+_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
+_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+_LONGEST, _LONGEST_LATIN = 20, 80
+
+
+def parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple[int, int]]:
+    """The objects between two positions, split at the end of the phrase and between the items of a list."""
+    cut = _CUT.search(sentence, start, end)
+    end = end if cut is None else cut.start()
+    at = start
+    for joint in _JOINTS.finditer(sentence, start, end) if many else ():
+        if at < joint.start() and (joint[0] == "、" or _joins(sentence, at, joint, end)):
+            yield from _trimmed(sentence, at, joint.start())
+            at = joint.end()
+    yield from _trimmed(sentence, at, end)
+
+
+def _joins(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
+    """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
+    if _WITH_WHOM(sentence, joint.end(), end):
+        return False
+    return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
+
+
+def _trimmed(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end and sentence[end - 1] in _TAIL:
+        end -= 1
+    while start < end and sentence[start] in " \x00的":
+        start += 1
+    little = re.compile("一点儿?|一些|一点点").match(sentence, start, end)
+    start = little.end() if little else start
+    words = sentence[start:end]
+    longest = _LONGEST_LATIN if words.isascii() else _LONGEST
+    if words and len(words) <= longest:
+        yield start, end

@@ -1,7 +1,7 @@
 """Reads claims from Chinese sentences: clause by clause, the subject first, then what its predicate states.
 
 A clause without a subject continues the one before; the first one is the speaker's. What is asked, supposed, doubted,
-quoted or told of a story states nothing.
+quoted or part of a story states nothing.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ _USER = _Who()
 
 
 class _Subject(NamedTuple):
-    """The subject of a clause: where it ends, whom it names (nobody known: none), and for a relative whose they are."""
+    """The subject of a clause: where it ends, whom it names (empty where unknown), and for a relative whose they are."""
 
     end: int
     who: tuple[_Who, ...] = ()
@@ -348,8 +348,8 @@ def chinese(sentence: str) -> Iterator[RuleMatch]:
     yield from _Reading(sentence).read()
 
 
-class _Reading:
-    """Reads one sentence; it remembers of whom the clauses spoke and what was claimed last."""
+class _Said:
+    """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
 
     def __init__(self, sentence: str) -> None:
         self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
@@ -363,6 +363,316 @@ class _Reading:
         self.planned = self.further = False
         self.wrong: tuple[int, int] | None = None
         self.slip = bool(_SLIP(sentence))
+
+    def _skip(self, at: int) -> int:
+        found = _SKIP(self.text, at, self.end)
+        return found.end() if found else at
+
+    def _remember(self, subject: _Subject) -> None:
+        self.people += [one for one in subject.who if one != _USER and one not in self.people[-1:]]
+
+    def _say(
+        self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
+    ) -> None:
+        self._keep(
+            RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
+        )
+
+    def _keep(self, one: RuleMatch) -> None:
+        if one.relation == "pet":
+            self._keep_pet(one)
+            return
+        self.found.append(one)
+        self.last = one
+        self._correct(one)
+
+    def _correct(self, one: RuleMatch) -> None:
+        """After 不是猫 and then a claim, what was denied is denied of it."""
+        if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
+            first, last = self.wrong
+            self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
+            self.wrong = None
+
+    def _fits(self, words: str, last: RuleMatch) -> bool:
+        """Whether words can be another value of the last claim's relation."""
+        if RELATIONS.get(last.relation, _NO_RELATION).people:
+            return frames.is_name(words) and words not in KIN
+        if last.relation == "birthday":
+            return re.fullmatch(frames.DATE, words) is not None
+        if last.relation in ("age",):
+            return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
+        check = TYPES.get(last.relation)
+        if check is not None and not check(words):
+            return False
+        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not _BACK(words))
+
+    def _keep_pet(self, one: RuleMatch) -> None:
+        """A pet by its name and kind if the name is before its kind or follows at once."""
+        before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
+        named = None if one.negated or before else _PET_CALLED(self.text, one.object_end)
+        self.last = self.pet = one
+        self._correct(one)
+        if before is None and named is None:
+            self.found.append(one)
+            also = _ALSO(self.text, one.object_end, self.end)
+            if also is not None:
+                self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
+            return
+        first = one.start + before.start("name") if before else named.start("name")  # pyright: ignore[reportOptionalMemberAccess]
+        last = first + len(before["name"]) if before else named.end("name")  # pyright: ignore[reportOptionalMemberAccess]
+        end = max(one.end, last)
+        self.last = one._replace(object_start=first, object_end=last, end=end)
+        self.found.append(self.last)
+        if not one.negated:
+            name = self.text[first:last]
+            self.found.append(one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE))
+
+    def _pets(self, at: int) -> bool:
+        """The claims of a clause about pets of the speaker or of the owner of the last one."""
+        text, end = self.text, self.end
+        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
+        if mine is not None and (
+            mine["name"]
+            or not re.match(
+                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
+            )
+        ):
+            return self._my_pet(mine)
+        each = _EACH(text, at, end)
+        if each is not None and (each["kind"] or self.pet):
+            owner = self.pet or RuleMatch("", 0, 0, self.start, end)
+            kind = each.span("kind") if each["kind"] else (owner.object_start, owner.object_end)
+            pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
+            self.found += [
+                pet,
+                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
+            ]
+            self.last = pet
+            return True
+        if self.pet is not None:
+            more = _MORE_PETS(text, at, end)
+            if more is not None:
+                self._keep(
+                    self.pet._replace(
+                        object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
+                    )
+                )
+            return more is not None or _PET_CALLED(text, at, end) is not None
+        return False
+
+    def _my_pet(self, mine: re.Match[str]) -> bool:
+        group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
+        gone = _PET_GONE(self.text, mine.end(), self.end) is not None
+        pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
+        if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
+            return True
+        if group == "kind" and not gone:
+            self._keep_pet(pet)
+            return True
+        self.found.append(pet)
+        self.last = pet
+        if group != "kind" and not gone:
+            self.found.append(
+                pet._replace(
+                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
+                )
+            )
+        return True
+
+    def _presupposed(self) -> None:
+        """The named relatives that a clause speaks of, even where it asks or supposes."""
+        mentioned = _MENTIONED(self.text, self.start, self.end)
+        if mentioned is not None:
+            self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
+        for found in _PRESUPPOSED(self.text, self.start, self.end):
+            number = "" if found["kin"] else "2" if found["kin2"] else "3"
+            kin, name = found[f"kin{number}"], found[f"name{number}"]
+            relation = {"前夫": "married_to", "前妻": "married_to"}.get(kin) or KIN.get(kin, _NO_KIN).relation
+            if relation and frames.is_person(name):
+                ended = kin.startswith("前") or bool(found["ex"])
+                self._say(relation, found.span(f"name{number}"), _USER, negated=ended)
+        mine = _MY_PET(self.text, self.start, self.end)
+        if mine is not None and mine["apposed"]:
+            self._say_pet(mine.span("apposed"))
+        walked = _WALKED(self.text, self.start, self.end)
+        if walked is not None:
+            self._say_pet(walked.span("kind"))
+
+    def _say_pet(self, span: tuple[int, int]) -> None:
+        if all(one.object_start != span[0] for one in self.found):
+            self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
+
+    def _instead(self) -> bool:
+        """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
+        last = self.last
+        if last is None or last.start >= self.start or last.relation in ("email", "phone"):
+            return False
+        found = _INSTEAD(self.text, self.start, self.end)
+        if found is None or not (found["no"] or found["yes"]):
+            return False
+        no, words = found["no"] not in ("", "是"), found["o"]
+        formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
+        ended = last.negated or last.kind == PAST
+        if not self._fits(words, last) or (no and ended):
+            return False
+        if not (no or formerly or ended or (self.slip and "其实" in found[0])):
+            return False
+        if not (no or formerly or ended):
+            self.found[self.found.index(last)] = last._replace(negated=True)
+        made = last._replace(
+            object_start=found.start("o"),
+            object_end=found.end("o"),
+            start=self.start,
+            end=self.end,
+            negated=no or formerly,
+            kind=STATE,
+        )
+        self.found.append(made)
+        if not no:
+            self.last = made
+        return True
+
+
+class _Stating(_Said):
+    """Reads the predicates of a clause by the frames."""
+
+    def _predicates(self, at: int, subject: _Subject, state: _State) -> None:
+        """The claims of the predicates from a position to the end of the clause."""
+        if subject.own and subject.who == (_USER,) and self._pets(self.start):
+            return
+        for turn in range(_MOST_PREDICATES):
+            self.further = turn > 0
+            end = self._predicate(at, subject, state)
+            if end is None or end >= self.end:
+                return
+            at, state = end, _State(state.formerly)
+
+    def _predicate(self, at: int, subject: _Subject, state: _State) -> int | None:
+        text, end = self.text, self.end
+        while True:
+            after = self._skip(at)
+            ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
+            state = state._replace(ahead=ahead)
+            past = _FORMERLY(text, after, end)
+            for place in () if past else (after, at) if after > at and not _DENIED(text, after, end) else (after,):
+                found = self._framed(place, subject, state)
+                if found is not None:
+                    return found
+            no = None if past else _DENIED(text, after, end)
+            if past is None and no is None:
+                return None
+            state = state._replace(formerly=state.formerly or past is not None, denied=state.denied or no is not None)
+            at = (past or no).end()  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
+        """Apply the first frame that matches; the end of what it read."""
+        usual = _USUAL(self.text, self.start, self.end)
+        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
+        if (
+            _HABIT(self.text, self.start, at)
+            and not _PAST_TIME(self.text, self.start, self.end)
+            and "了" not in self.text[at : self.end]
+        ):
+            more.append(frames.DOES)
+        if at >= self.end:
+            return None
+        for frame in self._possible(at, more):
+            if not (frame.sure or subject.own or self.found):
+                continue
+            found = frame.match(self.text, at, self.end)
+            if found is None:
+                continue
+            if not frame.groups:
+                return self.end
+            if self._state_all(frame, found, subject, state):
+                return self.end if self.last is self.pet else max(found.end(), at + 1)
+        return None
+
+    def _possible(self, at: int, more: list[Frame]) -> Iterator[Frame]:
+        for family in FAMILIES:
+            if family.has_cue(self.text, at, self.end):
+                yield from family.frames
+        yield from more
+        yield GOING
+
+    def _state_all(self, frame: Frame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
+        """Whether the objects of a frame have their types; its claims are kept then."""
+        made: list[RuleMatch] = []
+        for group in frame.groups:
+            if found[group] is None:
+                continue
+            relation, kind, ended = relation_of_group(group)
+            if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
+                return False
+            if kind == "at" and subject.who[0] == _USER:
+                return False
+            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(
+                self.text, self.start, found.start(group)
+            ):
+                return True
+            if (ended and state.denied) or (
+                relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end))
+            ):
+                return False
+            spans = (
+                list(frames.parts(self.text, *found.span(group), many=frame.many))
+                if found[group]
+                else [found.span(group)]
+            )
+            if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
+                return False
+            if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
+                return False
+            check = TYPES.get(kind)
+            spans = [span for span in spans if not found[group] or check is None or check(self.text[span[0] : span[1]])]
+            if not spans:
+                return False
+            if relation == "favourite":
+                relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
+            for who in subject.who:
+                made += [self._match(relation, span, who, frame, state, ended) for span in spans]
+        for one in made:
+            self._keep(one)
+        return bool(made)
+
+    def _describes(self, start: int, end: int) -> bool:
+        """Whether an object is a description, not a name: 喜欢色彩多的."""
+        return self.text[end : end + 1] == "的" and not _SOFTENED(self.text, max(0, start - 8), start)
+
+    def _may_name(self, subject: _Subject) -> bool:
+        """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
+        if self.further:
+            return False
+        first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
+        return (
+            subject.own
+            or first
+            or "改名" in self.text
+            or (self.last is not None and self.last.relation in ("name", "age"))
+        )
+
+    def _match(
+        self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool
+    ) -> RuleMatch:
+        kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
+        if kind == PAST and frame.kind == PLAN:
+            ended = True
+            kind = PLAN
+        return RuleMatch(
+            relation,
+            *span,
+            self.start,
+            self.end,
+            who.name,
+            who.kin,
+            kind=kind,
+            negated=ended or state.denied,
+            confidence=frame.confidence,
+        )
+
+
+class _Reading(_Stating):
+    """Reads one sentence clause by clause, the subjects first."""
 
     def read(self) -> list[RuleMatch]:
         """All claims of the sentence, in order."""
@@ -379,8 +689,6 @@ class _Reading:
                 break
             self._presupposed()
         return self.found
-
-    # One clause.
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
@@ -520,11 +828,6 @@ class _Reading:
             subject = self._relative(found, kin, owner, ex=False)
         return subject
 
-    def _remember(self, subject: _Subject) -> None:
-        self.people += [one for one in subject.who if one != _USER and one not in self.people[-1:]]
-
-    # Between people.
-
     def _between(self, subject: _Subject) -> bool:
         """Claims of two people (我和阿杰分手了), and those of one who lost or lacks another (我离婚了)."""
         at = self._skip(subject.end)
@@ -613,268 +916,6 @@ class _Reading:
         self._remember(self.subject)
         return True
 
-    # Predicates.
-
-    def _skip(self, at: int) -> int:
-        found = _SKIP(self.text, at, self.end)
-        return found.end() if found else at
-
-    def _predicates(self, at: int, subject: _Subject, state: _State) -> None:
-        """The claims of the predicates from a position to the end of the clause."""
-        if subject.own and subject.who == (_USER,) and self._pets(self.start):
-            return
-        for turn in range(_MOST_PREDICATES):
-            self.further = turn > 0
-            end = self._predicate(at, subject, state)
-            if end is None or end >= self.end:
-                return
-            at, state = end, _State(state.formerly)
-
-    def _predicate(self, at: int, subject: _Subject, state: _State) -> int | None:
-        text, end = self.text, self.end
-        while True:
-            after = self._skip(at)
-            ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
-            state = state._replace(ahead=ahead)
-            past = _FORMERLY(text, after, end)
-            for place in () if past else (after, at) if after > at and not _DENIED(text, after, end) else (after,):
-                found = self._framed(place, subject, state)
-                if found is not None:
-                    return found
-            no = None if past else _DENIED(text, after, end)
-            if past is None and no is None:
-                return None
-            state = state._replace(formerly=state.formerly or past is not None, denied=state.denied or no is not None)
-            at = (past or no).end()  # pyright: ignore[reportOptionalMemberAccess]
-
-    def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
-        """Apply the first frame that matches; the end of what it read."""
-        usual = _USUAL(self.text, self.start, self.end)
-        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
-        if (
-            _HABIT(self.text, self.start, at)
-            and not _PAST_TIME(self.text, self.start, self.end)
-            and "了" not in self.text[at : self.end]
-        ):
-            more.append(frames.DOES)
-        if at >= self.end:
-            return None
-        for frame in self._possible(at, more):
-            if not (frame.sure or subject.own or self.found):
-                continue
-            found = frame.match(self.text, at, self.end)
-            if found is None:
-                continue
-            if not frame.groups:
-                return self.end
-            if self._state_all(frame, found, subject, state):
-                return self.end if self.last is self.pet else max(found.end(), at + 1)
-        return None
-
-    def _possible(self, at: int, more: list[Frame]) -> Iterator[Frame]:
-        for family in FAMILIES:
-            if family.has_cue(self.text, at, self.end):
-                yield from family.frames
-        yield from more
-        yield GOING
-
-    def _state_all(self, frame: Frame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
-        """Whether the objects of a frame have their types; its claims are kept then."""
-        made: list[RuleMatch] = []
-        for group in frame.groups:
-            if found[group] is None:
-                continue
-            relation, kind, ended = relation_of_group(group)
-            if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
-                return False
-            if kind == "at" and subject.who[0] == _USER:
-                return False
-            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(
-                self.text, self.start, found.start(group)
-            ):
-                return True
-            if (ended and state.denied) or (
-                relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end))
-            ):
-                return False
-            spans = (
-                list(frames.parts(self.text, *found.span(group), many=frame.many))
-                if found[group]
-                else [found.span(group)]
-            )
-            if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
-                return False
-            if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
-                return False
-            check = TYPES.get(kind)
-            spans = [span for span in spans if not found[group] or check is None or check(self.text[span[0] : span[1]])]
-            if not spans:
-                return False
-            if relation == "favourite":
-                relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
-            for who in subject.who:
-                made += [self._match(relation, span, who, frame, state, ended) for span in spans]
-        for one in made:
-            self._keep(one)
-        return bool(made)
-
-    def _describes(self, start: int, end: int) -> bool:
-        """Whether an object is a description, not a name: 喜欢色彩多的."""
-        return self.text[end : end + 1] == "的" and not _SOFTENED(self.text, max(0, start - 8), start)
-
-    def _may_name(self, subject: _Subject) -> bool:
-        """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
-        if self.further:
-            return False
-        first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
-        return (
-            subject.own
-            or first
-            or "改名" in self.text
-            or (self.last is not None and self.last.relation in ("name", "age"))
-        )
-
-    def _match(
-        self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool
-    ) -> RuleMatch:
-        kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
-        if kind == PAST and frame.kind == PLAN:
-            ended = True
-            kind = PLAN
-        return RuleMatch(
-            relation,
-            *span,
-            self.start,
-            self.end,
-            who.name,
-            who.kin,
-            kind=kind,
-            negated=ended or state.denied,
-            confidence=frame.confidence,
-        )
-
-    def _say(
-        self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
-    ) -> None:
-        self._keep(
-            RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
-        )
-
-    def _keep(self, one: RuleMatch) -> None:
-        if one.relation == "pet":
-            self._keep_pet(one)
-            return
-        self.found.append(one)
-        self.last = one
-        self._correct(one)
-
-    def _correct(self, one: RuleMatch) -> None:
-        """After 不是猫 and then a claim, what was denied is denied of it."""
-        if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
-            first, last = self.wrong
-            self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
-            self.wrong = None
-
-    # Pets.
-
-    def _keep_pet(self, one: RuleMatch) -> None:
-        """A pet by its name and kind if the name is before its kind or follows at once."""
-        before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
-        named = None if one.negated or before else _PET_CALLED(self.text, one.object_end)
-        self.last = self.pet = one
-        self._correct(one)
-        if before is None and named is None:
-            self.found.append(one)
-            also = _ALSO(self.text, one.object_end, self.end)
-            if also is not None:
-                self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
-            return
-        first = one.start + before.start("name") if before else named.start("name")  # pyright: ignore[reportOptionalMemberAccess]
-        last = first + len(before["name"]) if before else named.end("name")  # pyright: ignore[reportOptionalMemberAccess]
-        end = max(one.end, last)
-        self.last = one._replace(object_start=first, object_end=last, end=end)
-        self.found.append(self.last)
-        if not one.negated:
-            name = self.text[first:last]
-            self.found.append(one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE))
-
-    def _pets(self, at: int) -> bool:
-        """The claims of a clause about pets of the speaker or of the owner of the last one."""
-        text, end = self.text, self.end
-        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
-        if mine is not None and (
-            mine["name"]
-            or not re.match(
-                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
-            )
-        ):
-            return self._my_pet(mine)
-        each = _EACH(text, at, end)
-        if each is not None and (each["kind"] or self.pet):
-            owner = self.pet or RuleMatch("", 0, 0, self.start, end)
-            kind = each.span("kind") if each["kind"] else (owner.object_start, owner.object_end)
-            pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
-            self.found += [
-                pet,
-                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
-            ]
-            self.last = pet
-            return True
-        if self.pet is not None:
-            more = _MORE_PETS(text, at, end)
-            if more is not None:
-                self._keep(
-                    self.pet._replace(
-                        object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
-                    )
-                )
-            return more is not None or _PET_CALLED(text, at, end) is not None
-        return False
-
-    def _my_pet(self, mine: re.Match[str]) -> bool:
-        group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
-        gone = _PET_GONE(self.text, mine.end(), self.end) is not None
-        pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
-        if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
-            return True
-        if group == "kind" and not gone:
-            self._keep_pet(pet)
-            return True
-        self.found.append(pet)
-        self.last = pet
-        if group != "kind" and not gone:
-            self.found.append(
-                pet._replace(
-                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
-                )
-            )
-        return True
-
-    def _presupposed(self) -> None:
-        """The named relatives that a clause speaks of, even where it asks or supposes."""
-        mentioned = _MENTIONED(self.text, self.start, self.end)
-        if mentioned is not None:
-            self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
-        for found in _PRESUPPOSED(self.text, self.start, self.end):
-            number = "" if found["kin"] else "2" if found["kin2"] else "3"
-            kin, name = found[f"kin{number}"], found[f"name{number}"]
-            relation = {"前夫": "married_to", "前妻": "married_to"}.get(kin) or KIN.get(kin, _NO_KIN).relation
-            if relation and frames.is_person(name):
-                ended = kin.startswith("前") or bool(found["ex"])
-                self._say(relation, found.span(f"name{number}"), _USER, negated=ended)
-        mine = _MY_PET(self.text, self.start, self.end)
-        if mine is not None and mine["apposed"]:
-            self._say_pet(mine.span("apposed"))
-        walked = _WALKED(self.text, self.start, self.end)
-        if walked is not None:
-            self._say_pet(walked.span("kind"))
-
-    def _say_pet(self, span: tuple[int, int]) -> None:
-        if all(one.object_start != span[0] for one in self.found):
-            self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
-
-    # Contacts, topics and corrections.
-
     def _contacts(self) -> bool:
         text, known = self.text, len(self.found)
         for relation, pattern, cue in (("email", frames.EMAIL, _EMAIL_CUE), ("phone", frames.PHONE, _PHONE_CUE)):
@@ -903,49 +944,6 @@ class _Reading:
                 if found is not None and self._state_all(frame, found, _Subject(at, (_USER,)), _State()):
                     return True
         return False
-
-    def _instead(self) -> bool:
-        """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
-        last = self.last
-        if last is None or last.start >= self.start or last.relation in ("email", "phone"):
-            return False
-        found = _INSTEAD(self.text, self.start, self.end)
-        if found is None or not (found["no"] or found["yes"]):
-            return False
-        no, words = found["no"] not in ("", "是"), found["o"]
-        formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
-        ended = last.negated or last.kind == PAST
-        if not self._fits(words, last) or (no and ended):
-            return False
-        if not (no or formerly or ended or (self.slip and "其实" in found[0])):
-            return False
-        if not (no or formerly or ended):
-            self.found[self.found.index(last)] = last._replace(negated=True)
-        made = last._replace(
-            object_start=found.start("o"),
-            object_end=found.end("o"),
-            start=self.start,
-            end=self.end,
-            negated=no or formerly,
-            kind=STATE,
-        )
-        self.found.append(made)
-        if not no:
-            self.last = made
-        return True
-
-    def _fits(self, words: str, last: RuleMatch) -> bool:
-        """Whether words can be another value of the last claim's relation."""
-        if RELATIONS.get(last.relation, _NO_RELATION).people:
-            return frames.is_name(words) and words not in KIN
-        if last.relation == "birthday":
-            return re.fullmatch(frames.DATE, words) is not None
-        if last.relation in ("age",):
-            return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
-        check = TYPES.get(last.relation)
-        if check is not None and not check(words):
-            return False
-        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not _BACK(words))
 
 
 _TITLES = ("老师", "医生", "教授", "经理")

@@ -116,7 +116,7 @@ def test_an_opposite_takes_the_place_of_what_it_opposes(facts: Facts) -> None:
         ("I like jazz.", "I used to like jazz", "jazz"),
         ("I hate olives.", "I don't hate olives anymore", "olives"),
         ("我喜欢牛奶。", "我不再喜欢牛奶了", "牛奶"),
-        ("我吃素。", "我已经不吃素了", "素食"),
+        ("我吃素。", "我已经不吃素了", "吃素"),
         ("我喜欢爵士乐。", "我以前喜欢爵士乐", "爵士乐"),
         ("我爱喝咖啡。", "我不喝咖啡了", "咖啡"),
     ],

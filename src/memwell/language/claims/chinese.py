@@ -1,489 +1,962 @@
-"""Reads claims from Chinese sentences: clauses that begin with their subject, by what follows it."""
+"""Reads claims from Chinese sentences: clause by clause, the subject first, then what its predicate states.
+
+A clause without a subject continues the one before; the first one is the speaker's. What is asked, supposed, doubted,
+quoted or part of a story states nothing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from memwell.language import entities
-from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
-from memwell.language.entities import SURELY_NAMED, is_a_word
-
-# The Chinese rules: what may follow a subject, and which relation it states.
-
-KIN: dict[str, str] = {
-    word: relation
-    for relation, words in {
-        "married_to": "老公 老婆 丈夫 妻子 太太 先生 爱人 媳妇",
-        "partner": "男朋友 女朋友 对象 男友 女友 未婚夫 未婚妻",
-        "parent": "妈妈 爸爸 母亲 父亲 老妈 老爸 妈 爸 爹 娘",
-        "child": "儿子 女儿 孩子 宝宝 大儿子 小儿子 大女儿 小女儿",
-        "sibling": "哥哥 姐姐 弟弟 妹妹 大哥 二哥 大姐 二姐 双胞胎 哥 姐",
-        "relative": "爷爷 奶奶 外公 外婆 姥姥 姥爷 叔叔 阿姨 舅舅 姑姑 表哥 表姐 表弟 表妹 堂哥 堂姐 堂弟 堂妹 侄子 外甥",
-        "friend": "好朋友 好友 朋友 闺蜜 室友 邻居 发小 同学 同桌",
-        "colleague": "同事 老板 领导 上司 导师 经理",
-    }.items()
-    for word in words.split()
-}
-PETS = "猫 狗 小猫 小狗 猫咪 狗狗 兔子 仓鼠 鹦鹉 乌龟 金鱼 鱼 鸟 柯基 金毛 泰迪 哈士奇 柴犬 布偶猫 橘猫 边牧".split()
-_JOBS = (
-    "医生 护士 老师 教师 教授 工程师 程序员 设计师 律师 会计 厨师 司机 警察 记者 编辑 作家 画家 演员 歌手 导演 摄影师 翻译 "
-    "秘书 销售 经理 店长 老板 研究员 科学家 农民 工人 军人 公务员 学生 大学生 研究生 博士生 高中生 初中生 小学生 中学生 "
-    "实习生 自由职业者 创业者 投资人 分析师 建筑师 药剂师 牙医 兽医 心理咨询师 教练 飞行员 空姐 消防员 保安 快递员 外卖员 "
-    "理发师 裁缝 木匠 电工 售货员 收银员 服务员 主播 博主 顾问 产品经理 项目经理 运营 测试 校长 班主任 家庭主妇 全职妈妈"
-).split()
-NOT_OBJECTS = (
-    "你 您 他 她 它 这 那 什么 哪 谁 怎 自己 的 上了的 咱 大家 我 了 过的 过了 着 得 是 和你 跟你 到 多 死"
-).split()
-_JOB = "|".join(sorted(_JOBS, key=len, reverse=True))
-_PET = "|".join(sorted(PETS, key=len, reverse=True))
-_H = "\u4e00-\u9fff"
-COUNT = "(?:[一两二三四五六几]|\\d+)?(?:只|条|匹|头|个|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|间|栋|幅|副)?"
-CALLED = rf"(?:(?:名叫|叫做|名为|叫)(?:[{_H}]{{1,5}}?|[A-Za-z]{{1,20}})的)?"
-"""A name before what it names, as in 叫旺财的狗."""
-
-
-class ChineseRule(NamedTuple):
-    """A pattern after a subject that states a relation, with the object as the group ``o``."""
-
-    match: Callable[[str, int, int], re.Match[str] | None]
-    relation: str
-    kind: str
-    confidence: float
-    many: bool
-    negated: bool
-
-
-RULES: list[ChineseRule] = []
-"""In the order in which they are tried; the first match counts."""
-
-
-def _add(
-    pattern: str,
-    relation: str,
-    *,
-    kind: str = STATE,
-    confidence: float = 0.85,
-    many: bool = False,
-    negated: bool = False,
-) -> None:
-    RULES.append(ChineseRule(re.compile(pattern).match, relation, kind, confidence, many, negated))
-
-
-_END = r"(?=了?[啊呀哦啦呢哈的]?\s*$)"
-_FREE = rf"(?P<o>[{_H}\w·《》“”\"、 +-]+)"
-_SOME = rf"(?P<o>(?!一|新家|这|那|哪|别的|另)[{_H}A-Za-z0-9·]{{2,12}}?)"
-_NAMED = rf"(?P<o>(?:(?![我你他她它了过来去回的着得妈爸不])[{_H}]){{2,4}}|[A-Za-z][A-Za-z ]{{1,20}}){_END}"
-
-_add(rf"(?:的名字(?:是|叫)|名字是|名字叫|名叫|叫做|叫)(?!我|你|他|她|人|了|过|车|外卖){_NAMED}", "name", confidence=0.9)
-_add(
-    r"(?:的)?生日(?:是|在|就是)(?:农历|阴历)?(?P<o>(?:\d{4}年)?[\d一二三四五六七八九十]+月[\d一二三四五六七八九十]+[日号]?)",
-    "birthday",
-    confidence=0.9,
+from memwell.language.claims import chinese_frames as frames
+from memwell.language.claims.chinese_frames import (
+    CLAUSES,
+    FAMILIES,
+    GOING,
+    KIN,
+    TYPES,
+    WILL,
+    Frame,
+    H,
+    relation_of_group,
 )
-_add(
-    r"(?:的)?(?:新的?)?(?:邮箱|电子邮箱|邮箱地址|邮件地址)(?:现在)?(?:是|为|改成了?|换成了?|：|:)"
-    r"\s*(?P<o>[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)",
-    "email",
-    confidence=0.95,
-)
-_add(
-    r"(?:的)?(?:新的?)?(?:手机号码|手机号|电话号码|电话|手机|号码)(?:现在)?(?:是|为|改成了?|换成了?|：|:)"
-    r"\s*(?P<o>\+?\d[\d -]{5,18}\d)",
-    "phone",
-    confidence=0.95,
-)
-_add(rf"(?:的)?(?:兴趣爱好|业余爱好|爱好|兴趣)(?:是|有|包括){_FREE}", "hobby", many=True)
-_add(rf"(?P<o>\d{{1,3}}|[一二三四五六七八九十]{{1,3}})(?:周)?岁{_END}", "age")
-_add(
-    rf"对(?P<o>[{_H}A-Za-z、]{{1,12}}?)(?:已经|现在|并)?(?:不再|再也不|不会|不|没有|没)(?:怎么)?(?:会)?过敏",
-    "allergic_to",
-    confidence=0.9,
-    many=True,
-    negated=True,
-)
-_add(rf"对(?P<o>[{_H}A-Za-z、]{{1,12}}?)(?:严重|有点|特别|会)?过敏", "allergic_to", confidence=0.95, many=True)
-_add(
-    rf"(?:居住|住|定居|生活)在{_SOME}(?=(?:市区|这边|那边|附近|工作|生活)?了?[。！]?\s*$|已经|快|有|\d)",
-    "lives_in",
-    confidence=0.9,
-)
-_add(rf"住过{_SOME}{_END}", "lives_in", kind=PAST)
-_add(rf"在{_SOME}住(?:过|了)", "lives_in", kind=PAST, confidence=0.7)
-_add(rf"(?:从[{_H}A-Za-z]{{2,8}})?(?:搬家|搬)(?:到|去|来)了?{_SOME}{_END}", "lives_in", kind=STARTED)
-_add(rf"(?:家|的家)(?:住|在|住在){_SOME}{_END}", "lives_in", confidence=0.8)
-_add(rf"(?:毕业于{_SOME}{_END})", "graduated_from", kind=EVENT, confidence=0.9)
-_add(rf"[从在]{_SOME}毕业", "graduated_from", kind=EVENT, confidence=0.9)
-_add(rf"在{_SOME}(?:读书|上学|念书|就读|读研|读博|读大学|上大学|读高中|上高中)", "studies_at")
-_add(rf"(?:就读于){_SOME}{_END}", "studies_at", confidence=0.9)
-_add(
-    rf"在(?!这|那|家|外|网上|努力|认真|忙)(?P<o>[{_H}A-Za-z0-9·]{{2,12}}?)(?:上班|任职|工作|实习)(?=了|\s*$|已经|\d|快|有)",
-    "works_at",
-)
-_add(
-    rf"(?:是|当|做|当了|做了)(?:一)?(?:名|个|位)?(?:[{_H}A-Za-z]{{0,6}}?的){{0,2}}(?P<o>(?:(?!的)[{_H}A-Za-z]){{0,6}}(?:{_JOB})){_END}",
-    "occupation",
-    confidence=0.85,
-)
-_add(rf"在[{_H}A-Za-z]{{2,12}}?(?:当|做)(?:一)?(?:名|个|位)?(?P<o>[{_H}]{{0,4}}(?:{_JOB})){_END}", "occupation")
-_add(rf"(?:是)?(?P<o>素食)(?:主义)?者{_END}", "diet", confidence=0.9)
-_add(rf"(?:只|一直)?吃(?P<o>素){_END}", "diet", confidence=0.9)
-_add(rf"(?:再也|再)?不吃(?P<o>素)食?{_END}", "diet", confidence=0.9, negated=True)
-_add(rf"(?:来自|老家在|老家是|出生在|出生于|的家乡是|的家乡在|家乡在){_SOME}{_END}", "from", confidence=0.9)
-_add(
-    rf"是(?P<o>(?!好|老|男|女|个|大|坏|一|本|当|主|负责|年轻|普通|中年|的|有|什|他|这|那|外地|本地)[{_H}]{{2,5}})人{_END}",
-    "from",
-    confidence=0.8,
-)
-_add(rf"(?:会说|会讲|能说|说)(?:一口)?(?:流利的?)?(?P<o>(?:[{_H}]{{1,3}}[语话文][、和]?){{1,4}})", "speaks", many=True)
-_add(rf"(?:最喜欢的|最爱的)(?P<what>[{_H}]{{1,6}}?)(?:就是|是){_FREE}", "favourite:", confidence=0.9)
-_add(rf"最喜欢的是{_FREE}", "likes", confidence=0.85, many=True)
-_add(rf"(?:没有|没)(?:养){COUNT}(?P<o>{_PET})", "pet", negated=True)
-_add(
-    rf"(?:领养|收养|养)(?:了|过|着|有)?{COUNT}(?P<o>{CALLED}[{_H}]{{0,4}}?(?:{_PET}))(?![{_H}]*店)",
-    "pet",
-    confidence=0.9,
-)
-_add(rf"(?:家)?有(?:[一两二三四五六几]|\d+)?(?:只|条)(?P<o>{CALLED}[{_H}]{{0,4}}?(?:{_PET}))", "pet", confidence=0.85)
-_add(rf"有(?:一)?(?:辆|台|架)(?P<o>[{_H}A-Za-z0-9]{{1,8}}){_END}", "owns", confidence=0.75)
-_TAKES = "(?:喜欢|爱|吃(?![饭药])|喝(?!药))(?:吃|喝)?"
-_add(rf"(?:不再|再也不|再不|(?<=已经)不)(?:那么|这么)?{_TAKES}{_FREE}", "likes", many=True, negated=True)
-_add(rf"不(?:太|怎么|大)?{_TAKES}(?P<o>[{_H}\w·《》“”\"、 +-]+?)了[啊呀啦哈]?\s*$", "likes", many=True, negated=True)
-_add(rf"戒(?:掉)?(?:了)?(?:喝|吃)?{_FREE}", "likes", confidence=0.7, many=True, negated=True)
-_add(
-    rf"(?:不喜欢|不太喜欢|不怎么喜欢|不爱|不太爱|讨厌|最讨厌|受不了|不吃(?!.*[饭药了])|不喝(?!.*[药了]))(?:吃|喝)?{_FREE}",
-    "dislikes",
-    many=True,
-)
-_add(
-    rf"(?:喜欢上了|喜欢|热爱|爱上了?|酷爱|喜爱|迷上了?|爱(?=吃|喝|看|听|玩|唱|跳|打|旅|运|做|逛)|(?<=最)爱)(?:吃|喝)?{_FREE}",
-    "likes",
-    many=True,
-)
-_add(rf"(?:打算|计划|准备)(?:要)?(?!好)(?P<o>[{_H}A-Za-z0-9]{{2,16}}?){_END}", "plans", kind=PLAN, confidence=0.7)
-_add(rf"(?:去过|去了趟|到过)(?P<o>[{_H}A-Za-z·]{{2,10}}?)(?:旅游|旅行|出差|玩)?{_END}", "visited", kind=EVENT)
-_add(rf"买了{COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{2,12}}?){_END}", "bought", kind=EVENT, confidence=0.8)
-_add(rf"(?:相信|信)(?P<o>[{_H}]{{2,10}}){_END}", "believes", confidence=0.55)
+from memwell.language.claims.relations import PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
+from memwell.language.entities import is_a_word
 
+# Where clauses end, and what makes them state nothing.
 
-# Pets by name: 我家的猫名叫咪咪, 养了一只狗，叫旺财, 一只叫旺财的狗.
-
-# 叫 before these is no naming: 叫声很大, 叫了一晚上, 叫得很响, 叫醒了我.
-_NO_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"
-_NAME = rf"(?P<name>(?!{_NO_NAME})(?:(?![的了我你])[{_H}]){{1,5}}|[A-Za-z][A-Za-z]{{0,19}})"
-_CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
-_ENDS = r"(?=[啊呀哦啦哈]?\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
-_MINE = re.compile(rf"(?:我们家的?|我家的?|我的?)(?:[那这][只条])?(?P<kind>{_PET})的?{_CALLS}{_NAME}{_ENDS}").match
-_CALLED = re.compile(
-    rf"\s*[，,]?\s*(?P<each>(?:其中|还有|另外)?(?:另?一)[只条个])?(?:它的?|他的?|她的?)?{_CALLS}{_NAME}{_ENDS}"
-).match
-_NAME_INSIDE = re.compile(rf"(?:名叫|叫做|名为|叫){_NAME}的(?P<kind>.+)").match
-_KEPT = re.compile(
-    rf"\s*(?:最近|前几天|刚刚|刚|家里)?(?:领养|收养|养)了(?=[一两二三四五六几\d只条]){COUNT}(?P<kind>{CALLED}[{_H}]{{0,4}}?(?:{_PET}))(?=\s*(?:\Z|[，,。！!；;]|{_CALLS}))"
-).match
-_SURE, _LESS_SURE = 0.9, 0.65
-
-
-def pet_of_mine(sentence: str, at: int, start: int, end: int) -> list[RuleMatch]:
-    """The speaker's named pet, if it is the subject of the clause at ``at``."""
-    named = _MINE(sentence, at, end)
-    if named is None:
-        return []
-    pet = RuleMatch("pet", *named.span("name"), start, end, confidence=_SURE)
-    return [pet, RuleMatch("kind", *named.span("kind"), start, end, subject=named["name"], confidence=_SURE)]
-
-
-def pet_without_owner(sentence: str, end: int) -> Iterator[RuleMatch]:
-    """The pet of a sentence without a subject: its owner is most likely the speaker."""
-    kept = _KEPT(sentence, 0, end)
-    if kept is not None:
-        yield from named_pet(sentence, RuleMatch("pet", *kept.span("kind"), 0, end, confidence=_LESS_SURE))
-
-
-def named_pet(sentence: str, found: RuleMatch) -> Iterator[RuleMatch]:
-    """A pet with its name and kind if the name is in its words or follows at once; otherwise as it was found."""
-    inside = _NAME_INSIDE(sentence, found.object_start, found.object_end)
-    if inside is not None:
-        found = found._replace(object_start=inside.start("kind"))
-    named = inside or (None if found.negated else _CALLED(sentence, found.object_end))
-    if named is None:
-        yield found
-        return
-    end = max(found.end, named.end())
-    yield found._replace(object_start=named.start("name"), object_end=named.end("name"), end=end)
-    if not found.negated:
-        # The kind of a pet never changes.
-        yield found._replace(relation="kind", subject=named["name"], kin="", end=end, kind=STATE)
-
-
-def next_name(sentence: str, start: int, end: int, before: RuleMatch) -> list[RuleMatch] | None:
-    """The claims of a clause such as 叫旺财 or 一只叫花花 after a pet; None for another clause."""
-    called = _CALLED(sentence, start, end)
-    if called is None or before.relation not in ("pet", "kind"):
-        return None
-    if before.relation == "kind" and not called["each"]:
-        # It was read with the clause before; repeated, it keeps the pet as the subject.
-        return [before]
-    pet = RuleMatch("pet", *called.span("name"), before.start, end, confidence=_SURE)
-    kind = pet._replace(
-        relation="kind", object_start=before.object_start, object_end=before.object_end, subject=called["name"]
-    )
-    return [pet, kind]
-
-
-_KIN = "|".join(sorted(KIN, key=len, reverse=True))
-_SURNAME = f"(?:{'|'.join(entities.DOUBLE_SURNAMES)}|[{''.join(sorted(entities.SURNAMES))}])"
-_GIVEN = f"[{''.join(sorted(entities.GIVEN))}]"
-_NO_NICKNAME = "老师|老板|老人|老家|老是|老爱|小孩|小时|小心|小猫|小狗|小学|阿姨"
-_NICKNAME = rf"(?!{_NO_NICKNAME})[小阿老][{_H}](?=叫|是|住|在|喜|不|很|最|也|养|搬|来)"
-_PERSON_NAME = rf"(?:{_SURNAME}{_GIVEN}{{1,2}}|{_NICKNAME}|[A-Z][A-Za-z]{{1,20}})"
-# A name of any characters, before what the rules read.
-_FULL_NAME = (
-    rf"(?:{SURELY_NAMED})(?=住|在|是|喜欢|不喜欢|很喜欢|最喜欢|特别喜欢|非常喜欢|喜爱|讨厌|爱[吃喝看听玩]|来自|出生|毕业|就读|养了|养着|搬|今年"
-    r"|对[^，。]{1,8}过敏|会说|也|都|现在|目前|去过|打算|计划|的生日)"
+_CLAUSE = re.compile(
+    rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|"
+    rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
 )
-_CLAUSE = re.compile(r"[^，,。！？!?；;：:\n…～~—（）()]+")
-_FILLER = (
-    "(?:嗯|哦|噢|啊|哎|对了|其实|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|对呀|对啊|当然|说实话|嘿|哈哈|顺便说一下|"
-    "你知道|告诉你|现在|目前|最近|那|只是|就是|虽然|既然|由于)*"
-)
-_SUBJECT = re.compile(
-    rf"[\s\"“'「]*{_FILLER}(?:(?P<own>我们家|我家)?(?P<mine>我的?|俺的?|咱)?(?P<kin>(?:{_KIN}))(?P<name>{_PERSON_NAME}|(?P<twin>[{_H}])(?P=twin))?|(?P<we>我们家(?!住|在)|我家(?!住|在)|我们(?!家)|咱们)"
-    rf"|(?P<me>本人|我自己|我|俺)|(?P<other>{_FULL_NAME}|{_PERSON_NAME}))"
-).match
-_TIME = (
-    "(?:从|自)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期)(?:[一二三四五六日天末])?|[零〇一二三四五六七八九十两几\\d]{1,4}"
-    "(?:年|月|日|号|天|周|个月)(?:前|初|底|末)?|[年月][初底末]|[春夏秋冬][天季]|早上|晚上|周末|刚才){1,4})(?:开始|起|以来)?"
-)
-_ADVERBS = re.compile(
-    rf"(?:也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|"
-    rf"才|又|仍然|还是|本来|原本|一般|特|尤其|最(?!喜欢的|爱的|讨厌)|真是|确实|今年|{_TIME})*"
-).match
-_FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前)").match
-_DENIED = re.compile(
-    "(?:不是(?=[很太特那喜])|不再(?!喜欢|爱|喝|吃(?!素))|没有|没|不(?!再|喜欢|爱|吃|喝|太|怎么|大))"
-).match
-# 今天不喝咖啡了 is about a cup, not about coffee.
-_FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
-_NO_LONGER = re.compile("(?:已经)?(?:不再|不)(?=住|在)").match
+_QUOTE = re.compile('[“「『"]').search
+_QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
+_SHORT_QUOTE = 6
 _QUESTION = re.compile(
-    "吗|么[？?]?$|什么|谁|哪|怎么|怎样|多少|几(?:个|岁|点|月)|是不是|有没有|会不会|要不要|为什么|呢[？?]?$|能不能|喜不喜欢"
+    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
+    rf"(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|"
+    rf"了没|没有$"
 ).search
 _DOUBT = re.compile(
-    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|说我|他说|她说|以为|倘若|即使|就算|恨不得|开玩笑|多想|好想|想要"
+    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|"
+    "倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
+    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|"
+    "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
+    "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
-_QUOTED = re.compile('[“「『"][^“「『”」』"\n]{0,200}?[我你][^“「『”」』"\n]{0,200}[”」』"]')
-_KIN_NAMED = re.compile(
-    rf"(?:的名字)?(?:叫做|叫|名叫|是)(?P<name>(?:{_SURNAME}{_GIVEN}{{1,2}}|[小阿][{_H}]|(?P<twice>[{_H}])(?P=twice)"
-    rf"|[A-Z][A-Za-z]{{1,20}}))(?=\s*$)|(?:的名字)?(?:叫做|叫|名叫)(?P<any>(?:(?![我你他她它了过来去回的着得不])[{_H}]){{2,3}})(?=\s*$)"
+_LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
+_NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
+_STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
+_HEDGE = re.compile(
+    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|"
+    "都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|"
+    "恭喜我|可真是|还以为|比我|才是"
+).search
+_REPORTS = re.compile(
+    f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|"
+    f"叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
 ).match
-_IS_KIN = re.compile(rf"(?:就)?是我(?:最好的|的|大学|高中|初中|小学)?(?P<kin>{_KIN})[啊呀哦啦哈]?(?=\s*$)").match
-_WITH = re.compile("[和与跟]").search
+
+# The subject, and what may stand before it.
+
+_N = "零〇一二三四五六七八九十两几\\d"
+_TIME = (
+    rf"(?:从|自|自从|在|到)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期|礼拜|"
+    rf"半年)(?:[一二三四五六日天末])?|[{_N}]{{1,4}}"
+    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|"
+    rf"(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
+    "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|"
+    "星期[一二三四五六日天]|年轻时|毕业后|那年|退休后|前阵子|前段时间|这几年|今早|"
+    "下半年|上半年|后来|以后|最后|这个月|离婚后|婚后|去年夏天|去年冬天){1,4})(?:的时候|那年|开始|起|以来|早)?"
+)
+_FILLER = (
+    "嗯+|哦对?|噢|啊|哎呀?|唉|诶|欸|对了|对呀|对啊|其实吧?|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|当然|嘿|嗨|"
+    "哈喽|哈+|顺便(?:说一下|说一句|提一句|记一下|说)?|你知道|告诉你|"
+    "只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|跟你说(?:个事|哈)?|跟你讲|我跟你说|"
+    "我跟你讲|不瞒你说|我的意思是|我是说|更正一下|纠正(?:一)?下|"
+    "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|"
+    "严格来说|结婚后|不对|记得"
+)
+_ADVERB = (
+    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|"
+    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
+    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
+    "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
+    "读(?!书))|这人|也是个?|"
+    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|"
+    "彻底|毕竟"
+)
+_LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
+_SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
+_FORMERLY = re.compile(
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
+).match
+_LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
+_DENIED = re.compile(
+    "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|"
+    "没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
+).match
+_AHEAD = re.compile(
+    "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
+    "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
+).search
+_PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
+_HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
+_NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
+_USUAL = re.compile("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
+_DECIDED = re.compile("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
+_NOT_THAT = re.compile(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
+_FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
+_OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
+_MOD = (
+    "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|"
+    "异地|异国|在北京的)*"
+)
+_KIN = re.compile(
+    rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
+    rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
+    rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
+    rf"宿舍)(?:里)?(?:新来|新)?的?(?:同事|同学|室友|领导|老板)|[大二三小]?(?:哥|姐|弟|妹|儿子|"
+    rf"女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
+).match
+_ME = re.compile(
+    "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|"
+    "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
+    "一)"
+).match
+_PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
+_OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
+_NAME = re.compile(frames.PERSON).match
+_CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HAS_KIN = re.compile(
+    rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
+    rf"名)(?:双胞胎|亲|"
+    rf"大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
+).match
+_STRANGER = re.compile(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
+_PRESUPPOSED = re.compile(
+    rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|"
+    rf"公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
+    rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|"
+    rf"前妻)(?P<name2>{frames.KIN_NAME})"
+    rf"|(?:被)(?:养)?(?P<kin3>养父|养母|姥姥|奶奶|外婆|爷爷|外公|师傅)(?P<name3>{frames.PERSON})"
+).finditer
+_MENTIONED = re.compile(
+    rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
+).search
+_CHILDREN = re.compile("生了|双胞胎|龙凤胎|孩子|娃").search
+_COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
+
+# What is said between people.
+
+_NAMES_KIN = re.compile(
+    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|"
+    rf"起名叫?|小名叫?|大名叫?|叫){frames.QUOTE}(?P<any>{frames.ANY_NAME}){frames.END}"
+    rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
+).match
+_SECOND = re.compile(rf"(?:大的|小的|老大|老二|老三|一个|另一个)叫(?P<any>{frames.ANY_NAME}){frames.END}").match
+_TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
+_IS_KIN = re.compile(
+    rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|"
+    rf"好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
+).match
+_WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
+_WITH_NAME = re.compile(_WITH).match
 _COMPANY = re.compile(
-    rf"(?:[{_H}]{{2,5}}地|昨天|今天|周末|刚刚|刚|在[{_H}]{{1,6}}?)?[和与跟](?:我的|他的|她的|自己的)?(?:新)?(?P<kin>{_KIN})(?P<name>{_PERSON_NAME}|[{_H}]{{2}}(?=一起))"
+    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|"
+    rf"(?P<name>{frames.PERSON}))(?:一起)?"
 ).match
-_CUT = re.compile('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人')
-_TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = re.compile("、|以及|还有|(?<=[\u4e00-\u9fff]{2})[和跟与](?=[\u4e00-\u9fff]{2})")
-_QUOTE = re.compile('[“「『"]').search
-_SPEAKS_ON = re.compile(
-    "\\s*(?:也|还|都|很|特别|最|现在|平时|不)*(?:在|住|喜欢|爱吃|爱喝|讨厌|养|对|是一|会说|今年)"
+_BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
+    (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
+    (re.compile(rf"{_WITH}.{{0,6}}?(?:分手|分了|掰了|吹了|结束了)"), "partner", True),
+    (
+        re.compile(
+            rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|"
+            rf"不是朋友)"
+        ),
+        "friend",
+        True,
+    ),
+    (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
+    (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
+    (
+        re.compile(
+            rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|"
+            rf"是一对)"
+        ),
+        "partner",
+        False,
+    ),
+    (re.compile(rf"{_WITH}(?:都)?是(?:两口子|夫妻|夫妇)"), "married_to", False),
+    (re.compile(rf"{_WITH}(?:都)?是(?:亲|双胞胎|孪生)?(?:姐妹|兄弟|兄妹|姐弟|双胞胎)"), "sibling", False),
+    (
+        re.compile(
+            rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|"
+            rf"哥们)"
+        ),
+        "friend",
+        False,
+    ),
+    (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?)?(?:同事|搭档)"), "colleague", False),
+    (re.compile(rf"(?:已经)?(?:嫁给|嫁了)了?(?P<name>{frames.KIN_NAME})"), "married_to", False),
+    (re.compile(rf"(?:已经)?(?:娶了|娶到了|娶的是|娶)(?P<name>{frames.KIN_NAME})"), "married_to", False),
+    (re.compile(rf"被(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹|绿)了"), "partner", True),
+    (re.compile(rf"(?:把)(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹)了"), "partner", True),
+]
+_ALONE: list[tuple[re.Pattern[str], str]] = [
+    (
+        re.compile(
+            rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames.ON}|"
+            rf"又嫁了)"
+        ),
+        "married_to",
+    ),
+    (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
+    (
+        re.compile(
+            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:被?分手了|被甩了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
+            rf"没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"
+        ),
+        "partner",
+    ),
+    (
+        re.compile(
+            rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|"
+            rf"是独生子"
+        ),
+        "sibling",
+    ),
+    (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
+    (
+        re.compile(
+            r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|"
+            r"掰了|吹了)"
+        ),
+        "partner",
+    ),
+    (
+        re.compile(
+            r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)(?:已经|早就?|都|上周|去年|刚|"
+            r"正式)*(?:离婚|离了)"
+        ),
+        "married_to",
+    ),
+]
+_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
+_DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
+_PET_GONE = re.compile(
+    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|送给|安乐死|"
+    "离开了我)"
 ).match
-_LESS_SURE_CLAUSE = 0.85
-_LONGEST_CLAUSE = 200
-_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
-_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+
+# Pets.
+
+_PET = frames.PET
+_NO_PET_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"
+_PET_NAME = (
+    rf"{frames.QUOTE}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|"
+    rf"[A-Za-z][A-Za-z]{{0,19}})"
+)
+_CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
+_ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
+_MY_PET = re.compile(
+    rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
+    rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
+    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
+    rf"(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
+).match
+_EACH = re.compile(
+    rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
+    rf"[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
+_PET_CALLED = re.compile(
+    rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
+    rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
+_MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
+_ALSO = re.compile(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
+_WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
+
+# Contacts.
+
+_EMAIL_CUE = re.compile("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
+_PHONE_CUE = re.compile("电话|手机|号|联系|打这个|微信|致电").search
+_NOT_OWN = re.compile(
+    "客服|热线|银行|酒店|餐厅|快递|物业|前台|官方|投诉|店里|举报|订单|单号|编号|密码|验证|身份证|卡号|"
+    "账号|公司的?电话|航班|车牌"
+).search
+_GONE = re.compile("不是|旧的?|原来|以前|之前的?|从|由").search
+_GONE_AFTER = re.compile(
+    r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经|都|早|早就|就)*(?:不是我|不用|停用|作废|注销|换成|"
+    r"改成|弃用|停机|改为|换为)"
+).match
+
+# Corrections: a clause that gives another value for what was said before.
+
+_INSTEAD = re.compile(
+    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
+    rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
+    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
+    rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
+    rf"了)?{frames.END}"
+).match
+_TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
+_LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
+_BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
+
 _SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
-_NO_OBJECT = tuple(NOT_OBJECTS)
-_LONGEST, _LONGEST_LATIN = 14, 80
+_LONGEST_CLAUSE = 200
+_MOST_PREDICATES = 3
 _NO_RELATION = Relation("")
 
 
-class _Subject(NamedTuple):
-    """The subject of a clause."""
+class _Who(NamedTuple):
+    """Whom a clause is about: the speaker, a named person, or a relative by the English word."""
 
-    end: int
     name: str = ""
     kin: str = ""
 
 
+_USER = _Who()
+
+
+class _Subject(NamedTuple):
+    """The subject of a clause: where it ends, whom it names (empty where unknown), and for a relative whose they are."""
+
+    end: int
+    who: tuple[_Who, ...] = ()
+    owner: _Who = _USER
+    relation: str = ""
+    ex: bool = False
+    own: bool = True
+    """Whether the clause names it, instead of continuing."""
+
+
+class _State(NamedTuple):
+    """What is stripped before a predicate."""
+
+    formerly: bool = False
+    denied: bool = False
+    ahead: bool = False
+
+
 def chinese(sentence: str) -> Iterator[RuleMatch]:
-    """The claims of a Chinese sentence, clause by clause; a word of doubt cancels what follows it."""
-    if "我" in sentence and _QUOTE(sentence):
-        sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    doubt = _DOUBT(sentence)
-    before: RuleMatch | None = None
-    for clause in _CLAUSE.finditer(sentence):
-        start, end = clause.span()
-        if doubt is not None and doubt.start() < end:
-            return
-        if end - start > _LONGEST_CLAUSE:
-            continue
-        if _QUESTION(sentence, start, end) or sentence[end : end + 1] in ("？", "?"):
-            continue
-        last = before
-        before = None
-        for found in _clause(sentence, start, end, last):
-            before = found
-            yield found
+    """The claims of a Chinese sentence."""
+    yield from _Reading(sentence).read()
 
 
-def _clause(sentence: str, start: int, end: int, before: RuleMatch | None) -> Iterator[RuleMatch]:
-    head = _SUBJECT(sentence, start, end)
-    if head is None:
-        if before is not None:
-            yield from _continued(sentence, start, end, before)
-        elif not start:
-            yield from pet_without_owner(sentence, end)
-    elif head["kin"]:
-        yield from _of_kin(sentence, start, end, head)
-    elif head["other"]:
-        if not is_a_word(head["other"]):
-            yield from _of_someone(sentence, start, end, head)
-    else:
-        first = head.start("we") if head["we"] else head.start("me")
-        pet = pet_of_mine(sentence, first, start, end)
-        yield from pet or _said(sentence, start, end, _Subject(head.end()))
+class _Said:
+    """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
 
+    def __init__(self, sentence: str) -> None:
+        self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
+        self.text = _without_quotes(sentence) if _QUOTE(sentence) else sentence
+        self.found: list[RuleMatch] = []
+        self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
+        self.people: list[_Who] = []
+        self.last: RuleMatch | None = None
+        self.pet: RuleMatch | None = None
+        self.start = self.end = 0
+        self.planned = self.further = False
+        self.wrong: tuple[int, int] | None = None
+        self.slip = bool(_SLIP(sentence))
 
-def _of_someone(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[RuleMatch]:
-    kin = _IS_KIN(sentence, head.end(), end)
-    if kin is not None:
-        yield RuleMatch(KIN[kin["kin"]], *head.span("other"), start, end, confidence=0.85)
-    else:
-        yield from _said(sentence, start, end, _Subject(head.end(), head["other"]))
+    def _skip(self, at: int) -> int:
+        found = _SKIP(self.text, at, self.end)
+        return found.end() if found else at
 
+    def _remember(self, subject: _Subject) -> None:
+        self.people += [one for one in subject.who if one != _USER and one not in self.people[-1:]]
 
-def _continued(sentence: str, start: int, end: int, before: RuleMatch) -> Iterator[RuleMatch]:
-    """The claims of a clause without a subject: it continues the one before; after a pet, with the pet's name."""
-    called = next_name(sentence, start, end, before)
-    if called is not None:
-        yield from called
-    elif _SPEAKS_ON(sentence, start, end):
-        for found in _said(sentence, start, end, _spoken_of(sentence, start, before)):
-            yield found._replace(confidence=round(found.confidence * _LESS_SURE_CLAUSE, 2))
-
-
-def _spoken_of(sentence: str, at: int, before: RuleMatch) -> _Subject:
-    """The subject of a clause without one: after 李雷是我的同事 that person, after 我和同事李雷 the speaker."""
-    first = before.object_start
-    if RELATIONS.get(before.relation, _NO_RELATION).people and not _WITH(sentence, before.start, first):
-        return _Subject(at, sentence[first : before.object_end])
-    return _Subject(at, before.subject, before.kin)
-
-
-def _of_kin(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[RuleMatch]:
-    """The claims about a relative; without an owner it is the speaker's."""
-    if not head["mine"] and not head["own"]:
-        return
-    relation = KIN[head["kin"]]
-    if head["name"]:
-        yield RuleMatch(relation, *head.span("name"), start, head.end(), confidence=0.85)
-        yield from _said(sentence, start, end, _Subject(head.end(), head["name"]))
-        return
-    named = _KIN_NAMED(sentence, head.end(), end)
-    if named is not None:
-        group = "name" if named["name"] else "any"
-        yield RuleMatch(relation, *named.span(group), start, end, confidence=0.9)
-        return
-    yield from _said(sentence, start, end, _Subject(head.end(), kin=head["kin"]))
-
-
-def _said(sentence: str, start: int, end: int, subject: _Subject) -> Iterator[RuleMatch]:
-    company = _COMPANY(sentence, subject.end, end)
-    if company is not None and not subject.kin:
-        said = KIN[company["kin"]]
-        yield RuleMatch(said, *company.span("name"), start, company.end(), subject.name, confidence=0.8)
-        return
-    at, formerly, denied = _helpers(sentence, subject.end, end)
-    for rule in RULES:
-        found = rule.match(sentence, at, end)
-        if found is None:
-            continue
-        if rule.negated and rule.relation == "likes" and _FOR_NOW(sentence, start, found.start("o")):
-            return
-        if rule.relation == "name" and subject.kin:
-            return
-        yield from _objects(sentence, start, end, subject, rule, found, formerly, denied)
-        return
-
-
-def _helpers(sentence: str, at: int, end: int) -> tuple[int, bool, bool]:
-    """Where the predicate begins, whether it is in the past, and whether it is negated."""
-    formerly = denied = False
-    while True:
-        skipped = _ADVERBS(sentence, at, end)
-        after = at if skipped is None else skipped.end()
-        past = _FORMERLY(sentence, after, end)
-        no = None if past else (_NO_LONGER(sentence, after, end) or _DENIED(sentence, after, end))
-        if past is None and no is None:
-            return after, formerly, denied
-        formerly, denied = formerly or past is not None, denied or no is not None
-        at = (past or no or skipped).end()  # pyright: ignore[reportOptionalMemberAccess]
-
-
-def _objects(
-    sentence: str,
-    start: int,
-    end: int,
-    subject: _Subject,
-    rule: ChineseRule,
-    found: re.Match[str],
-    formerly: bool,
-    denied: bool,
-) -> Iterator[RuleMatch]:
-    relation = f"favourite:{found['what']}" if rule.relation == "favourite:" else rule.relation
-    fixed = "素食" if relation == "diet" else ""
-    first, last = found.span("o")
-    kind = PAST if formerly and rule.kind == STATE else rule.kind
-    if relation == "works_at" and sentence[first:last] in entities.PLACES_ZH:
-        # "在深圳工作" states a place, not an employer.
-        return
-    for place in _parts(sentence, first, last, many=rule.many) if not fixed else [(first, last)]:
-        said = RuleMatch(
-            relation,
-            *place,
-            start,
-            end,
-            subject.name,
-            subject.kin,
-            object=fixed,
-            kind=kind,
-            negated=rule.negated or denied,
-            confidence=rule.confidence,
+    def _say(
+        self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
+    ) -> None:
+        self._keep(
+            RuleMatch(relation, *span, self.start, self.end, who.name, who.kin, negated=negated, confidence=confidence)
         )
-        yield from named_pet(sentence, said) if relation == "pet" else (said,)
 
+    def _keep(self, one: RuleMatch) -> None:
+        if one.relation == "pet":
+            self._keep_pet(one)
+            return
+        self.found.append(one)
+        self.last = one
+        self._correct(one)
 
-def _parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple[int, int]]:
-    """The objects between two positions, split at the end of the phrase and between the items of a list."""
-    cut = _CUT.search(sentence, start, end)
-    end = end if cut is None else cut.start()
-    at = start
-    for joint in _JOINTS.finditer(sentence, start, end) if many else ():
-        if at < joint.start() and (joint[0] == "、" or _parts_list(sentence, at, joint, end)):
-            yield from _whole(sentence, at, joint.start())
-            at = joint.end()
-    yield from _whole(sentence, at, end)
+    def _correct(self, one: RuleMatch) -> None:
+        """After 不是猫 and then a claim, what was denied is denied of it."""
+        if self.wrong is not None and not one.negated and self._fits(self.text[slice(*self.wrong)], one):
+            first, last = self.wrong
+            self.found.append(one._replace(object_start=first, object_end=last, negated=True, kind=STATE))
+            self.wrong = None
 
+    def _fits(self, words: str, last: RuleMatch) -> bool:
+        """Whether words can be another value of the last claim's relation."""
+        if RELATIONS.get(last.relation, _NO_RELATION).people:
+            return frames.is_name(words) and words not in KIN
+        if last.relation == "birthday":
+            return re.fullmatch(frames.DATE, words) is not None
+        if last.relation in ("age",):
+            return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
+        check = TYPES.get(last.relation)
+        if check is not None and not check(words):
+            return False
+        return last.relation.partition(":")[0] not in _LOOSE or (len(words) <= 8 and not _BACK(words))
 
-def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
-    """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
-    if _WITH_WHOM(sentence, joint.end(), end):
+    def _keep_pet(self, one: RuleMatch) -> None:
+        """A pet by its name and kind if the name is before its kind or follows at once."""
+        before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
+        named = None if one.negated or before else _PET_CALLED(self.text, one.object_end)
+        self.last = self.pet = one
+        self._correct(one)
+        if before is None and named is None:
+            self.found.append(one)
+            also = _ALSO(self.text, one.object_end, self.end)
+            if also is not None:
+                self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
+            return
+        first = one.start + before.start("name") if before else named.start("name")  # pyright: ignore[reportOptionalMemberAccess]
+        last = first + len(before["name"]) if before else named.end("name")  # pyright: ignore[reportOptionalMemberAccess]
+        end = max(one.end, last)
+        self.last = one._replace(object_start=first, object_end=last, end=end)
+        self.found.append(self.last)
+        if not one.negated:
+            name = self.text[first:last]
+            self.found.append(one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE))
+
+    def _pets(self, at: int) -> bool:
+        """The claims of a clause about pets of the speaker or of the owner of the last one."""
+        text, end = self.text, self.end
+        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
+        if mine is not None and (
+            mine["name"]
+            or not re.match(
+                "[毛粮砂叫窝店缸翅肉蛋巢食罐头尾塘圈棚汤子名]", text[mine.end("kind") : mine.end("kind") + 1]
+            )
+        ):
+            return self._my_pet(mine)
+        each = _EACH(text, at, end)
+        if each is not None and (each["kind"] or self.pet):
+            owner = self.pet or RuleMatch("", 0, 0, self.start, end)
+            kind = each.span("kind") if each["kind"] else (owner.object_start, owner.object_end)
+            pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
+            self.found += [
+                pet,
+                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
+            ]
+            self.last = pet
+            return True
+        if self.pet is not None:
+            more = _MORE_PETS(text, at, end)
+            if more is not None:
+                self._keep(
+                    self.pet._replace(
+                        object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
+                    )
+                )
+            return more is not None or _PET_CALLED(text, at, end) is not None
         return False
-    return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
+
+    def _my_pet(self, mine: re.Match[str]) -> bool:
+        group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
+        gone = _PET_GONE(self.text, mine.end(), self.end) is not None
+        pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
+        if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
+            return True
+        if group == "kind" and not gone:
+            self._keep_pet(pet)
+            return True
+        self.found.append(pet)
+        self.last = pet
+        if group != "kind" and not gone:
+            self.found.append(
+                pet._replace(
+                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
+                )
+            )
+        return True
+
+    def _presupposed(self) -> None:
+        """The named relatives that a clause speaks of, even where it asks or supposes."""
+        mentioned = _MENTIONED(self.text, self.start, self.end)
+        if mentioned is not None:
+            self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
+        for found in _PRESUPPOSED(self.text, self.start, self.end):
+            number = "" if found["kin"] else "2" if found["kin2"] else "3"
+            kin, name = found[f"kin{number}"], found[f"name{number}"]
+            relation = {"前夫": "married_to", "前妻": "married_to"}.get(kin) or KIN.get(kin, _NO_KIN).relation
+            if relation and frames.is_person(name):
+                ended = kin.startswith("前") or bool(found["ex"])
+                self._say(relation, found.span(f"name{number}"), _USER, negated=ended)
+        mine = _MY_PET(self.text, self.start, self.end)
+        if mine is not None and mine["apposed"]:
+            self._say_pet(mine.span("apposed"))
+        walked = _WALKED(self.text, self.start, self.end)
+        if walked is not None:
+            self._say_pet(walked.span("kind"))
+
+    def _say_pet(self, span: tuple[int, int]) -> None:
+        if all(one.object_start != span[0] for one in self.found):
+            self.found.append(RuleMatch("pet", *span, self.start, self.end, confidence=0.85))
+
+    def _instead(self) -> bool:
+        """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
+        last = self.last
+        if last is None or last.start >= self.start or last.relation in ("email", "phone"):
+            return False
+        found = _INSTEAD(self.text, self.start, self.end)
+        if found is None or not (found["no"] or found["yes"]):
+            return False
+        no, words = found["no"] not in ("", "是"), found["o"]
+        formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
+        ended = last.negated or last.kind == PAST
+        if not self._fits(words, last) or (no and ended):
+            return False
+        if not (no or formerly or ended or (self.slip and "其实" in found[0])):
+            return False
+        if not (no or formerly or ended):
+            self.found[self.found.index(last)] = last._replace(negated=True)
+        made = last._replace(
+            object_start=found.start("o"),
+            object_end=found.end("o"),
+            start=self.start,
+            end=self.end,
+            negated=no or formerly,
+            kind=STATE,
+        )
+        self.found.append(made)
+        if not no:
+            self.last = made
+        return True
 
 
-def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    if sentence[end - 1 : end] == "的" and not _SOFTENED(sentence, max(0, start - 8), start):
-        # "喜欢色彩多的": a description, not a name.
-        return
-    while start < end and sentence[end - 1] in _TAIL:
-        end -= 1
-    while start < end and sentence[start] in " \x00":
-        start += 1
-    words = sentence[start:end]
-    longest = _LONGEST_LATIN if words.isascii() else _LONGEST
-    if words and len(words) <= longest and not words.startswith(_NO_OBJECT) and "你" not in words:
-        yield start, end
+class _Stating(_Said):
+    """Reads the predicates of a clause by the frames."""
+
+    def _predicates(self, at: int, subject: _Subject, state: _State) -> None:
+        """The claims of the predicates from a position to the end of the clause."""
+        if subject.own and subject.who == (_USER,) and self._pets(self.start):
+            return
+        for turn in range(_MOST_PREDICATES):
+            self.further = turn > 0
+            end = self._predicate(at, subject, state)
+            if end is None or end >= self.end:
+                return
+            at, state = end, _State(state.formerly)
+
+    def _predicate(self, at: int, subject: _Subject, state: _State) -> int | None:
+        text, end = self.text, self.end
+        while True:
+            after = self._skip(at)
+            ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
+            state = state._replace(ahead=ahead)
+            past = _FORMERLY(text, after, end)
+            for place in () if past else (after, at) if after > at and not _DENIED(text, after, end) else (after,):
+                found = self._framed(place, subject, state)
+                if found is not None:
+                    return found
+            no = None if past else _DENIED(text, after, end)
+            if past is None and no is None:
+                return None
+            state = state._replace(formerly=state.formerly or past is not None, denied=state.denied or no is not None)
+            at = (past or no).end()  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
+        """Apply the first frame that matches; the end of what it read."""
+        usual = _USUAL(self.text, self.start, self.end)
+        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
+        if (
+            _HABIT(self.text, self.start, at)
+            and not _PAST_TIME(self.text, self.start, self.end)
+            and "了" not in self.text[at : self.end]
+        ):
+            more.append(frames.DOES)
+        if at >= self.end:
+            return None
+        for frame in self._possible(at, more):
+            if not (frame.sure or subject.own or self.found):
+                continue
+            found = frame.match(self.text, at, self.end)
+            if found is None:
+                continue
+            if not frame.groups:
+                return self.end
+            if self._state_all(frame, found, subject, state):
+                return self.end if self.last is self.pet else max(found.end(), at + 1)
+        return None
+
+    def _possible(self, at: int, more: list[Frame]) -> Iterator[Frame]:
+        for family in FAMILIES:
+            if family.has_cue(self.text, at, self.end):
+                yield from family.frames
+        yield from more
+        yield GOING
+
+    def _state_all(self, frame: Frame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
+        """Whether the objects of a frame have their types; its claims are kept then."""
+        made: list[RuleMatch] = []
+        for group in frame.groups:
+            if found[group] is None:
+                continue
+            relation, kind, ended = relation_of_group(group)
+            if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
+                return False
+            if kind == "at" and subject.who[0] == _USER:
+                return False
+            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(
+                self.text, self.start, found.start(group)
+            ):
+                return True
+            if (ended and state.denied) or (
+                relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end))
+            ):
+                return False
+            spans = (
+                list(frames.parts(self.text, *found.span(group), many=frame.many))
+                if found[group]
+                else [found.span(group)]
+            )
+            if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
+                return False
+            if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
+                return False
+            check = TYPES.get(kind)
+            spans = [span for span in spans if not found[group] or check is None or check(self.text[span[0] : span[1]])]
+            if not spans:
+                return False
+            if relation == "favourite":
+                relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
+            for who in subject.who:
+                made += [self._match(relation, span, who, frame, state, ended) for span in spans]
+        for one in made:
+            self._keep(one)
+        return bool(made)
+
+    def _describes(self, start: int, end: int) -> bool:
+        """Whether an object is a description, not a name: 喜欢色彩多的."""
+        return self.text[end : end + 1] == "的" and not _SOFTENED(self.text, max(0, start - 8), start)
+
+    def _may_name(self, subject: _Subject) -> bool:
+        """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
+        if self.further:
+            return False
+        first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
+        return (
+            subject.own
+            or first
+            or "改名" in self.text
+            or (self.last is not None and self.last.relation in ("name", "age"))
+        )
+
+    def _match(
+        self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool
+    ) -> RuleMatch:
+        kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
+        if kind == PAST and frame.kind == PLAN:
+            ended = True
+            kind = PLAN
+        return RuleMatch(
+            relation,
+            *span,
+            self.start,
+            self.end,
+            who.name,
+            who.kin,
+            kind=kind,
+            negated=ended or state.denied,
+            confidence=frame.confidence,
+        )
+
+
+class _Reading(_Stating):
+    """Reads one sentence clause by clause, the subjects first."""
+
+    def read(self) -> list[RuleMatch]:
+        """All claims of the sentence, in order."""
+        text = self.text
+        doubt = None if _NOT_A_JOKE(text) or _STORY_OK(text) else _DOUBT(text)
+        limit = 0 if _LAUGHS(text) else len(text) if doubt is None else doubt.start()
+        for clause in _CLAUSE.finditer(text):
+            self.start, self.end = clause.span()
+            if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
+                continue
+            asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
+            stated = self.end <= limit and not asks and not _HEDGE(text, self.start, self.end)
+            if stated and self._clause() == "reported":
+                break
+            self._presupposed()
+        return self.found
+
+    def _clause(self) -> str:
+        self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
+        denied = None if self.last else _NOT_THAT(self.text, self.start, self.end)
+        if denied is not None:
+            self.wrong = denied.span("o")
+            return ""
+        if self._contacts() or self._instead() or self._whole():
+            return ""
+        at, formerly, ahead = self._lead()
+        subject = self._subject(at)
+        if subject is None:
+            self._without_subject(at, _State(formerly, False, ahead))
+            return ""
+        self.subject = subject
+        if not subject.who:
+            return ""
+        if subject.who[0] != _USER and _REPORTS(self.text, subject.end, self.end):
+            return "reported"
+        self._remember(subject)
+        if self._between(subject) or self._kin_named(subject):
+            return ""
+        company = _COMPANY(self.text, subject.end, self.end)
+        if company is not None:
+            named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
+            others = (*subject.who, _Who(company["name"])) if named else subject.who
+            subject = subject._replace(end=company.end(), who=others)
+        self._predicates(subject.end, subject, _State(formerly, False, ahead))
+        return ""
+
+    def _lead(self) -> tuple[int, bool, bool]:
+        """Where the subject begins, and whether what stands before it tells of the past or the future."""
+        at = self.start
+        formerly = False
+        while True:
+            lead = _LEAD(self.text, at, self.end)
+            at = lead.end() if lead else at
+            past = _FORMERLY(self.text, at, self.end)
+            if past is None:
+                break
+            formerly, at = True, past.end()
+        # Adverbs may have eaten the subject's first character.
+        ahead = bool(_AHEAD(self.text, self.start, at)) and not _PAST_TIME(self.text, self.start, at)
+        if at > self.start and self.text[at - 1] == "我":
+            at -= 1
+        return at, formerly, ahead
+
+    def _without_subject(self, at: int, state: _State) -> None:
+        subject = self.subject
+        last = self.last
+        if last is not None and last.relation == "pet" and _PET_GONE(self.text, at, self.end):
+            self.found = [one for one in self.found if one is not last and one.relation != "kind"]
+            self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
+            return
+        if self._pets(at) or self._pets(self.start) or subject is None or not subject.who:
+            return
+        if self.asked and not any(one.start < self.start for one in self.found):
+            return
+        carried = _Subject(at, subject.who, subject.owner, subject.relation, subject.ex, own=False)
+        known = len(self.found)
+        if self._between(carried) or self._kin_named(carried):
+            return
+        self._predicates(at, carried, state)
+        if len(self.found) == known and _STRANGER(self.text, at, self.end) and not _FORMERLY(self.text, at, self.end):
+            self.subject = None
+
+    def _subject(self, at: int) -> _Subject | None:
+        """The subject at a position, with none in it if it is unknown; None without one."""
+        text, end = self.text, self.end
+        kin = _KIN(text, at, end)
+        if kin is not None:
+            return self._chain(self._of_kin(kin, _USER if kin["own"] else self._topic(kin["alone"])))
+        me = _ME(text, at, end)
+        if me is not None:
+            return self._chain(_Subject(me.end(), (_USER,)))
+        pronoun = _PRONOUN(text, at, end)
+        if pronoun is not None:
+            several = tuple(self.people[-2:]) if pronoun["both"] else tuple(self.people[-1:])
+            return self._chain(_Subject(pronoun.end(), several))
+        name = _NAME(text, at, end)
+        if name is not None and self._is_someone(name[0]):
+            return self._chain(_Subject(name.end(), (_Who(name[0]),)))
+        if _OTHERS(text, at, end):
+            return _Subject(end, (), _USER)
+        return None
+
+    def _is_someone(self, name: str) -> bool:
+        """Whether what looks like a name at the front of a clause is one."""
+        if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(_TITLES)):
+            return False
+        return _Who(name) in self.people or frames.is_person(name)
+
+    def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
+        word = found["kin"] or found["alone"]
+        word = word.removeprefix("另一个")
+        kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
+        if found["alone"] and kin.relation == "sibling" and _CHILDREN(self.text, 0, self.start):
+            kin = frames.Kin("child", "child")
+        if owner != _USER and word in _IN_LAWS:
+            kin = frames.Kin("married_to", kin.word)
+        ex = bool(found["ex"]) or word.startswith("前")
+        return self._relative(found, kin, owner, ex)
+
+    def _topic(self, word: str) -> _Who:
+        """Whose relative a word without an owner is: the speaker's, or the named person's who was spoken of."""
+        if word in _IN_LAWS and self.last is not None and self.last.relation == "sibling" and not self.last.subject:
+            return _Who(self.text[self.last.object_start : self.last.object_end])
+        if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
+            return self.subject.owner
+        near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
+        known = self.subject.who[:1] if self.subject is not None and near else ()
+        return known[0] if known and known[0].name else _USER
+
+    def _relative(self, found: re.Match[str], kin: frames.Kin, owner: _Who, ex: bool) -> _Subject:
+        if found["name"] and not is_a_word(found["name"]) and found["name"] not in KIN:
+            if kin.relation:
+                self._say(kin.relation, found.span("name"), owner, negated=ex, confidence=0.85)
+            return _Subject(found.end(), (_Who(found["name"]),), owner, kin.relation, ex)
+        end = found.start("name") if found["name"] else found.end()
+        if owner == _USER:
+            return _Subject(end, (_Who(kin=kin.word),), owner, kin.relation, ex)
+        called = _NAMES_KIN(self.text, end, self.end)
+        if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
+            self._say(kin.relation, called.span("any"), owner, confidence=0.9)
+            return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
+        return _Subject(end, (), owner, kin.relation, ex)
+
+    def _chain(self, subject: _Subject) -> _Subject:
+        """The relative of a subject (李薇的女儿), which is the subject then."""
+        for _ in range(2):
+            found = _CHAIN(self.text, subject.end, self.end) or _HAS_KIN(self.text, subject.end, self.end)
+            if found is None or len(subject.who) != 1:
+                break
+            kin = KIN[found["kin"]]
+            owner = subject.who[0]
+            self._remember(subject)
+            subject = self._relative(found, kin, owner, ex=False)
+        return subject
+
+    def _between(self, subject: _Subject) -> bool:
+        """Claims of two people (我和阿杰分手了), and those of one who lost or lacks another (我离婚了)."""
+        at = self._skip(subject.end)
+        who = subject.who[0]
+        if at >= self.end:
+            return False
+        if (who == _USER or who.name) and _PAIR_CUE(self.text, subject.end, self.end):
+            for pattern, relation, ended in _BETWEEN:
+                found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
+                if found is not None and frames.is_person(found["name"]):
+                    self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
+                    self.people.append(_Who(found["name"]))
+                    return "婚礼" not in found[0]
+            with_name = _WITH_NAME(self.text, at, self.end)
+            if with_name is not None and frames.is_person(with_name["name"]):
+                self.people.append(_Who(with_name["name"]))
+        for pattern, relation in _ALONE if _ALONE_CUE(self.text, at, self.end) else ():
+            found = pattern.match(self.text, at, self.end)
+            if found is not None:
+                self._say(relation, (at, at), who, negated=True, confidence=0.9)
+                return "又嫁" not in found[0]
+        return self._is_kin(subject)
+
+    def _is_kin(self, subject: _Subject) -> bool:
+        who = subject.who[0]
+        if not who.name:
+            return False
+        found = _IS_KIN(self.text, subject.end, self.end)
+        if found is not None and KIN[found["kin"]].relation:
+            self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
+            return True
+        pair = _COUPLE(self.text, subject.end, self.end)
+        if pair is not None and KIN[pair["kin"]].relation:
+            ended = bool(re.search("离了|离婚|分手", self.text[pair.end() : self.end]))
+            self._say(KIN[pair["kin"]].relation, pair.span("name"), who, negated=ended, confidence=0.85)
+            return True
+        return False
+
+    def _relate(self, relation: str, who: _Who, *, negated: bool) -> None:
+        """The claim that a named person is something to the speaker."""
+        at = self.text.find(who.name, 0, self.end)
+        if at >= 0:
+            self._say(relation, (at, at + len(who.name)), _USER, negated=negated, confidence=0.85)
+
+    def _kin_named(self, subject: _Subject) -> bool:
+        """The name of a relative (我妹妹叫小红), or that a named one died."""
+        who = subject.who[0]
+        if who.name:
+            died = _DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
+            if died is not None and self.found and self.found[-1].relation == subject.relation:
+                self.found[-1] = self.last = self.found[-1]._replace(negated=True, end=self.end)
+                return True
+            return self._other_named(subject)
+        if not subject.relation or who == _USER:
+            return False
+        at = self._skip(subject.end)
+        if who.kin == "parents" and self._both_named(subject):
+            return True
+        found = _NAMES_KIN(self.text, at, self.end) or _NAMES_KIN(self.text, subject.end, self.end)
+        if found is None:
+            return False
+        group = "any" if found["any"] else "sure"
+        if not (frames.is_name if group == "any" else frames.is_person)(found[group]) or who.kin == "parents":
+            return False
+        self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
+        self.subject = subject._replace(who=(_Who(found[group]),))
+        self._remember(self.subject)
+        return True
+
+    def _other_named(self, subject: _Subject) -> bool:
+        """The name of a second child or sibling: 大的叫果果，小的叫豆豆."""
+        found = _SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
+        if found is None or not frames.is_name(found["any"]):
+            return False
+        self._say(subject.relation, found.span("any"), subject.owner, confidence=0.9)
+        self.subject = subject._replace(who=(_Who(found["any"]),))
+        return True
+
+    def _both_named(self, subject: _Subject) -> bool:
+        two = _TWO_NAMES(self.text, subject.end, self.end)
+        if two is None:
+            return False
+        for group in ("one", "two"):
+            self._say(subject.relation, two.span(group), subject.owner, confidence=0.9)
+        self.subject = subject._replace(who=(_Who(two["one"]), _Who(two["two"])))
+        self._remember(self.subject)
+        return True
+
+    def _contacts(self) -> bool:
+        text, known = self.text, len(self.found)
+        for relation, pattern, cue in (("email", frames.EMAIL, _EMAIL_CUE), ("phone", frames.PHONE, _PHONE_CUE)):
+            before = self.start
+            for found in pattern.finditer(text, self.start, self.end):
+                if not cue(text) or _NOT_OWN(text):
+                    continue
+                subject = self._subject(self._lead()[0]) or self.subject
+                if subject is None or not subject.who:
+                    if self.text[self._lead()[0]] not in "那这":
+                        continue
+                    subject = _Subject(self.start, (_USER,))
+                self.subject = subject._replace(own=False)
+                gone = _GONE(text, before, found.start()) or _GONE_AFTER(text, found.end(), self.end)
+                self._say(relation, found.span(), subject.who[0], negated=gone is not None, confidence=0.95)
+                before = found.end()
+        return len(self.found) > known
+
+    def _whole(self) -> bool:
+        if not _TOPIC_CUE(self.text, self.start, self.end):
+            return False
+        lead = self._lead()[0]
+        for frame in CLAUSES:
+            for at in dict.fromkeys((self.start, lead)):
+                found = frame.match(self.text, at, self.end)
+                if found is not None and self._state_all(frame, found, _Subject(at, (_USER,)), _State()):
+                    return True
+        return False
+
+
+_TITLES = ("老师", "医生", "教授", "经理")
+_IN_LAWS = frozenset("嫂子 弟媳 姐夫 妹夫".split())
+_NO_KIN = frames.Kin("", "")
+
+
+def _without_quotes(sentence: str) -> str:
+    """The sentence with what others say blanked: long quotations, and those with a person in them."""
+
+    def blank(quote: re.Match[str]) -> str:
+        inside = quote[1]
+        spoken = len(inside) > _SHORT_QUOTE or re.search("[我你，,。]", inside)
+        return "\x00" * len(quote[0]) if spoken else quote[0]
+
+    return _QUOTED.sub(blank, sentence)

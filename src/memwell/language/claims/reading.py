@@ -49,8 +49,13 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 key = (claim.subject, claim.relation, claim.object.casefold())
-                # Said again it is the same claim, unless it is withdrawn.
-                if key not in said or said[key].negated is not claim.negated:
+                before = said.get(key)
+                # Said again it is the same claim, unless it is withdrawn, or was and is stated after all.
+                if (
+                    before is None
+                    or (claim.negated and not before.negated)
+                    or (before.negated and not claim.negated and claim.start > before.start)
+                ):
                     said[key] = claim
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
 

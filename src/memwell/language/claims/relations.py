@@ -145,7 +145,7 @@ def _interval(
         known = named.since is not None and named.until is not None and named.since < time
         return (named.since, min(named.until or time, time)) if known else (None, time)
     if kind == PLAN:
-        # "On Friday" of a plan is the next one, wherever the words alone would put it.
+        # A time that is over is not when it will happen.
         return None, named.until if named.until is not None and named.until > time else None
     if named.since is None:
         return (_before(time, named.seconds) if lasting and named.seconds is not None else None), None

@@ -1,0 +1,217 @@
+"""Facts in Chinese: who is spoken of, what is said of them, and what states nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.language.claims import chinese_frames, claims
+
+NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
+
+
+def facts(text: str) -> set[tuple[str, str, str, bool]]:
+    """The subject, relation and object of each claim, and whether it holds."""
+    return {
+        (one.subject, one.relation, one.object, not one.negated and (one.valid_to is None or one.valid_to > NOW))
+        for one in claims(text, time=NOW)
+        if one.relation != "kind"
+    }
+
+
+def said(*stated: str) -> set[tuple[str, str, str, bool]]:
+    """Facts written as ``subject relation object``, with ``-`` before what does not hold."""
+    made: set[tuple[str, str, str, bool]] = set()
+    for one in stated:
+        subject, relation, *words = one.removeprefix("-").split(" ")
+        made.add((subject.replace("_", " "), relation, "".join(words), not one.startswith("-")))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我叫小明，在华为工作，对花生过敏。", said("user name 小明", "user works_at 华为", "user allergic_to 花生")),
+        ("我叫林娜，瑜伽教练，重庆人。", said("user name 林娜", "user occupation 瑜伽教练", "user from 重庆")),
+        ("我女儿小雨今年八岁，对牛奶过敏。", said("user child 小雨", "小雨 age 八", "小雨 allergic_to 牛奶")),
+        ("我朋友秦岚的老公大卫是法国人。", said("user friend 秦岚", "秦岚 married_to 大卫", "大卫 nationality 法国")),
+        ("我是被姥姥带大的，她是山西大同人。", said("user's_grandmother from 山西大同")),
+        ("我父母叫杨卫东和李红。", said("user parent 杨卫东", "user parent 李红")),
+        ("我有两个孩子，大的叫果果，小的叫豆豆。", said("user child 果果", "user child 豆豆")),
+        ("我弟叫阿豪，女朋友叫小敏。", said("user sibling 阿豪", "阿豪 partner 小敏")),
+        ("舅舅在义乌开玩具店。", said("user's_uncle owns 玩具店")),
+        ("小说主角是个钟表匠，住在布拉格。", said()),
+    ],
+)  # fmt: skip
+def test_a_clause_without_a_subject_continues_the_one_before(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+KINSHIP = {
+    "妈": "mother",
+    "岳父": "father-in-law",
+    "室友": "roommate",
+    "老板": "boss",
+    "外甥女": "niece",
+    "爱人": "spouse",
+}
+
+
+@pytest.mark.parametrize(("word", "english"), KINSHIP.items())
+@pytest.mark.parametrize(
+    ("predicate", "relation", "words"),
+    [
+        ("住在青岛", "lives_in", "青岛"),
+        ("是会计", "occupation", "会计"),
+        ("对芒果过敏", "allergic_to", "芒果"),
+        ("会说俄语", "speaks", "俄语"),
+        ("最讨厌榴莲", "dislikes", "榴莲"),
+    ],
+)
+def test_relatives_are_called_by_the_english_word(
+    word: str, english: str, predicate: str, relation: str, words: str
+) -> None:
+    assert facts(f"我{word}{predicate}。") == {(f"user's {english}", relation, words, True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我从长沙搬到珠海了。", said("user lives_in 珠海", "-user lives_in 长沙")),
+        ("我从滴滴离职，去了小鹏汽车。", said("user works_at 小鹏汽车", "-user works_at 滴滴")),
+        ("我儿子从三中转到了一中。", said("user's_son studies_at 一中", "-user's_son studies_at 三中")),
+        ("我从护士转行做了保险经纪。", said("user occupation 保险经纪", "-user occupation 护士")),
+        ("我从英语系转到了法律系。", said("user studies 法律", "-user studies 英语")),
+        ("我的邮箱从a@b.com换成了c@d.com。", said("user email c@d.com", "-user email a@b.com")),
+        ("以前住昌平，现在住望京。", said("user lives_in 望京", "-user lives_in 昌平")),
+        ("我把老捷达换成了理想L7。", said("user owns 理想L7", "-user owns 捷达")),
+        ("我跳槽到腾讯了。", said("user works_at 腾讯")),
+        ("我被大疆录用了！", said("user works_at 大疆")),
+        ("我弟被中山大学录取了。", said("user's_brother studies_at 中山大学")),
+        ("我被新东方聘为英语老师了。", said("user works_at 新东方", "user occupation 英语老师")),
+    ],
+)
+def test_a_change_says_what_holds_now_and_what_ended(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我辞职了。", "-user works_at "),
+        ("我被公司裁了。", "-user works_at "),
+        ("单位把我辞退了。", "-user works_at "),
+        ("我离婚两年了。", "-user married_to "),
+        ("我单身。", "-user partner "),
+        ("我没有孩子。", "-user child "),
+        ("我退学了。", "-user studies_at "),
+        ("我和阿杰分手了。", "-user partner 阿杰"),
+        ("我跟韩东绝交了。", "-user friend 韩东"),
+        ("我们家老狗大黄走了。", "-user pet 大黄"),
+        ("那辆开了八年的本田被我卖掉了。", "-user owns 本田"),
+        ("法语我一句都不会说。", "-user speaks 法语"),
+        ("我妈刘桂英前年去世了。", "-user parent 刘桂英"),
+        ("我小时候对鸡蛋过敏，现在好了。", "-user allergic_to 鸡蛋"),
+    ],
+)
+def test_what_ended_is_negated_and_may_name_no_object(text: str, expected: str) -> None:
+    assert facts(text) == said(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我叫王霖，雨字头那个霖，不是王琳。", said("user name 王霖", "-user name 王琳")),
+        ("不是四月八号，我生日是四月十八号。", said("user birthday 四月十八号", "-user birthday 四月八号")),
+        ("我老婆不是医生，准确说是兽医。", said("user's_wife occupation 兽医", "-user's_wife occupation 医生")),
+        ("电话给错了，不是13166620845，是13166620854。", said("user phone 13166620854", "-user phone 13166620845")),
+        ("我侄女叫若曦，我上次打成若溪了。", said("user relative 若曦", "-user relative 若溪")),
+        ("花生我没事，过敏的是核桃。", said("user allergic_to 核桃", "-user allergic_to 花生")),
+        ("我儿子不是十岁，是十一岁。", said("user's_son age 十一岁", "-user's_son age 十")),
+    ],
+)
+def test_a_correction_gives_the_right_value_and_negates_the_wrong(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我可能对尘螨过敏。", "我好像是成都人。", "要是我住在大理就好了。", "万一我被裁了，就回老家。",
+        "想象一下，我是个海盗。",
+        "我妈说我对花生过敏。", "那本小说开头是：“我叫福贵，我老了。”", "相声里那句“我叫于谦”，笑死我了。",
+        "我对上班过敏。",
+        "我来自火星。", "我已经嫁给我的甲方了。", "我今年八百岁了。", "我是火锅大学毕业的，哈哈哈。", "请叫我女王大人。",
+        "住在重庆一个月大概要花多少钱？", "我跟你说过我在哪儿上班吗？", "你觉得我应该养猫还是养狗？", "我在北京。",
+        "我在家。", "我叫了外卖。", "我住院了。", "我开了个会。", "我老家下雪了。", "我从小在农村长大。", "我今天吃素。",
+        "翻译：我是医生", "好多人都从北京搬到了燕郊。", "我下个月就满四十了。", "我是全公司最闲的人。", "我家鱼缸漏了。",
+    ],
+)  # fmt: skip
+def test_doubt_jokes_questions_quotes_and_passing_things_state_nothing(text: str) -> None:
+    assert facts(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("你还记得我妹妹林晓喜欢什么花吗？", "user sibling 林晓"),
+        ("要是我女儿小满考上清华，我做梦都能笑醒。", "user child 小满"),
+        ("我家泰迪球球能吃蓝莓吗？", "user pet 球球"),
+        ("我对海鲜过敏，能吃鱼露吗？", "user allergic_to 海鲜"),
+    ],
+)
+def test_a_question_still_tells_who_someone_is(text: str, expected: str) -> None:
+    assert facts(text) == said(expected)
+
+
+PREAMBLES = [
+    "对了，",
+    "其实",
+    "跟你说，",
+    "忘了跟你说，",
+    "说起来，",
+    "话说",
+    "不瞒你说，",
+    "早上好呀！",
+    "哎，跟你说个事，",
+]
+
+
+@given(
+    st.sampled_from(PREAMBLES),
+    st.sampled_from(["我", "我妈", "我表哥"]),
+    st.sampled_from([("住在厦门", "lives_in"), ("在小米上班", "works_at"), ("吃素", "diet")]),
+    st.sampled_from(["", "了", "啊", "，你记一下"]),
+)
+def test_a_preamble_changes_nothing(before: str, who: str, predicate: tuple[str, str], after: str) -> None:
+    said_plainly = facts(f"{who}{predicate[0]}")
+    assert {one[1] for one in said_plainly} == {predicate[1]}
+    assert facts(before + who + predicate[0] + after) == said_plainly
+
+
+@pytest.mark.parametrize(
+    "unit", ["我妈 ", "。我在", "，我", "从北京", "我和小明", "我的妈妈的", "1-", "a@", "不是", "天天"]
+)
+def test_long_texts_of_fragments_state_nothing_absurd(unit: str) -> None:
+    assert len(claims((unit * 20_000)[:20_000], time=NOW)) < 10
+
+
+@pytest.mark.parametrize("word", ["我", *KINSHIP, "女儿小雨"])
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "被大疆录用了", "开货车的", "名下两套房", "住苏州", "本科武大的", "会说粤语", "养了只柯基", "去过冰岛", "打算考研",
+        "吃素", "对虾过敏", "28岁", "生日是5月3号", "喜欢恐龙", "每天跑步", "老家在湖北", "是新加坡籍", "是一名牙医",
+        "改当健身教练",
+    ],
+)  # fmt: skip
+def test_no_cue_hides_a_frame(monkeypatch: pytest.MonkeyPatch, word: str, predicate: str) -> None:
+    text = f"我{word}{predicate}".replace("我我", "我")
+    found = facts(text)
+    assert found
+    everything = [chinese_frames.Family(lambda *_: True, one.frames) for one in chinese_frames.FAMILIES]
+    monkeypatch.setattr("memwell.language.claims.chinese.FAMILIES", everything)
+    assert facts(text) == found

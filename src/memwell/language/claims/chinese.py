@@ -18,7 +18,7 @@ from memwell.language.claims.chinese_frames import (
     KIN,
     TYPES,
     WILL,
-    Frame,
+    ChineseFrame,
     H,
     relation_of_group,
 )
@@ -588,14 +588,14 @@ class _Stating(_Said):
                 return self.end if self.last is self.pet else max(found.end(), at + 1)
         return None
 
-    def _possible(self, at: int, more: list[Frame]) -> Iterator[Frame]:
+    def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:
             if family.has_cue(self.text, at, self.end):
                 yield from family.frames
         yield from more
         yield GOING
 
-    def _state_all(self, frame: Frame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
+    def _state_all(self, frame: ChineseFrame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
         """Whether the objects of a frame have their types; its claims are kept then."""
         made: list[RuleMatch] = []
         for group in frame.groups:
@@ -652,7 +652,7 @@ class _Stating(_Said):
         )
 
     def _match(
-        self, relation: str, span: tuple[int, int], who: _Who, frame: Frame, state: _State, ended: bool
+        self, relation: str, span: tuple[int, int], who: _Who, frame: ChineseFrame, state: _State, ended: bool
     ) -> RuleMatch:
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
         if kind == PAST and frame.kind == PLAN:

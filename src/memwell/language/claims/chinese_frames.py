@@ -420,7 +420,7 @@ _SAME = {
 """Groups that are a relation with a stricter type."""
 
 
-class Frame(NamedTuple):
+class ChineseFrame(NamedTuple):
     """A predicate that states relations: its pattern, the kind of statement, and when it counts."""
 
     match: Callable[[str, int, int], re.Match[str] | None]
@@ -436,12 +436,12 @@ class Family(NamedTuple):
     """Frames of one kind, and what a clause must contain for any of them."""
 
     has_cue: Callable[[str, int, int], object]
-    frames: list[Frame]
+    frames: list[ChineseFrame]
 
 
 FAMILIES: list[Family] = []
 """After a subject, in the order in which they are tried; the first match counts."""
-CLAUSES: list[Frame] = []
+CLAUSES: list[ChineseFrame] = []
 """For a whole clause of the speaker's whose object is its topic (法语我不会说) or that needs no subject "
     "(大家都叫我老欧)."""
 
@@ -457,7 +457,9 @@ def _add(
 ) -> None:
     compiled = re.compile(pattern)
     groups = tuple(name for name in compiled.groupindex if name not in ("what", "twice", "name2"))
-    (CLAUSES if whole else FAMILIES[-1].frames).append(Frame(compiled.match, groups, kind, many, sure, confidence))
+    (CLAUSES if whole else FAMILIES[-1].frames).append(
+        ChineseFrame(compiled.match, groups, kind, many, sure, confidence)
+    )
 
 
 def _family(cues: str) -> None:
@@ -806,13 +808,13 @@ _FUTURE = re.compile(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
     rf"把|提|领证|做|看|来|陪|上|跑){_WORDS}|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
-WILL = Frame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
+WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
 _GOING = re.compile(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|出国|留学){_WORDS}|结婚|换工作|出国){END}")
-GOING = Frame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
+GOING = ChineseFrame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
 
 _DOING = re.compile(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")
-DOES = Frame(_DOING.match, ("hobby",), STATE, False, True, 0.75)
+DOES = ChineseFrame(_DOING.match, ("hobby",), STATE, False, True, 0.75)
 """After a word for a habit: 晚上打架子鼓."""
 
 # Clauses whose topic is their object.

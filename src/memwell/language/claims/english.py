@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memwell.language.claims.english_frames import ENDS, FRAMES, Frame
+from memwell.language.claims.english_frames import ENDS, FRAMES, VerbFrame
 from memwell.language.claims.english_objects import (
     NAME,
     Place,
@@ -317,7 +317,7 @@ class EnglishReader(ClauseFinder):
         return found
 
     def _stated(
-        self, frame: Frame, said: Predicate, places: list[Place], clause: Clause, subject: Subject, text: str
+        self, frame: VerbFrame, said: Predicate, places: list[Place], clause: Clause, subject: Subject, text: str
     ) -> list[RuleMatch]:
         outcome = outcome_of(frame, said, clause)
         if outcome is None:

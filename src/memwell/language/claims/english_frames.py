@@ -50,7 +50,7 @@ HOLDS, BEGINS, ENDS, HAPPENS = "holds", "begins", "ends", "happens"
 """What the present of a verb says: that something is so, begins, ends, or happens once."""
 
 
-class Frame(NamedTuple):
+class VerbFrame(NamedTuple):
     """What follows a verb: the pattern before the object, how the object is cut out, and the relation."""
 
     match: Callable[[str, int, int], re.Match[str] | None]
@@ -62,14 +62,14 @@ class Frame(NamedTuple):
     """Which flags of the predicate are needed: "not", "can", "now", "been" or none."""
 
 
-FRAMES: dict[str, list[Frame]] = {}
+FRAMES: dict[str, list[VerbFrame]] = {}
 """By verb, in the infinitive."""
 
 
 def _add(
     verbs: str, pattern: str, relation: str, take: Taker, mode: str = HOLDS, *, confidence: float = 0.8, after: str = ""
 ) -> None:
-    frame = Frame(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, mode, confidence, after)
+    frame = VerbFrame(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, mode, confidence, after)
     for verb in verbs.split(";"):
         FRAMES.setdefault(verb.strip(), []).append(frame)
 

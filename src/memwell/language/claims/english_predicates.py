@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.claims.english_frames import BEGINS, ENDS, FORMS, FRAMES, HAPPENS, HOLDS, Frame
+from memwell.language.claims.english_frames import BEGINS, ENDS, FORMS, FRAMES, HAPPENS, HOLDS, VerbFrame
 from memwell.language.claims.english_objects import Place, Taker
 from memwell.language.claims.english_words import ADULTS, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
@@ -267,7 +267,7 @@ def agrees(clause: Clause, said: Predicate, subject: Subject) -> bool:
     return said.form == THIRD if third else said.form == PRESENT
 
 
-def is_allowed(frame: Frame, said: Predicate, text: str, clause: Clause, subject: Subject) -> bool:
+def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, subject: Subject) -> bool:
     """Whether the predicate has what the frame needs."""
     need = frame.after
     if said.can and not (said.negated and need == "cannot") and need != "can" and said.verb != "speak":
@@ -302,7 +302,7 @@ def is_allowed(frame: Frame, said: Predicate, text: str, clause: Clause, subject
     return checks[need]()
 
 
-def outcome_of(frame: Frame, said: Predicate, clause: Clause) -> tuple[str, bool] | None:
+def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, bool] | None:
     """The kind of the statement and whether it is negated; None when it states nothing."""
     mode, tense = frame.mode, said.tense
     if tense == "future" or (

@@ -247,7 +247,7 @@ class Chunk:
 
 
 class LongTermRetriever:
-    """Finds by similarity + (1 − ``decay_rate``)^hours + importance, best first.
+    """Finds by similarity + (1 − ``decay_rate``)^hours + a tenth of the importance, best first.
 
     Hours count since a memory was written or last retrieved, similarity is the cosine of the vectors, or without an
     embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is read.
@@ -311,8 +311,8 @@ class LongTermRetriever:
         return found
 
     def _weights(self, chosen: _Coefficients, *, by_meaning: bool) -> Weights:
-        # Importance is kept as a share of its highest value.
-        alpha, beta, gamma = chosen.alpha, chosen.beta, chosen.gamma * _HIGHEST
+        # Importance counts as a share of its highest value: from 0 to 10 it would outweigh similarity, which is at most 1.
+        alpha, beta, gamma = chosen
         if by_meaning:
             return Weights.time_weighted(similarity=beta, recency=alpha, importance=gamma, decay=self.decay_rate)
         return Weights.linear({"coverage": beta, "access": alpha, "worth": gamma}, decay=self.decay_rate)
@@ -346,7 +346,7 @@ def _as_chunk(found: Recalled) -> Chunk:
 
 
 class LongTermMemory(Closing, BatchMemory[T]):
-    """Fragments in a store of memwell, read by ``alpha`` × recency + ``beta`` × similarity + ``gamma`` × importance.
+    """Fragments in a store of memwell, read by ``alpha`` × recency + ``beta`` × similarity + ``gamma`` × importance / 10.
 
     ``vector_store`` is an engine of memwell, a path or URL, or None for one of this process alone;
     ``embedder`` is for a store that is opened here. ``metadata`` labels what is written and filters what is read, and so

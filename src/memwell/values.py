@@ -131,7 +131,7 @@ def check_line(value: object, what: str) -> str:
     if len(text) > MAX_ID_LENGTH:
         raise InvalidInput(f"{what} must be at most {MAX_ID_LENGTH} characters: {shown(text)}")
     if STRANGE.search(text.strip()):
-        raise InvalidInput(f"{what} must not hold line breaks and control characters: {shown(text)}")
+        raise InvalidInput(f"{what} must not hold line breaks or control characters: {shown(text)}")
     return text
 
 

@@ -83,14 +83,21 @@ def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
 
 
 def _without_denied(given: list[FactStatement]) -> Iterator[FactStatement]:
-    """The statements; one that was made before a person denied it counts as retracted then."""
-    denials = [one for one in given if one.denies]
+    """The statements; one that was made before a person denied it counts as retracted then.
+
+    What a person said to be over before it was stated, without a beginning, counts as stated to be over.
+    """
+    denials = [one for one in given if one.by_hand and one.negated]
     for one in given:
-        against = [
-            denial.learned_at for denial in denials if denial.value == one.value and one.said_at < denial.said_at
-        ]
-        if against and one.retired_at is None and not one.negated:
-            yield msgspec.structs.replace(one, retired_at=min(against))
+        against = [denial for denial in denials if denial.value == one.value and one.said_at < denial.said_at]
+        learned = [denial.learned_at for denial in against if denial.denies]
+        ends = [denial.valid_from for denial in against if denial.valid_from and denial.valid_from < one.said_at]
+        if one.negated or one.retired_at is not None:
+            yield one
+        elif learned:
+            yield msgspec.structs.replace(one, retired_at=min(learned))
+        elif ends and one.valid_from is None and one.valid_to is None:
+            yield msgspec.structs.replace(one, valid_to=min(ends))
         else:
             yield one
 
@@ -678,8 +685,10 @@ def _period(old: Fact, said: datetime) -> tuple[datetime | None, datetime | None
 
 def _reopened(old: Fact) -> tuple[datetime | None, None]:
     """The period of one of several values that holds again: as before, without its end."""
-    begins, _ = _period(old, old.said_at)
-    return begins or (old.valid_to if old.retired_at is None else None), None
+    begins, ends = _period(old, old.said_at)
+    # It goes on where it ended, if it was on the line until then.
+    goes_on = begins is None and old.retired_at is None and ends is not None and old.said_at < ends
+    return ends if goes_on else begins, None
 
 
 def _denied(fact: Fact, thing: str, since: datetime | None, relation: Relation) -> tuple[datetime | None, ...]:

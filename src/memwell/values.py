@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,6 +22,9 @@ MAX_ID_LENGTH = 1024
 
 MAX_CONTENT_BYTES = 16 * 1024 * 1024
 """The largest message, record or stored value; larger content is stored as blobs."""
+
+STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, line ends, surrogates and changes of direction: with these a name looks like another."""
 
 MAX_JSON_DEPTH = 64
 _INT64 = range(-(2**63), 2**63)
@@ -115,6 +119,19 @@ def check_id(value: object, what: str) -> str:
         raise InvalidInput(f"{what} must not be empty")
     if len(text) > MAX_ID_LENGTH:
         raise InvalidInput(f"{what} must be at most {MAX_ID_LENGTH} characters: {shown(text)}")
+    return text
+
+
+def check_line(value: object, what: str) -> str:
+    """Return ``value`` if it is one line of at most 1,024 characters, none of them ``STRANGE`` but at its ends.
+
+    Raises ``InvalidInput`` otherwise.
+    """
+    text = check_text(value, what)
+    if len(text) > MAX_ID_LENGTH:
+        raise InvalidInput(f"{what} must be at most {MAX_ID_LENGTH} characters: {shown(text)}")
+    if STRANGE.search(text.strip()):
+        raise InvalidInput(f"{what} must not hold line breaks or control characters: {shown(text)}")
     return text
 
 

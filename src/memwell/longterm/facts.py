@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -27,7 +27,7 @@ from memwell.longterm.statements import (
 from memwell.longterm.subjects import Subjects
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
-from memwell.values import as_utc, check_count, check_id, check_text, now, shown
+from memwell.values import as_utc, check_count, check_id, check_line, check_text, now, shown
 
 # From statements to facts: a pure function of the set of statements, in any order.
 
@@ -83,14 +83,21 @@ def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
 
 
 def _without_denied(given: list[FactStatement]) -> Iterator[FactStatement]:
-    """The statements; one that was made before a person denied it counts as retracted then."""
-    denials = [one for one in given if one.denies]
+    """The statements; one that was made before a person denied it counts as retracted then.
+
+    What a person said to be over before it was stated, without a beginning, counts as stated to be over.
+    """
+    denials = [one for one in given if one.by_hand and one.negated]
     for one in given:
-        against = [
-            denial.learned_at for denial in denials if denial.value == one.value and one.said_at < denial.said_at
-        ]
-        if against and one.retired_at is None and not one.negated:
-            yield msgspec.structs.replace(one, retired_at=min(against))
+        against = [denial for denial in denials if denial.value == one.value and one.said_at < denial.said_at]
+        learned = [denial.learned_at for denial in against if denial.denies]
+        ends = [denial.valid_from for denial in against if denial.valid_from and denial.valid_from < one.said_at]
+        if one.negated or one.retired_at is not None:
+            yield one
+        elif learned:
+            yield msgspec.structs.replace(one, retired_at=min(learned))
+        elif ends and one.valid_from is None and one.valid_to is None:
+            yield msgspec.structs.replace(one, valid_to=min(ends))
         else:
             yield one
 
@@ -104,9 +111,10 @@ def _bounds(one: FactStatement) -> tuple[datetime, datetime]:
     return one.valid_from or EARLIEST, one.valid_to or LATEST
 
 
-def _order(one: FactStatement) -> tuple[datetime, datetime, int, str, str]:
-    # Without the time of learning: the facts must not depend on the order of learning.
-    return (one.said_at, one.begins, one.source.start, one.value, one.key)
+def _order(one: FactStatement) -> tuple[datetime, bool, datetime, int, str, str]:
+    # Without the time of learning: the facts must not depend on the order of learning. Who denies and states something at
+    # one moment denies what was said before.
+    return (one.said_at, not one.denies, one.begins, one.source.start, one.value, one.key)
 
 
 def _retired(fact: Fact, gone: Iterable[FactStatement]) -> Fact:
@@ -531,22 +539,35 @@ class Facts:
 
         The value takes the whole period of the former one, which stays in the history with the time until which it was
         believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
-        holds now, if there is one. Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an
-        unknown relation, an empty name, and a relation of several values without ``former``.
+        holds now, if there is one. A value that holds already goes on; one of several that was retracted is believed again.
+        Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an unknown relation, a name or
+        value that is empty, too long or not one line, and a new one of several values without ``former``.
         """
         moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
-        held = self._believed_of(subject, _checked(relation).name)
-        old = self._former(subject, relation, former, held, moment)
-        said, who = _after(held, moment), self._spelt(subject) if old is None else old.subject
-        begins, ends = (since, None) if old is None or since is not None else _period(old, said)
+        known, thing = _checked(check_line(relation, "the relation")), _thing(value)
+        held = self._believed_of(check_line(subject, "the subject"), known.name)
+        past = [] if known.single else [one for one in self.history(subject, known.name) if _is_of(one, thing)]
+        again = bool(past) and (former is None or name_key(check_text(former, "a value")) == thing)
+        old = self._former(subject, relation, value if again else former, past if again else held, moment)
+        said, who = self._after(subject, relation, moment), self._spelt(subject) if old is None else old.subject
+        if since is not None or old is None:
+            # After a value that has ended, it holds from this moment on, also by a clock that stands still.
+            begins, ends = since or (moment if held else None), None
+        elif again:
+            begins, ends = _reopened(old)
+        else:
+            begins, ends = _period(old, said)
+            if begins is None and any(_is_of(fact, thing) and fact.holds_at(moment) for fact in held):
+                # What is stated only to be over would end what holds.
+                ends = None
         claim = Claim(
             subject=who, relation=relation, object=value, valid_from=begins, valid_to=ends, confidence=1.0, time=said
         )
         self.state(claim, learned_at=moment)
-        replaced = [old] if old is not None and _replaces(old, since) else []
-        for fact in held if _checked(relation).lasting else replaced:
-            self._deny(fact, said, moment)
-        found = [fact for fact in self._believed_of(who, relation) if name_key(fact.object) == name_key(value)]
+        for fact in held if known.lasting else [old] if old is not None else []:
+            for until in _denied(fact, thing, since, known):
+                self._deny(fact, said, moment, until)
+        found = [fact for fact in self._believed_of(who, known.name) if _is_of(fact, thing)]
         return next((fact for fact in found if fact.said_at == said), found[-1])
 
     def retract(
@@ -571,7 +592,7 @@ class Facts:
             raise NotFound(f"nothing is known of {shown(subject)} and {shown(relation)}")
         if until is not None and old.valid_from is not None and until <= old.valid_from:
             raise InvalidInput(f"{shown(old.object)} holds since {old.valid_from}, so it did not end at {until}")
-        self._deny(old, _after(held, moment), moment, until)
+        self._deny(old, self._after(subject, relation, moment), moment, until)
         left = [fact for fact in self.history(subject, relation) if name_key(fact.object) == name_key(old.object)]
         return next((fact for fact in reversed(left) if fact.id == old.id), left[-1])
 
@@ -597,6 +618,11 @@ class Facts:
                 raise NotFound(f"it is not known of {shown(subject)} that {shown(relation)} is {shown(value)}")
             return fits[-1]
         return found
+
+    def _after(self, subject: str, relation: str, moment: datetime) -> datetime:
+        """When a person speaks of facts: after all that was said and denied of them, also by a clock that is ahead."""
+        said = (one.said_at for group in self._groups_of(subject, relation) for one in group)
+        return max([moment, *(time + datetime.resolution for time in said)])
 
     def _spelt(self, subject: str) -> str:
         """The name of someone as it was first written, or as it is given for a stranger."""
@@ -639,15 +665,40 @@ def _checked(relation: str) -> Relation:
     return known
 
 
-def _after(held: Iterable[Fact], moment: datetime) -> datetime:
-    """When a person speaks of facts: after all that was said of them, also by a clock that is ahead."""
-    return max([moment, *(fact.said_at + timedelta(microseconds=1) for fact in held)])
+def _thing(value: str) -> str:
+    """The compared form of a value that a person gives. Raises ``InvalidInput``."""
+    thing = name_key(check_line(value, "the value"))
+    if not thing:
+        raise InvalidInput(f"the value must be at least one word, not {shown(value)}")
+    return thing
+
+
+def _is_of(fact: Fact, thing: str) -> bool:
+    return name_key(fact.object) == thing
 
 
 def _period(old: Fact, said: datetime) -> tuple[datetime | None, datetime | None]:
     """The period of a fact, for the value that takes its place at a time."""
     unknown = old.valid_from is not None and old.valid_from == old.valid_to
     return (None, said) if unknown else (old.valid_from, old.valid_to)
+
+
+def _reopened(old: Fact) -> tuple[datetime | None, None]:
+    """The period of one of several values that holds again: as before, without its end."""
+    begins, ends = _period(old, old.said_at)
+    # It goes on where it ended, if it was on the line until then.
+    goes_on = begins is None and old.retired_at is None and ends is not None and old.said_at < ends
+    return ends if goes_on else begins, None
+
+
+def _denied(fact: Fact, thing: str, since: datetime | None, relation: Relation) -> tuple[datetime | None, ...]:
+    """Since when a fact does not hold, if a value takes its place: None for never; nothing when that need not be said."""
+    if _is_of(fact, thing):
+        # Only a later beginning contradicts what was said of the same value.
+        return (None,) if since is not None and (fact.valid_from or EARLIEST) < since else ()
+    if relation.lasting or _replaces(fact, since):
+        return (None,)
+    return () if relation.single else (since,)
 
 
 def _replaces(old: Fact, since: datetime | None) -> bool:

@@ -351,10 +351,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         words = _PHRASES[_code(self.language if language is None else language)]
         entries = sorted((*self.attributes, *self.people, *self.preferences), key=_place)
         lines = [
-            (_label(relation, words), [_value(one, words) for one in group])
+            (_one_line(_label(relation, words)), [_one_line(_value(one, words)) for one in group])
             for relation, group in groupby(entries, key=attrgetter("relation"))
         ]
-        return _within(check_count(limit, "limit", least=1), self.subject, lines, words)
+        return _within(check_count(limit, "limit", least=1), _one_line(self.subject), lines, words)
 
     def summary(self, language: str | None = None, *, evidence: bool = False) -> str:
         """The profile in two or three sentences; with ``evidence``, each followed by the ids it is based on.
@@ -479,6 +479,11 @@ def _label(relation: str, words: dict[str, str]) -> str:
 
 def _value(trait: ProfileEntry, words: dict[str, str]) -> str:
     return f"{trait.value}{words['since'].format(date=f'{trait.since:%Y-%m}') if trait.since else ''}"
+
+
+def _one_line(text: str) -> str:
+    # In a prompt, a line of its own could pass for someone's words.
+    return " ".join(text.split())
 
 
 def _mood_in_words(trend: Trend, words: dict[str, str]) -> str:

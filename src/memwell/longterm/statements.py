@@ -256,8 +256,9 @@ def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bo
         raise InvalidInput(f"unknown relation {shown(claim.relation)}")
     subject = name_key(check_text(claim.subject, "a claim's subject"))
     thing = name_key(check_text(claim.object, "a claim's object"))
-    if not subject or not (thing or (claim.negated and relation.single)):
-        raise InvalidInput(f"a claim needs a subject and an object: {shown(claim)}")
+    for name, given in ((subject, "subject"), (thing or (claim.negated and relation.single), "object")):
+        if not name:
+            raise InvalidInput(f"a claim's {given} must be a name, not {shown(getattr(claim, given))}")
     if not isinstance(claim.confidence, float | int) or not 0.0 <= claim.confidence <= 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {shown(claim.confidence)}")
     if not isinstance(claim.negated, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

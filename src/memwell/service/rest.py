@@ -56,7 +56,7 @@ from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.openapi import MOST
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import check_text, shown
+from memwell.values import STRANGE, check_text, shown
 
 _LONGEST_DAYS = 366_000
 """The longest life of a key: a thousand years."""
@@ -172,8 +172,6 @@ _MEDIA_TYPES = {
 }
 _LONGEST_LABEL = 255
 _LONGEST_FILE_NAME = 100
-# Control characters, line ends, surrogates and changes of direction: with these a name looks like another.
-_STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _DRIVE = re.compile("[A-Za-z]:")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}")
 
@@ -183,7 +181,7 @@ def label_of(name: str) -> str:
 
     Raises ``InvalidInput`` when it is empty, over 255 characters long, or has control characters.
     """
-    if _STRANGE.search(name):
+    if STRANGE.search(name):
         raise InvalidInput(f"the name of a file must not hold control characters: {shown(name)}")
     label = unicodedata.normalize("NFC", name.replace("\\", "/").rpartition("/")[2])
     label = (label[2:] if _DRIVE.match(label) else label).strip()

@@ -167,6 +167,70 @@ def test_a_question_still_tells_who_someone_is(text: str, expected: str) -> None
     assert facts(text) == said(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我的手机号是6222021234567890123", said()),
+        ("我的手机号是6222-0212-3456-7890", said()),
+        ("我的电话是110101199003071234", said()),
+        ("我的电话是11010119900307123X", said()),
+        ("我的手机号是13812345678", said("user phone 13812345678")),
+        ("我的电话是0571-88812345", said("user phone 0571-88812345")),
+        ("我的手机号是+8613812345678", said("user phone +8613812345678")),
+    ],
+)
+def test_the_number_of_a_card_is_no_phone(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我从字节跳动离职了。", said("-user works_at 字节跳动")),
+        ("我上个月从字节跳动辞职了。", said("-user works_at 字节跳动")),
+        ("我去年从字节跳动跳槽到腾讯。", said("-user works_at 字节跳动", "user works_at 腾讯")),
+        ("我从好未来跳到腾讯了。", said("-user works_at 好未来", "user works_at 腾讯")),
+        ("我从转转离职了。", said("-user works_at 转转")),
+    ],
+)
+def test_a_verb_in_the_name_of_an_employer_does_not_cut_it(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我奶奶今年三月去世了。", said()),
+        ("我爸二月去的世。", said()),
+        ("我妈五月去医院了。", said()),
+        ("我五月去的日本。", said()),
+        ("我七月去日本。", said("user plans 去日本")),
+        ("我下个月就去日本了。", said("user plans 去日本")),
+    ],
+)
+def test_what_happened_is_no_plan(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("小李是我同事，他老婆是医生。", said("user colleague 小李")),
+        ("小李是我同事，他爸爸是司机。", said("user colleague 小李")),
+        ("小李是我同事，他老婆王芳是医生。",
+         said("user colleague 小李", "小李 married_to 王芳", "王芳 occupation 医生")),
+        ("我女朋友是小学老师，她妈妈是医生。", said("user's_girlfriend occupation 小学老师")),
+        ("我姐姐嫁给了李强，他在华为上班。", said("李强 works_at 华为")),
+        ("我姐姐嫁给了李强，她在华为上班。", said("user's_sister works_at 华为")),
+        ("我闺蜜要嫁给王磊，他是北京人。", said("王磊 from 北京")),
+        ("我哥娶了王芳，她是护士。", said("王芳 occupation 护士")),
+        ("我妹跟王磊结婚了，他是北京人。", said("王磊 from 北京")),
+    ],
+)  # fmt: skip
+def test_a_pronoun_means_the_nearest_person_and_never_the_owner_of_a_relative(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
 PREAMBLES = [
     "对了，",
     "其实",

@@ -102,6 +102,10 @@ _AHEAD = re.compile(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
     "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
+_SURELY_AHEAD = re.compile(
+    "明|后[天年]|下[个周月星学礼半回次]|年底|月底|过完年|年后|今晚|马上|即将|[要会将就]|打算|准备|快"
+).search
+_DONE = re.compile("了|[去到回来飞考搬学]的").search
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
 _NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
@@ -130,6 +134,7 @@ _PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩�
 _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
 _NAME = re.compile(frames.PERSON).match
 _CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HIS_KIN = re.compile(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
 _HAS_KIN = re.compile(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
     rf"名)(?:双胞胎|亲|"
@@ -244,6 +249,10 @@ _ALONE: list[tuple[re.Pattern[str], str]] = [
         "married_to",
     ),
 ]
+_WEDS = re.compile(
+    rf"(?:(?P<verb>[嫁娶])(?:给|到|的是)?了?|[和与跟同](?=.{{2,14}}(?:婚|领证|恋|在一起|交往|处对象)))"
+    rf"(?P<name>{frames.KIN_NAME})"
+).search
 _PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
 _DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 _PET_GONE = re.compile(
@@ -357,6 +366,8 @@ class _Said:
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
         self.people: list[_Who] = []
+        self.men: set[_Who] = set()
+        self.women: set[_Who] = set()
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
         self.start = self.end = 0
@@ -567,7 +578,8 @@ class _Stating(_Said):
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
         usual = _USUAL(self.text, self.start, self.end)
-        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
+        ahead = self.planned or (state.ahead and not self._happened())
+        more = [WILL] if ahead and not state.denied and not usual else []
         if (
             _HABIT(self.text, self.start, at)
             and not _PAST_TIME(self.text, self.start, self.end)
@@ -587,6 +599,11 @@ class _Stating(_Said):
             if self._state_all(frame, found, subject, state):
                 return self.end if self.last is self.pet else max(found.end(), at + 1)
         return None
+
+    def _happened(self) -> bool:
+        """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
+        clause = (self.text, self.start, self.end)
+        return bool(_DONE(*clause)) and not _SURELY_AHEAD(*clause)
 
     def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:
@@ -766,14 +783,27 @@ class _Reading(_Stating):
             return self._chain(_Subject(me.end(), (_USER,)))
         pronoun = _PRONOUN(text, at, end)
         if pronoun is not None:
-            several = tuple(self.people[-2:]) if pronoun["both"] else tuple(self.people[-1:])
-            return self._chain(_Subject(pronoun.end(), several))
+            return self._chain(self._spoken_of(pronoun))
         name = _NAME(text, at, end)
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if _OTHERS(text, at, end):
             return _Subject(end, (), _USER)
         return None
+
+    def _spoken_of(self, pronoun: re.Match[str]) -> _Subject:
+        """Whom a pronoun means, or with a word for a relative (他老婆) that relative."""
+        if pronoun["both"]:
+            return _Subject(pronoun.end(), tuple(self.people[-2:]))
+        others = self.women if pronoun[0] == "他" else self.men
+        subject = _Subject(pronoun.end(), tuple([one for one in self.people if one not in others][-1:]))
+        kin = _HIS_KIN(self.text, pronoun.end(), self.end)
+        if kin is None:
+            return subject
+        if not subject.who:
+            return subject._replace(end=kin.end())
+        self._remember(subject)
+        return self._relative(kin, KIN[kin["kin"]], subject.who[0], ex=False)
 
     def _is_someone(self, name: str) -> bool:
         """Whether what looks like a name at the front of a clause is one."""
@@ -834,6 +864,7 @@ class _Reading(_Stating):
         who = subject.who[0]
         if at >= self.end:
             return False
+        self._wed(who, subject.end)
         if (who == _USER or who.name) and _PAIR_CUE(self.text, subject.end, self.end):
             for pattern, relation, ended in _BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
@@ -850,6 +881,18 @@ class _Reading(_Stating):
                 self._say(relation, (at, at), who, negated=True, confidence=0.9)
                 return "又嫁" not in found[0]
         return self._is_kin(subject)
+
+    def _wed(self, who: _Who, at: int) -> None:
+        """Remember who is spoken of after a wedding, and as a man or as a woman."""
+        found = _WEDS(self.text, at, self.end)
+        if found is None or not frames.is_person(found["name"]):
+            return
+        spouse = _Who(found["name"])
+        self.people.append(spouse)
+        if found["verb"]:
+            men, women = ({spouse}, {who}) if found["verb"] == "嫁" else ({who}, {spouse})
+            self.men |= men
+            self.women |= women
 
     def _is_kin(self, subject: _Subject) -> bool:
         who = subject.who[0]

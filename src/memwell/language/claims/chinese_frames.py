@@ -123,7 +123,8 @@ _LONG = rf"(?:已经|快|都|有|大概|差不多|整整|将近|了|的|住|过|
 ON = rf"(?:{END}|(?={_LONG}))"
 QUOTE = '[“「『"‘]?'
 _EMAIL = r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}"
-_PHONE = r"(?<![\d-])\+?\d[\d-]{5,18}\d(?![\d@])"
+# At most 15 digits with the country, and 13 without: longer ones are numbers of cards and of identity papers.
+_PHONE = r"(?<![\d+-])(?:\+\d(?:-?\d){6,14}|(?:00)?\d(?:-?\d){6,12})(?![\d@]|-\d)"
 EMAIL, PHONE = re.compile(_EMAIL), re.compile(_PHONE)
 DATE = (
     rf"(?:(?:农历|阴历|阳历|公历)?(?:(?:\d{{4}}|\d{{2}}|[{_N}]{{4}}|[{_N}]{{2}})年)?(?:[{_N}]{{1,3}}月|腊月|"
@@ -407,7 +408,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|"
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
-        "洗澡|出门|走了)", word),
+        "洗澡|出门|走了)|去世|去的世|过世", word),
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
     "relative": is_person, "parent": is_person, "child": is_person,
 }  # fmt: skip
@@ -599,15 +600,18 @@ _add(rf"从(?P<graduated_from>(?:[{H}]{{2,6}}(?:大学|学院|师大|大)))出�
 _family("被录单母开从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
 _W = rf"(?P<works_at>{_ORG})"
 _NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
+_HOPPING = "字节跳动|好未来|转转|一加"
+"""Employers whose names have a verb of moving in them."""
+_LEFT = rf"(?:{_HOPPING}|(?!{_HOPPING}){_ORG})"
 _HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
 _A_JOB = r"(?:一?(?:名|个|位))?"
 _add(rf"在(?P<org>{_ORG}){END}")
 _add(rf"被(?:聘|请|招|调|派|挖)(?:到|去|进){_W}(?:当|做|任)(?:一?(?:名|个|"
     rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}})了?{END}", kind=STARTED)
 _add(rf"(?:辞掉|辞去|辞了)了?(?P<no_occupation>[{H}]{{2,8}}?)(?:的工作|的职位|的职务|工作|一职){END}")
-_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_ORG})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|"
+_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_LEFT})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|"
     rf"工作)?了?{END}", kind=STARTED)
-_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_ORG})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|"
+_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_LEFT})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|"
     rf"跑路|跳槽|出来|离开)了?", kind=STATE)
 _add(rf"(?:从|由)(?P<no_occupation>{_ORG})(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|"
     rf"为)了?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)

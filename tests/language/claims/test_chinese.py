@@ -231,6 +231,59 @@ def test_a_pronoun_means_the_nearest_person_and_never_the_owner_of_a_relative(te
     assert facts(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我在北京住过三年，现在在杭州。", said("-user lives_in 北京", "user lives_in 杭州")),
+        ("我在北京住了三年，去年搬走了。", said("-user lives_in 北京")),
+        ("我在北京住了三年。", said("user lives_in 北京")),
+        ("我本来住在北京。", said("-user lives_in 北京")),
+        ("我本来就住在北京。", said("user lives_in 北京")),
+    ],
+)
+def test_a_home_of_the_past_ended(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize("when", ["下周", "明天", "周末", "今天", "上周", "每天", "最近", "晚上"])
+def test_a_time_is_no_pet(when: str) -> None:
+    found = claims(f"我家的猫{when}去绝育。", time=NOW)
+    assert {(one.subject, one.relation, one.object) for one in found} <= {
+        ("user", "pet", "猫"),
+        ("user", "plans", "去绝育"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我喜欢的电影是《霸王别姬》。", said("user likes 《霸王别姬》")),
+        ("我喜欢吃的东西很多。", said()),
+        ("我喜欢看的书很多。", said()),
+        ("我周末喜欢爬山和烘焙。", said("user likes 爬山", "user likes 烘焙")),
+        ("我喜欢看电影和话剧。", said("user likes 看电影和话剧")),
+    ],
+)
+def test_what_is_liked_is_a_thing(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我下周一去苹果上班。", said("user plans 去苹果上班")),
+        ("我下个月入职美团。", said("user plans 入职美团")),
+        ("我明年搬到成都。", said("user plans 搬到成都")),
+        ("我三月入职了美团。", said("user works_at 美团")),
+        ("我在谷歌工作，骗你的。", said()),
+        ("我在谷歌工作，开玩笑的。", said()),
+        ("我是来自未来的人。", said()),
+    ],
+)
+def test_what_is_to_come_or_taken_back_does_not_hold(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
 PREAMBLES = [
     "对了，",
     "其实",

@@ -46,7 +46,10 @@ _DOUBT = re.compile(
     "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
-_LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
+_LAUGHS = re.compile(
+    r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
+    r"开玩笑|开个玩笑|瞎说|胡说|瞎编)玩?(?:的|呢)+[啦啊]?)[！!。~～]*\s*$"
+).search
 _NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
 _STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
 _HEDGE = re.compile(
@@ -81,7 +84,7 @@ _FILLER = (
 )
 _ADVERB = (
     "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|"
-    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
+    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来(?=就)|一般|特|尤其|"
     "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
     "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
     "读(?!书))|这人|也是个?|"
@@ -91,7 +94,7 @@ _ADVERB = (
 _LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
 _SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
 _FORMERLY = re.compile(
-    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|上学时)(?:的时候)?"
 ).match
 _LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = re.compile(
@@ -102,9 +105,8 @@ _AHEAD = re.compile(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
     "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
-_SURELY_AHEAD = re.compile(
-    "明|后[天年]|下[个周月星学礼半回次]|年底|月底|过完年|年后|今晚|马上|即将|[要会将就]|打算|准备|快"
-).search
+_COMING = "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将"
+_SURELY_AHEAD, _COMING_SOON = re.compile(f"{_COMING}|[要会将就快]|打算|准备").search, re.compile(_COMING).search
 _DONE = re.compile("了|[去到回来飞考搬学]的").search
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
@@ -268,13 +270,17 @@ _PET_NAME = (
     rf"{frames.QUOTE}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|"
     rf"[A-Za-z][A-Za-z]{{0,19}})"
 )
+_TIMES = (
+    "[上下这本][周月个]|[今明昨后前][天年晚早]|周[末一二三四五六日]|每[天周月年晚]|早上|晚上|中午|下午|半夜|平时|最近|经常|"
+    "一直|刚才|刚刚|突然|暑假|寒假|国庆|春节|星期|礼拜|马上|已经"
+)
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
 _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
 _MY_PET = re.compile(
     rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
     rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
     rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
-    rf"(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
+    rf"(?!{_TIMES})(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
 _EACH = re.compile(
     rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
@@ -393,6 +399,12 @@ class _Said:
         if one.relation == "pet":
             self._keep_pet(one)
             return
+        last = self.last
+        if one.negated and one.object_start == one.object_end and last is not None and last[5:7] == one[5:7]:
+            # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
+            if last.relation == one.relation and last in self.found:
+                self.found.remove(last)
+                one = last._replace(negated=True, start=one.start, end=one.end)
         self.found.append(one)
         self.last = one
         self._correct(one)
@@ -578,6 +590,7 @@ class _Stating(_Said):
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
         usual = _USUAL(self.text, self.start, self.end)
+        soon = state.ahead and _COMING_SOON(self.text, self.start, at)
         ahead = self.planned or (state.ahead and not self._happened())
         more = [WILL] if ahead and not state.denied and not usual else []
         if (
@@ -592,7 +605,7 @@ class _Stating(_Said):
             if not (frame.sure or subject.own or self.found):
                 continue
             found = frame.match(self.text, at, self.end)
-            if found is None:
+            if found is None or (soon and frame.kind == STARTED):
                 continue
             if not frame.groups:
                 return self.end

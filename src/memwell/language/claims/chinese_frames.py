@@ -155,7 +155,7 @@ _NO_JOB = re.compile("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|�
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
-    "火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
+    "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
     "公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
 _IS_PLACE = re.compile(
@@ -537,10 +537,11 @@ _add(rf"在(?P<at>{_PLACE}){END}")
 _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的是|的地方是|的地方叫|的小区叫|"
     rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
+_add(rf"在(?P<no_lives_in>{_PLACE})住过")
+_add(rf"(?P<no_lives_in>)(?:就|已经|又)*搬(?:走|出来|出去)了{END}")
 _add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|"
     rf"的)*{ON}", confidence=0.9)
 _add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
-_add(rf"在(?P<no_lives_in>{_PLACE})住过")
 _add(rf"(?:的?新?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
 _add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
 _add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派驻|派|调|外派)(?:(?<=驻)|到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|"
@@ -682,6 +683,7 @@ _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实�
     rf"叫)(?P<favourite>{_THING}){END}", confidence=0.9)
 _add(rf"的最爱(?:就)?是(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?{_TASTE}的(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
+_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)的(?:就|还)?是(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"(?:平时|业余|唯一|最大)?的?(?:兴趣爱好|业余爱好|爱好|兴趣|业余生活)(?:就|主要)?(?:是|有|包括|：|"
     rf"在于)(?P<hobby>{_THING}){END}", many=True, confidence=0.9)
@@ -701,7 +703,7 @@ _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感
 _add(rf"(?:{_VERY})(?:对)(?P<likes>{_THING}){_VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
 _add(rf"(?:{_VERY})(?:迷上|爱上|喜欢上|沉迷|沉迷于|痴迷|痴迷于|入坑)了?(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:{_VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|糊|上|信)|"
-    rf"爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?:吃|"
+    rf"爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?![吃喝看听玩]?的)(?:吃|"
     rf"喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一有空|下班后?|放假|周末)?(?:就|都|会|基本|经常|常|总|"
     rf"一般)*(?:爱|喜欢)(?P<hobby>{ACTIVITIES})")
@@ -810,7 +812,7 @@ _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约
 
 _FUTURE = re.compile(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
-    rf"把|提|领证|做|看|来|陪|上|跑){_WORDS}|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
+    rf"把|提|领证|做|看|来|陪|上|跑|入职|加入|跳槽|转){_WORDS}|入职|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
@@ -874,6 +876,7 @@ _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
 _JOINTS = re.compile(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
 _WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
 _ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+_ACTIVITY, _ACTIVITIES = re.compile(ACTIVITIES).fullmatch, re.compile(ACTIVITIES).match
 _LONGEST, _LONGEST_LATIN = 20, 80
 
 
@@ -893,6 +896,8 @@ def _joins(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
     """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
     if _WITH_WHOM(sentence, joint.end(), end):
         return False
+    if _ACTIVITY(sentence, start, joint.start()) and _ACTIVITIES(sentence, joint.end(), end):
+        return True
     return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
 
 

@@ -148,6 +148,7 @@ def test_a_correction_gives_the_right_value_and_negates_the_wrong(text: str, exp
         "住在重庆一个月大概要花多少钱？", "我跟你说过我在哪儿上班吗？", "你觉得我应该养猫还是养狗？", "我在北京。",
         "我在家。", "我叫了外卖。", "我住院了。", "我开了个会。", "我老家下雪了。", "我从小在农村长大。", "我今天吃素。",
         "翻译：我是医生", "好多人都从北京搬到了燕郊。", "我下个月就满四十了。", "我是全公司最闲的人。", "我家鱼缸漏了。",
+        "我在北京上大学。",
     ],
 )  # fmt: skip
 def test_doubt_jokes_questions_quotes_and_passing_things_state_nothing(text: str) -> None:
@@ -190,6 +191,7 @@ def test_the_number_of_a_card_is_no_phone(text: str, expected: set[object]) -> N
         ("我上个月从字节跳动辞职了。", said("-user works_at 字节跳动")),
         ("我去年从字节跳动跳槽到腾讯。", said("-user works_at 字节跳动", "user works_at 腾讯")),
         ("我从好未来跳到腾讯了。", said("-user works_at 好未来", "user works_at 腾讯")),
+        ("我从阿里跳到字节跳动了。", said("-user works_at 阿里", "user works_at 字节跳动")),
         ("我从转转离职了。", said("-user works_at 转转")),
     ],
 )
@@ -259,6 +261,7 @@ def test_a_time_is_no_pet(when: str) -> None:
     [
         ("我喜欢的电影是《霸王别姬》。", said("user likes 《霸王别姬》")),
         ("我喜欢吃的东西很多。", said()),
+        ("我不喜欢的东西是香菜。", said("user dislikes 香菜")),
         ("我喜欢看的书很多。", said()),
         ("我周末喜欢爬山和烘焙。", said("user likes 爬山", "user likes 烘焙")),
         ("我喜欢看电影和话剧。", said("user likes 看电影和话剧")),
@@ -281,6 +284,54 @@ def test_what_is_liked_is_a_thing(text: str, expected: set[object]) -> None:
     ],
 )
 def test_what_is_to_come_or_taken_back_does_not_hold(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我住北京，哦不，上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("我住北京，不，上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("我住北京，说错了，住上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("说错了，是对核桃过敏。", said("user allergic_to 核桃")),
+        ("我对芒果过敏，不，我对花生过敏。", said("-user allergic_to 芒果", "user allergic_to 花生")),
+        ("我在百度上班，后来去了小米。", said("-user works_at 百度", "user works_at 小米")),
+        ("我的猫不叫咪咪，叫花花。", said("-user pet 咪咪", "user pet 花花")),
+        ("我有一只猫，是朋友的。", said()),
+        ("我有一辆车，是公司的。", said()),
+        ("昨天搬到深圳了，住在南山区。", said("user lives_in 深圳")),
+        ("以前住海淀区，现在住朝阳区。", said("-user lives_in 海淀区", "user lives_in 朝阳区")),
+    ],
+)
+def test_the_next_clause_takes_back_or_narrows_what_was_said(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我的猫死了。", said("-user pet 猫")),
+        ("我把咪咪送人了。", said("-user pet 咪咪")),
+        ("我把吉他送人了。", said("-user owns 吉他")),
+        ("咪咪走丢了。", said("-user pet 咪咪")),
+        ("咪咪死了。", said("-user pet 咪咪")),
+        ("小李死了。", said()),
+        ("小美把我甩了。", said("-user partner 小美")),
+        ("我女朋友把我甩了。", said("-user partner ")),
+        ("我退休了。", said("-user works_at ")),
+        ("我爸退休了，以前是火车司机。", said("-user's_father occupation 火车司机")),
+        ("我下个月就退休了。", said("user plans 退休")),
+        ("我下个月辞职。", said("user plans 辞职")),
+        ("我开始吃肉了。", said("-user diet ")),
+        ("日本不去了。", said("-user plans 去日本")),
+        ("我决定不搬去成都了。", said("-user plans 搬去成都")),
+        ("我不打算去日本了。", said("-user plans 去日本")),
+        ("我弟退学了。", said("-user's_brother studies_at ")),
+        ("我原来在百度，后来去了小米。", said("-user works_at 百度", "user works_at 小米")),
+        ("医生说我对青霉素过敏。", said("user allergic_to 青霉素")),
+    ],
+)
+def test_an_end_names_what_ended(text: str, expected: set[object]) -> None:
     assert facts(text) == expected
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwell.language.claims import chinese_frames as frames
+from memwell.language.claims import chinese_people as people
 from memwell.language.claims.chinese_frames import (
     CLAUSES,
     FAMILIES,
@@ -46,6 +47,10 @@ _DOUBT = re.compile(
     "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
+# What a doctor says of the speaker's allergies is no hearsay.
+_DOCTOR = re.compile(
+    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我(?:是|会)?对[^，,。]{1,12}(?:过敏|不耐受))"
+).sub
 _LAUGHS = re.compile(
     r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
     r"开玩笑|开个玩笑|瞎说|胡说|瞎编)玩?(?:的|呢)+[啦啊]?)[！!。~～]*\s*$"
@@ -156,112 +161,6 @@ _MENTIONED = re.compile(
 _CHILDREN = re.compile("生了|双胞胎|龙凤胎|孩子|娃").search
 _COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
-# What is said between people.
-
-_NAMES_KIN = re.compile(
-    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|"
-    rf"起名叫?|小名叫?|大名叫?|叫){frames.QUOTE}(?P<any>{frames.ANY_NAME}){frames.END}"
-    rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
-).match
-_SECOND = re.compile(rf"(?:大的|小的|老大|老二|老三|一个|另一个)叫(?P<any>{frames.ANY_NAME}){frames.END}").match
-_TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
-_IS_KIN = re.compile(
-    rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|"
-    rf"好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
-).match
-_WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
-_WITH_NAME = re.compile(_WITH).match
-_COMPANY = re.compile(
-    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|"
-    rf"(?P<name>{frames.PERSON}))(?:一起)?"
-).match
-_BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
-    (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:分手|分了|掰了|吹了|结束了)"), "partner", True),
-    (
-        re.compile(
-            rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|"
-            rf"不是朋友)"
-        ),
-        "friend",
-        True,
-    ),
-    (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
-    (
-        re.compile(
-            rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|"
-            rf"是一对)"
-        ),
-        "partner",
-        False,
-    ),
-    (re.compile(rf"{_WITH}(?:都)?是(?:两口子|夫妻|夫妇)"), "married_to", False),
-    (re.compile(rf"{_WITH}(?:都)?是(?:亲|双胞胎|孪生)?(?:姐妹|兄弟|兄妹|姐弟|双胞胎)"), "sibling", False),
-    (
-        re.compile(
-            rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|"
-            rf"哥们)"
-        ),
-        "friend",
-        False,
-    ),
-    (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?)?(?:同事|搭档)"), "colleague", False),
-    (re.compile(rf"(?:已经)?(?:嫁给|嫁了)了?(?P<name>{frames.KIN_NAME})"), "married_to", False),
-    (re.compile(rf"(?:已经)?(?:娶了|娶到了|娶的是|娶)(?P<name>{frames.KIN_NAME})"), "married_to", False),
-    (re.compile(rf"被(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹|绿)了"), "partner", True),
-    (re.compile(rf"(?:把)(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹)了"), "partner", True),
-]
-_ALONE: list[tuple[re.Pattern[str], str]] = [
-    (
-        re.compile(
-            rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames.ON}|"
-            rf"又嫁了)"
-        ),
-        "married_to",
-    ),
-    (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
-    (
-        re.compile(
-            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:被?分手了|被甩了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
-            rf"没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"
-        ),
-        "partner",
-    ),
-    (
-        re.compile(
-            rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|"
-            rf"是独生子"
-        ),
-        "sibling",
-    ),
-    (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
-    (
-        re.compile(
-            r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|"
-            r"掰了|吹了)"
-        ),
-        "partner",
-    ),
-    (
-        re.compile(
-            r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)(?:已经|早就?|都|上周|去年|刚|"
-            r"正式)*(?:离婚|离了)"
-        ),
-        "married_to",
-    ),
-]
-_WEDS = re.compile(
-    rf"(?:(?P<verb>[嫁娶])(?:给|到|的是)?了?|[和与跟同](?=.{{2,14}}(?:婚|领证|恋|在一起|交往|处对象)))"
-    rf"(?P<name>{frames.KIN_NAME})"
-).search
-_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
-_DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
-_PET_GONE = re.compile(
-    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|送给|安乐死|"
-    "离开了我)"
-).match
-
 # Pets.
 
 _PET = frames.PET
@@ -290,6 +189,9 @@ _PET_CALLED = re.compile(
     rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
     rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
+_PET_RENAMED = re.compile(
+    rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
 _MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
 _ALSO = re.compile(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
 _WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
@@ -311,13 +213,21 @@ _GONE_AFTER = re.compile(
 # Corrections: a clause that gives another value for what was said before.
 
 _INSTEAD = re.compile(
-    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
+    rf"(?:而|应该|其实|后来|如今|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
     rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
     rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{frames.END}"
 ).match
-_TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_TOPIC_CUE = re.compile("[我死丢送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_TAKES_BACK = re.compile(
+    r"[，,。！!…\s]+(?:哦|啊|噢|呃|额|哎呀?|诶|唉)?[，,]?(?:不(?:对|是)?|(?:我)?(?:刚才|刚刚)?(?:说|打|写|记)?错了?|口误)[，,。！!…\s]+"
+).fullmatch
+_VERBAL = re.compile("[我你他她对叫养喜爱住在学读会从有]").search
+_DISTRICTS = "区县镇乡村路街"
+_NOT_MINE = re.compile(
+    rf"(?:不过|但|其实|可)*(?:是(?:帮|替)?我?(?:{frames.KIN_WORDS}|别人|人家|公司)(?:家)?(?:养)?的|不是我的|借的){frames.END}"
+).match
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
@@ -368,7 +278,8 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
-        self.text = _without_quotes(sentence) if _QUOTE(sentence) else sentence
+        plain = _DOCTOR(lambda said: "，" * len(said[0]), sentence)
+        self.text = _without_quotes(plain) if _QUOTE(plain) else plain
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
         self.people: list[_Who] = []
@@ -399,15 +310,43 @@ class _Said:
         if one.relation == "pet":
             self._keep_pet(one)
             return
-        last = self.last
-        if one.negated and one.object_start == one.object_end and last is not None and last[5:7] == one[5:7]:
+        last = self._same_relation(one)
+        if last is not None and one.negated and one.object_start == one.object_end:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
-            if last.relation == one.relation and last in self.found:
-                self.found.remove(last)
-                one = last._replace(negated=True, start=one.start, end=one.end)
+            self.found.remove(last)
+            one = last._replace(negated=True, start=one.start, end=one.end)
+        elif last is not None and not one.negated and self._taken_back(last):
+            self.found[self.found.index(last)] = last._replace(negated=True)
+        elif last is not None and one.kind == STATE and self._is_within(one, last):
+            return
+        elif one.kind == PAST and one.relation == "occupation" and self._left_unnamed(one):
+            self.found.pop()
         self.found.append(one)
         self.last = one
         self._correct(one)
+
+    def _same_relation(self, one: RuleMatch) -> RuleMatch | None:
+        """The last claim if it holds and is of the same relation and subject, and in a clause before."""
+        last = self.last
+        if last is None or last.negated or last.kind == PAST or last.start >= one.start or last not in self.found:
+            return None
+        same = (last.relation, last.subject, last.kin) == (one.relation, one.subject, one.kin)
+        return last if same else None
+
+    def _left_unnamed(self, one: RuleMatch) -> bool:
+        """Whether the last claim ends a job that this one names: 退休了，以前是司机."""
+        last = self.found[-1] if self.found else one
+        no_object = last.negated and last.object_start == last.object_end
+        return no_object and (last.relation, last.subject, last.kin) == ("works_at", one.subject, one.kin)
+
+    def _taken_back(self, last: RuleMatch) -> bool:
+        """Whether nothing but 哦不 or 说错了 is between the last claim and this clause."""
+        return _TAKES_BACK(self.text, last.end, self.start) is not None
+
+    def _is_within(self, one: RuleMatch, last: RuleMatch) -> bool:
+        """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
+        inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
+        return one.relation == "lives_in" and inner in _DISTRICTS and outer not in _DISTRICTS
 
     def _correct(self, one: RuleMatch) -> None:
         """After 不是猫 and then a claim, what was denied is denied of it."""
@@ -485,10 +424,17 @@ class _Said:
 
     def _my_pet(self, mine: re.Match[str]) -> bool:
         group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
-        gone = _PET_GONE(self.text, mine.end(), self.end) is not None
+        gone = people.PET_GONE(self.text, mine.end(), self.end) is not None
+        kind = mine.span("kind")
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
         if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
             return True
+        renamed = _PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
+        if renamed is not None:
+            first, last = renamed.span("wrong")
+            self.found.append(pet._replace(object_start=first, object_end=last, negated=True))
+            mine, group = renamed, "name"
+            self.pet = pet = pet._replace(object_start=mine.start("name"), object_end=mine.end("name"))
         if group == "kind" and not gone:
             self._keep_pet(pet)
             return True
@@ -496,9 +442,7 @@ class _Said:
         self.last = pet
         if group != "kind" and not gone:
             self.found.append(
-                pet._replace(
-                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
-                )
+                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=mine[group])
             )
         return True
 
@@ -531,14 +475,16 @@ class _Said:
         if last is None or last.start >= self.start or last.relation in ("email", "phone"):
             return False
         found = _INSTEAD(self.text, self.start, self.end)
-        if found is None or not (found["no"] or found["yes"]):
+        back = self._taken_back(last) and not _VERBAL(self.text, self.start, self.end)
+        if found is None or not (found["no"] or found["yes"] or back):
             return False
         no, words = found["no"] not in ("", "是"), found["o"]
         formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
-        if not self._fits(words, last) or (no and ended):
+        if not self._fits(words, last) or ((no or formerly) and ended):
             return False
-        if not (no or formerly or ended or (self.slip and "其实" in found[0])):
+        later = last.relation == "works_at" and found["yes"] and "后来" in found[0]
+        if not (no or formerly or ended or back or later or (self.slip and "其实" in found[0])):
             return False
         if not (no or formerly or ended):
             self.found[self.found.index(last)] = last._replace(negated=True)
@@ -605,7 +551,7 @@ class _Stating(_Said):
             if not (frame.sure or subject.own or self.found):
                 continue
             found = frame.match(self.text, at, self.end)
-            if found is None or (soon and frame.kind == STARTED):
+            if found is None or (soon and (frame.kind == STARTED or frame.groups[:1] == ("no_works_at",))):
                 continue
             if not frame.groups:
                 return self.end
@@ -661,6 +607,8 @@ class _Stating(_Said):
                 relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
             for who in subject.who:
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
+            # The place alone is named where it is the topic: 日本不去了.
+            made = [one._replace(object=f"去{found[group]}") for one in made] if kind == "trip" else made
         for one in made:
             self._keep(one)
         return bool(made)
@@ -722,6 +670,10 @@ class _Reading(_Stating):
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
+        if self.last and self.last.relation in ("pet", "owns") and _NOT_MINE(self.text, self.start, self.end):
+            self.found = [one for one in self.found if one.start != self.last.start]
+            self.last = self.pet = None
+            return ""
         denied = None if self.last else _NOT_THAT(self.text, self.start, self.end)
         if denied is not None:
             self.wrong = denied.span("o")
@@ -741,7 +693,7 @@ class _Reading(_Stating):
         self._remember(subject)
         if self._between(subject) or self._kin_named(subject):
             return ""
-        company = _COMPANY(self.text, subject.end, self.end)
+        company = people.COMPANY(self.text, subject.end, self.end)
         if company is not None:
             named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
@@ -769,7 +721,7 @@ class _Reading(_Stating):
     def _without_subject(self, at: int, state: _State) -> None:
         subject = self.subject
         last = self.last
-        if last is not None and last.relation == "pet" and _PET_GONE(self.text, at, self.end):
+        if last is not None and last.relation == "pet" and people.PET_GONE(self.text, at, self.end):
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
             self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
             return
@@ -853,7 +805,7 @@ class _Reading(_Stating):
         end = found.start("name") if found["name"] else found.end()
         if owner == _USER:
             return _Subject(end, (_Who(kin=kin.word),), owner, kin.relation, ex)
-        called = _NAMES_KIN(self.text, end, self.end)
+        called = people.NAMES_KIN(self.text, end, self.end)
         if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
             return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
@@ -878,17 +830,17 @@ class _Reading(_Stating):
         if at >= self.end:
             return False
         self._wed(who, subject.end)
-        if (who == _USER or who.name) and _PAIR_CUE(self.text, subject.end, self.end):
-            for pattern, relation, ended in _BETWEEN:
+        if (who == _USER or who.name) and people.PAIR_CUE(self.text, subject.end, self.end):
+            for pattern, relation, ended in people.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
                 if found is not None and frames.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
                     return "婚礼" not in found[0]
-            with_name = _WITH_NAME(self.text, at, self.end)
+            with_name = people.WITH_NAME(self.text, at, self.end)
             if with_name is not None and frames.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
-        for pattern, relation in _ALONE if _ALONE_CUE(self.text, at, self.end) else ():
+        for pattern, relation in people.ALONE if people.ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
             if found is not None:
                 self._say(relation, (at, at), who, negated=True, confidence=0.9)
@@ -897,7 +849,7 @@ class _Reading(_Stating):
 
     def _wed(self, who: _Who, at: int) -> None:
         """Remember who is spoken of after a wedding, and as a man or as a woman."""
-        found = _WEDS(self.text, at, self.end)
+        found = people.WEDS(self.text, at, self.end)
         if found is None or not frames.is_person(found["name"]):
             return
         spouse = _Who(found["name"])
@@ -911,7 +863,7 @@ class _Reading(_Stating):
         who = subject.who[0]
         if not who.name:
             return False
-        found = _IS_KIN(self.text, subject.end, self.end)
+        found = people.IS_KIN(self.text, subject.end, self.end)
         if found is not None and KIN[found["kin"]].relation:
             self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
             return True
@@ -932,7 +884,7 @@ class _Reading(_Stating):
         """The name of a relative (我妹妹叫小红), or that a named one died."""
         who = subject.who[0]
         if who.name:
-            died = _DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
+            died = people.DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
             if died is not None and self.found and self.found[-1].relation == subject.relation:
                 self.found[-1] = self.last = self.found[-1]._replace(negated=True, end=self.end)
                 return True
@@ -942,7 +894,7 @@ class _Reading(_Stating):
         at = self._skip(subject.end)
         if who.kin == "parents" and self._both_named(subject):
             return True
-        found = _NAMES_KIN(self.text, at, self.end) or _NAMES_KIN(self.text, subject.end, self.end)
+        found = people.NAMES_KIN(self.text, at, self.end) or people.NAMES_KIN(self.text, subject.end, self.end)
         if found is None:
             return False
         group = "any" if found["any"] else "sure"
@@ -955,7 +907,7 @@ class _Reading(_Stating):
 
     def _other_named(self, subject: _Subject) -> bool:
         """The name of a second child or sibling: 大的叫果果，小的叫豆豆."""
-        found = _SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
+        found = people.SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
         if found is None or not frames.is_name(found["any"]):
             return False
         self._say(subject.relation, found.span("any"), subject.owner, confidence=0.9)
@@ -963,7 +915,7 @@ class _Reading(_Stating):
         return True
 
     def _both_named(self, subject: _Subject) -> bool:
-        two = _TWO_NAMES(self.text, subject.end, self.end)
+        two = people.TWO_NAMES(self.text, subject.end, self.end)
         if two is None:
             return False
         for group in ("one", "two"):

@@ -23,7 +23,7 @@ from memwell.language.claims.chinese_frames import (
     H,
     relation_of_group,
 )
-from memwell.language.claims.relations import PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 
 # Where clauses end, and what makes them state nothing.
@@ -49,7 +49,7 @@ _DOUBT = re.compile(
 ).search
 # What a doctor says of the speaker's allergies is no hearsay.
 _DOCTOR = re.compile(
-    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我(?:是|会)?对[^，,。]{1,12}(?:过敏|不耐受))"
+    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
 ).sub
 _LAUGHS = re.compile(
     r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
@@ -178,7 +178,7 @@ _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（
 _MY_PET = re.compile(
     rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
     rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
-    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
+    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|{frames.PET_NAMES}|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
     rf"(?!{_TIMES})(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
 _EACH = re.compile(
@@ -551,7 +551,7 @@ class _Stating(_Said):
             if not (frame.sure or subject.own or self.found):
                 continue
             found = frame.match(self.text, at, self.end)
-            if found is None or (soon and (frame.kind == STARTED or frame.groups[:1] == ("no_works_at",))):
+            if found is None or (soon and (frame.kind in (STARTED, EVENT) or frame.groups[:1] == ("no_works_at",))):
                 continue
             if not frame.groups:
                 return self.end

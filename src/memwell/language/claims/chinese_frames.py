@@ -223,6 +223,8 @@ PETS = (
     "巴哥 斗牛 杜宾 腊肠 秋田 喜乐蒂 缅因 无毛猫 奶牛猫 黑猫 白猫 老猫 老狗 流浪猫 流浪狗 画眉 百灵 文鸟 虎皮 金丝熊 陆龟"
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
+PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄"
+"""Names that pets have more often than people or things."""
 COUNT = (
     "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
     "间|栋|幅|副|瓶|支|家|顶|枚|盒|斤|箱|张|株|棵)?"
@@ -411,7 +413,7 @@ TYPES: dict[str, Callable[[str], object]] = {
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
-    "pet_name": lambda word: word in PETS or not (word in KIN or word in _NO_NAMES or entities.is_a_word(word)
+    "pet_name": lambda word: word in PETS or word in PET_NAMES or not (word in KIN or word in _NO_NAMES or entities.is_a_word(word)
         or (word[0] in "小阿大" and word[1] in entities.SURNAMES)),
     "trip": known_place,
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
@@ -689,7 +691,7 @@ _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实�
     rf"叫)(?P<favourite>{_THING}){END}", confidence=0.9)
 _add(rf"的最爱(?:就)?是(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?{_TASTE}的(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
-_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
+_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?[是有](?!很多|好多|不少)(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)[吃喝]?的(?:[{H}]{{1,6}}?)?(?:就|"
     rf"还)?是(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"(?:平时|业余|唯一|最大)?的?(?:兴趣爱好|业余爱好|爱好|兴趣|业余生活)(?:就|主要)?(?:是|有|包括|：|"
@@ -760,7 +762,7 @@ _add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|�
     rf"窝))", confidence=0.9)
 _add(rf"(?:家里?)?(?:还|也)?有(?:[一两二三四五六几]|\d+)?(?:只|条|头|匹|"
     rf"缸)(?:[{H}\d]{{1,3}}岁的)?(?:{_NAMED_IN})(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))", confidence=0.85)
-_PET_LIKE = rf"(?:{PET}|[小阿大][{H}]|(?P<twice>[{H}])(?P=twice)|[A-Z][a-z]{{1,12}})"
+_PET_LIKE = rf"(?:{PET}|{PET_NAMES}|[小阿大][{H}]|(?P<twice>[{H}])(?P=twice)|[A-Z][a-z]{{1,12}})"
 _OWNED = "(?:辆|台|套|把|架|栋|部|艘|块|间|处|支|枚|张|件|双)"
 _add(rf"(?:没有|没)(?P<no_owns>车|房子?|驾照|手机|电脑|电视|私家车|摩托车?|信用卡){END}")
 _add(rf"(?:名下(?:还|也|就|只)?有?|(?:家里|手上|手里|手头)?(?:还|也|就|只)?有)(?:[一两二三四五六七八九十几]|"
@@ -797,7 +799,7 @@ _add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前�
 _add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|"
     rf"块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
-_family("名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
+_family("不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|"
@@ -825,7 +827,7 @@ _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约
 _FUTURE = re.compile(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
     rf"把|提|领证|做|看|来|陪|上|跑|入职|加入|跳槽|转|"
-    rf"从(?=[^，]*(?:搬|离职|辞职|跳|转))){_WORDS}|入职|辞职|离职|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
+    rf"从(?=[^，]*(?:搬|离职|辞职|跳|转|毕业))){_WORDS}|入职|辞职|离职|毕业|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""

@@ -235,6 +235,7 @@ _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|�
 _SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
+_RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
 
@@ -313,10 +314,10 @@ class _Said:
         last = self._same_relation(one)
         if last is not None and one.negated and one.object_start == one.object_end:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
-            self.found.remove(last)
             one = last._replace(negated=True, start=one.start, end=one.end)
+            del self.found[self._place(last)]
         elif last is not None and not one.negated and self._taken_back(last):
-            self.found[self.found.index(last)] = last._replace(negated=True)
+            self.found[self._place(last)] = last._replace(negated=True)
         elif last is not None and one.kind == STATE and self._is_within(one, last):
             return
         elif one.kind == PAST and one.relation == "occupation" and self._left_unnamed(one):
@@ -328,10 +329,20 @@ class _Said:
     def _same_relation(self, one: RuleMatch) -> RuleMatch | None:
         """The last claim if it holds and is of the same relation and subject, and in a clause before."""
         last = self.last
-        if last is None or last.negated or last.kind == PAST or last.start >= one.start or last not in self.found:
+        if (
+            last is None
+            or last.negated
+            or last.kind == PAST
+            or last.start >= one.start
+            or last not in self.found[-_RECENT:]
+        ):
             return None
         same = (last.relation, last.subject, last.kin) == (one.relation, one.subject, one.kin)
         return last if same else None
+
+    def _place(self, last: RuleMatch) -> int:
+        """Where the last claim is, searched from the end: a text may have thousands."""
+        return next(at for at in range(len(self.found) - 1, -1, -1) if self.found[at] == last)
 
     def _left_unnamed(self, one: RuleMatch) -> bool:
         """Whether the last claim ends a job that this one names: 退休了，以前是司机."""
@@ -487,7 +498,7 @@ class _Said:
         if not (no or formerly or ended or back or later or (self.slip and "其实" in found[0])):
             return False
         if not (no or formerly or ended):
-            self.found[self.found.index(last)] = last._replace(negated=True)
+            self.found[self._place(last)] = last._replace(negated=True)
         made = last._replace(
             object_start=found.start("o"),
             object_end=found.end("o"),

@@ -413,8 +413,8 @@ TYPES: dict[str, Callable[[str], object]] = {
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
-    "pet_name": lambda word: word in PETS or word in PET_NAMES or not (word in KIN or word in _NO_NAMES or entities.is_a_word(word)
-        or (word[0] in "小阿大" and word[1] in entities.SURNAMES)),
+    "pet_name": lambda word: word in PETS or word in PET_NAMES or not (word in KIN or word in _NO_NAMES
+        or entities.is_a_word(word) or (word[0] in "小阿大" and word[1] in entities.SURNAMES)),
     "trip": known_place,
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
     "relative": is_person, "parent": is_person, "child": is_person,

@@ -148,6 +148,7 @@ def test_a_correction_gives_the_right_value_and_negates_the_wrong(text: str, exp
         "住在重庆一个月大概要花多少钱？", "我跟你说过我在哪儿上班吗？", "你觉得我应该养猫还是养狗？", "我在北京。",
         "我在家。", "我叫了外卖。", "我住院了。", "我开了个会。", "我老家下雪了。", "我从小在农村长大。", "我今天吃素。",
         "翻译：我是医生", "好多人都从北京搬到了燕郊。", "我下个月就满四十了。", "我是全公司最闲的人。", "我家鱼缸漏了。",
+        "我在北京上大学。",
     ],
 )  # fmt: skip
 def test_doubt_jokes_questions_quotes_and_passing_things_state_nothing(text: str) -> None:
@@ -165,6 +166,181 @@ def test_doubt_jokes_questions_quotes_and_passing_things_state_nothing(text: str
 )
 def test_a_question_still_tells_who_someone_is(text: str, expected: str) -> None:
     assert facts(text) == said(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我的手机号是6222021234567890123", said()),
+        ("我的手机号是6222-0212-3456-7890", said()),
+        ("我的电话是110101199003071234", said()),
+        ("我的电话是11010119900307123X", said()),
+        ("我的手机号是13812345678", said("user phone 13812345678")),
+        ("我的电话是0571-88812345", said("user phone 0571-88812345")),
+        ("我的手机号是+8613812345678", said("user phone +8613812345678")),
+    ],
+)
+def test_the_number_of_a_card_is_no_phone(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我从字节跳动离职了。", said("-user works_at 字节跳动")),
+        ("我上个月从字节跳动辞职了。", said("-user works_at 字节跳动")),
+        ("我去年从字节跳动跳槽到腾讯。", said("-user works_at 字节跳动", "user works_at 腾讯")),
+        ("我从好未来跳到腾讯了。", said("-user works_at 好未来", "user works_at 腾讯")),
+        ("我从阿里跳到字节跳动了。", said("-user works_at 阿里", "user works_at 字节跳动")),
+        ("我从转转离职了。", said("-user works_at 转转")),
+    ],
+)
+def test_a_verb_in_the_name_of_an_employer_does_not_cut_it(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我奶奶今年三月去世了。", said()),
+        ("我爸二月去的世。", said()),
+        ("我妈五月去医院了。", said()),
+        ("我五月去的日本。", said()),
+        ("我七月去日本。", said("user plans 去日本")),
+        ("我下个月就去日本了。", said("user plans 去日本")),
+    ],
+)
+def test_what_happened_is_no_plan(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("小李是我同事，他老婆是医生。", said("user colleague 小李")),
+        ("小李是我同事，他爸爸是司机。", said("user colleague 小李")),
+        ("小李是我同事，他老婆王芳是医生。",
+         said("user colleague 小李", "小李 married_to 王芳", "王芳 occupation 医生")),
+        ("我女朋友是小学老师，她妈妈是医生。", said("user's_girlfriend occupation 小学老师")),
+        ("我姐姐嫁给了李强，他在华为上班。", said("李强 works_at 华为")),
+        ("我姐姐嫁给了李强，她在华为上班。", said("user's_sister works_at 华为")),
+        ("我闺蜜要嫁给王磊，他是北京人。", said("王磊 from 北京")),
+        ("我哥娶了王芳，她是护士。", said("王芳 occupation 护士")),
+        ("我妹跟王磊结婚了，他是北京人。", said("王磊 from 北京")),
+    ],
+)  # fmt: skip
+def test_a_pronoun_means_the_nearest_person_and_never_the_owner_of_a_relative(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我在北京住过三年，现在在杭州。", said("-user lives_in 北京", "user lives_in 杭州")),
+        ("我在北京住了三年，去年搬走了。", said("-user lives_in 北京")),
+        ("我在北京住了三年。", said("user lives_in 北京")),
+        ("我本来住在北京。", said("-user lives_in 北京")),
+        ("我本来就住在北京。", said("user lives_in 北京")),
+    ],
+)
+def test_a_home_of_the_past_ended(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize("when", ["下周", "明天", "周末", "今天", "上周", "每天", "最近", "晚上"])
+def test_a_time_is_no_pet(when: str) -> None:
+    found = claims(f"我家的猫{when}去绝育。", time=NOW)
+    assert {(one.subject, one.relation, one.object) for one in found} <= {
+        ("user", "pet", "猫"),
+        ("user", "plans", "去绝育"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我喜欢的电影是《霸王别姬》。", said("user likes 《霸王别姬》")),
+        ("我喜欢吃的东西很多。", said()),
+        ("我不喜欢的东西是香菜。", said("user dislikes 香菜")),
+        ("我喜欢的水果有苹果和香蕉。", said("user likes 苹果", "user likes 香蕉")),
+        ("我喜欢的东西有很多。", said()),
+        ("我喜欢看的书很多。", said()),
+        ("我周末喜欢爬山和烘焙。", said("user likes 爬山", "user likes 烘焙")),
+        ("我喜欢看电影和话剧。", said("user likes 看电影和话剧")),
+    ],
+)
+def test_what_is_liked_is_a_thing(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我下周一去苹果上班。", said("user plans 去苹果上班")),
+        ("我下个月入职美团。", said("user plans 入职美团")),
+        ("我明年搬到成都。", said("user plans 搬到成都")),
+        ("我明年从北大毕业。", said("user plans 从北大毕业")),
+        ("我三月入职了美团。", said("user works_at 美团")),
+        ("我在谷歌工作，骗你的。", said()),
+        ("我在谷歌工作，开玩笑的。", said()),
+        ("我是来自未来的人。", said()),
+    ],
+)
+def test_what_is_to_come_or_taken_back_does_not_hold(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我住北京，哦不，上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("我住北京，不，上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("我住北京，说错了，住上海。", said("-user lives_in 北京", "user lives_in 上海")),
+        ("说错了，是对核桃过敏。", said("user allergic_to 核桃")),
+        ("我对芒果过敏，不，我对花生过敏。", said("-user allergic_to 芒果", "user allergic_to 花生")),
+        ("我在百度上班，后来去了小米。", said("-user works_at 百度", "user works_at 小米")),
+        ("我的猫不叫咪咪，叫花花。", said("-user pet 咪咪", "user pet 花花")),
+        ("我有一只猫，是朋友的。", said()),
+        ("我有一辆车，是公司的。", said()),
+        ("昨天搬到深圳了，住在南山区。", said("user lives_in 深圳")),
+        ("以前住海淀区，现在住朝阳区。", said("-user lives_in 海淀区", "user lives_in 朝阳区")),
+    ],
+)
+def test_the_next_clause_takes_back_or_narrows_what_was_said(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("我的猫死了。", said("-user pet 猫")),
+        ("我把咪咪送人了。", said("-user pet 咪咪")),
+        ("我把吉他送人了。", said("-user owns 吉他")),
+        ("咪咪走丢了。", said("-user pet 咪咪")),
+        ("咪咪死了。", said("-user pet 咪咪")),
+        ("我家狗旺财死了。", said("-user pet 旺财")),
+        ("我把旺财送人了。", said("-user pet 旺财")),
+        ("小李死了。", said()),
+        ("小美把我甩了。", said("-user partner 小美")),
+        ("我女朋友把我甩了。", said("-user partner ")),
+        ("我退休了。", said("-user works_at ")),
+        ("我爸退休了，以前是火车司机。", said("-user's_father occupation 火车司机")),
+        ("我下个月就退休了。", said("user plans 退休")),
+        ("我下个月辞职。", said("user plans 辞职")),
+        ("我开始吃肉了。", said("-user diet ")),
+        ("日本不去了。", said("-user plans 去日本")),
+        ("我决定不搬去成都了。", said("-user plans 搬去成都")),
+        ("我不考研了。", said("-user plans 考研")),
+        ("我不打算去日本了。", said("-user plans 去日本")),
+        ("我弟退学了。", said("-user's_brother studies_at ")),
+        ("我原来在百度，后来去了小米。", said("-user works_at 百度", "user works_at 小米")),
+        ("医生说我对青霉素过敏。", said("user allergic_to 青霉素")),
+        ("医生说我儿子对牛奶过敏。", said("user's_son allergic_to 牛奶")),
+        ("医生说我可能对青霉素过敏。", said()),
+    ],
+)
+def test_an_end_names_what_ended(text: str, expected: set[object]) -> None:
+    assert facts(text) == expected
 
 
 PREAMBLES = [

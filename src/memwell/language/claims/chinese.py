@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwell.language.claims import chinese_frames as frames
+from memwell.language.claims import chinese_people as people
 from memwell.language.claims.chinese_frames import (
     CLAUSES,
     FAMILIES,
@@ -22,7 +23,7 @@ from memwell.language.claims.chinese_frames import (
     H,
     relation_of_group,
 )
-from memwell.language.claims.relations import PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 
 # Where clauses end, and what makes them state nothing.
@@ -46,7 +47,14 @@ _DOUBT = re.compile(
     "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
-_LAUGHS = re.compile(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
+# What a doctor says of the speaker's allergies is no hearsay.
+_DOCTOR = re.compile(
+    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
+).sub
+_LAUGHS = re.compile(
+    r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
+    r"开玩笑|开个玩笑|瞎说|胡说|瞎编)玩?(?:的|呢)+[啦啊]?)[！!。~～]*\s*$"
+).search
 _NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
 _STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
 _HEDGE = re.compile(
@@ -81,7 +89,7 @@ _FILLER = (
 )
 _ADVERB = (
     "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|"
-    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来|一般|特|尤其|"
+    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来(?=就)|一般|特|尤其|"
     "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
     "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
     "读(?!书))|这人|也是个?|"
@@ -91,7 +99,7 @@ _ADVERB = (
 _LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
 _SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
 _FORMERLY = re.compile(
-    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|当年|读书时|上学时)(?:的时候)?"
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|上学时)(?:的时候)?"
 ).match
 _LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = re.compile(
@@ -102,6 +110,9 @@ _AHEAD = re.compile(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
     "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
+_COMING = "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将"
+_SURELY_AHEAD, _COMING_SOON = re.compile(f"{_COMING}|[要会将就快]|打算|准备").search, re.compile(_COMING).search
+_DONE = re.compile("了|[去到回来飞考搬学]的").search
 _PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
 _NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
@@ -130,6 +141,7 @@ _PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩�
 _OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
 _NAME = re.compile(frames.PERSON).match
 _CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HIS_KIN = re.compile(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
 _HAS_KIN = re.compile(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
     rf"名)(?:双胞胎|亲|"
@@ -149,108 +161,6 @@ _MENTIONED = re.compile(
 _CHILDREN = re.compile("生了|双胞胎|龙凤胎|孩子|娃").search
 _COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
-# What is said between people.
-
-_NAMES_KIN = re.compile(
-    rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|"
-    rf"起名叫?|小名叫?|大名叫?|叫){frames.QUOTE}(?P<any>{frames.ANY_NAME}){frames.END}"
-    rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
-).match
-_SECOND = re.compile(rf"(?:大的|小的|老大|老二|老三|一个|另一个)叫(?P<any>{frames.ANY_NAME}){frames.END}").match
-_TWO_NAMES = re.compile(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
-_IS_KIN = re.compile(
-    rf"(?:已经|早就|早|并)?(?P<no>不算|不再|不)?(?:就)?(?:是)?我(?:最好的|最铁的|的|大学|高中|初中|小学|亲|"
-    rf"好)*(?P<kin>{frames.KIN_WORDS}){frames.END}"
-).match
-_WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames.KIN_WORDS})?(?P<name>{frames.KIN_NAME})"
-_WITH_NAME = re.compile(_WITH).match
-_COMPANY = re.compile(
-    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|"
-    rf"(?P<name>{frames.PERSON}))(?:一起)?"
-).match
-_BETWEEN: list[tuple[re.Pattern[str], str, bool]] = [
-    (re.compile(rf"{_WITH}.{{0,8}}?(?:离婚|离了|办完离婚|离的婚)"), "married_to", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:分手|分了|掰了|吹了|结束了)"), "partner", True),
-    (
-        re.compile(
-            rf"{_WITH}.{{0,6}}?(?:绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|早就不是朋友|已经不是朋友|"
-            rf"不是朋友)"
-        ),
-        "friend",
-        True,
-    ),
-    (re.compile(rf"{_WITH}.{{0,14}}?(?:不再是同事|不在一个(?:单位|公司)|不是同事)"), "colleague", True),
-    (re.compile(rf"{_WITH}.{{0,6}}?(?:结婚|领证|领了证|成家|扯证|登记结婚)"), "married_to", False),
-    (
-        re.compile(
-            rf"{_WITH}.{{0,6}}?(?:在一起|谈恋爱|谈了.{{0,6}}恋爱|订婚|交往|处对象|复合|.{{0,6}}办婚礼|是情侣|"
-            rf"是一对)"
-        ),
-        "partner",
-        False,
-    ),
-    (re.compile(rf"{_WITH}(?:都)?是(?:两口子|夫妻|夫妇)"), "married_to", False),
-    (re.compile(rf"{_WITH}(?:都)?是(?:亲|双胞胎|孪生)?(?:姐妹|兄弟|兄妹|姐弟|双胞胎)"), "sibling", False),
-    (
-        re.compile(
-            rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?|大学|高中)*(?:好朋友|朋友|闺蜜|发小|死党|"
-            rf"哥们)"
-        ),
-        "friend",
-        False,
-    ),
-    (re.compile(rf"{_WITH}(?:都)?(?:是|成了|成为|做了)(?:多年的?)?(?:同事|搭档)"), "colleague", False),
-    (re.compile(rf"(?:已经)?(?:嫁给|嫁了)了?(?P<name>{frames.KIN_NAME})"), "married_to", False),
-    (re.compile(rf"(?:已经)?(?:娶了|娶到了|娶的是|娶)(?P<name>{frames.KIN_NAME})"), "married_to", False),
-    (re.compile(rf"被(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹|绿)了"), "partner", True),
-    (re.compile(rf"(?:把)(?P<name>{frames.KIN_NAME})(?:给)?(?:甩|踹)了"), "partner", True),
-]
-_ALONE: list[tuple[re.Pattern[str], str]] = [
-    (
-        re.compile(
-            rf"(?:就|已经|刚|正式|终于|早|又)*(?:离婚|离了婚|离的婚|办完离婚手续)(?:了|后)?(?:{frames.ON}|"
-            rf"又嫁了)"
-        ),
-        "married_to",
-    ),
-    (re.compile(rf"(?:至今|还|一直)*(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{frames.END}"), "married_to"),
-    (
-        re.compile(
-            rf"(?:又|刚|已经|最近|现在|还|目前|是|一直)*(?:被?分手了|被甩了|失恋了|单身(?!公寓|汪$|狗$)|单着|没(?:有)?对象|"
-            rf"没(?:有)?男朋友|没(?:有)?女朋友|恢复单身){frames.END}"
-        ),
-        "partner",
-    ),
-    (
-        re.compile(
-            rf"(?:没有|没)(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){frames.END}|是独生子女|是独生女|"
-            rf"是独生子"
-        ),
-        "sibling",
-    ),
-    (re.compile(rf"(?:还)?(?:没有|没)(?:孩子|小孩|娃|生孩子|儿女|子女){frames.END}"), "child"),
-    (
-        re.compile(
-            r"[和跟与](?:我的?)?(?:女友|男友|女朋友|男朋友|对象)(?:已经|早就?|都|上周|昨天|刚|彻底)*(?:分手|分了|"
-            r"掰了|吹了)"
-        ),
-        "partner",
-    ),
-    (
-        re.compile(
-            r"[和跟与](?:我的?)?(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)(?:已经|早就?|都|上周|去年|刚|"
-            r"正式)*(?:离婚|离了)"
-        ),
-        "married_to",
-    ),
-]
-_PAIR_CUE, _ALONE_CUE = re.compile("[和与跟同嫁娶被把]").search, re.compile("[婚离单恋没独娶嫁掰吹分甩]").search
-_DIED = re.compile("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
-_PET_GONE = re.compile(
-    "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|送给|安乐死|"
-    "离开了我)"
-).match
-
 # Pets.
 
 _PET = frames.PET
@@ -259,13 +169,17 @@ _PET_NAME = (
     rf"{frames.QUOTE}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|"
     rf"[A-Za-z][A-Za-z]{{0,19}})"
 )
+_TIMES = (
+    "[上下这本][周月个]|[今明昨后前][天年晚早]|周[末一二三四五六日]|每[天周月年晚]|早上|晚上|中午|下午|半夜|平时|最近|经常|"
+    "一直|刚才|刚刚|突然|暑假|寒假|国庆|春节|星期|礼拜|马上|已经"
+)
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
 _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
 _MY_PET = re.compile(
     rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
     rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
-    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|豆包|大黄|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
-    rf"(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
+    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|{frames.PET_NAMES}|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
+    rf"(?!{_TIMES})(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
 _EACH = re.compile(
     rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
@@ -274,6 +188,9 @@ _EACH = re.compile(
 _PET_CALLED = re.compile(
     rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
     rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
+).match
+_PET_RENAMED = re.compile(
+    rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
 _MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
 _ALSO = re.compile(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
@@ -296,13 +213,21 @@ _GONE_AFTER = re.compile(
 # Corrections: a clause that gives another value for what was said before.
 
 _INSTEAD = re.compile(
-    rf"(?:而|应该|其实|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
+    rf"(?:而|应该|其实|后来|如今|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
     rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
     rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{frames.END}"
 ).match
-_TOPIC_CUE = re.compile("[我俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_TOPIC_CUE = re.compile("[我死丢送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_TAKES_BACK = re.compile(
+    r"[，,。！!…\s]+(?:哦|啊|噢|呃|额|哎呀?|诶|唉)?[，,]?(?:不(?:对|是)?|(?:我)?(?:刚才|刚刚)?(?:说|打|写|记)?错了?|口误)[，,。！!…\s]+"
+).fullmatch
+_VERBAL = re.compile("[我你他她对叫养喜爱住在学读会从有]").search
+_DISTRICTS = "区县镇乡村路街"
+_NOT_MINE = re.compile(
+    rf"(?:不过|但|其实|可)*(?:是(?:帮|替)?我?(?:{frames.KIN_WORDS}|别人|人家|公司)(?:家)?(?:养)?的|不是我的|借的){frames.END}"
+).match
 _SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
@@ -310,6 +235,7 @@ _BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|�
 _SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
+_RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
 
@@ -353,10 +279,13 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
-        self.text = _without_quotes(sentence) if _QUOTE(sentence) else sentence
+        plain = _DOCTOR(lambda said: "，" * len(said[0]), sentence)
+        self.text = _without_quotes(plain) if _QUOTE(plain) else plain
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
         self.people: list[_Who] = []
+        self.men: set[_Who] = set()
+        self.women: set[_Who] = set()
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
         self.start = self.end = 0
@@ -382,9 +311,53 @@ class _Said:
         if one.relation == "pet":
             self._keep_pet(one)
             return
+        last = self._same_relation(one)
+        if last is not None and one.negated and one.object_start == one.object_end:
+            # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
+            one = last._replace(negated=True, start=one.start, end=one.end)
+            del self.found[self._place(last)]
+        elif last is not None and not one.negated and self._taken_back(last):
+            self.found[self._place(last)] = last._replace(negated=True)
+        elif last is not None and one.kind == STATE and self._is_within(one, last):
+            return
+        elif one.kind == PAST and one.relation == "occupation" and self._left_unnamed(one):
+            self.found.pop()
         self.found.append(one)
         self.last = one
         self._correct(one)
+
+    def _same_relation(self, one: RuleMatch) -> RuleMatch | None:
+        """The last claim if it holds and is of the same relation and subject, and in a clause before."""
+        last = self.last
+        if (
+            last is None
+            or last.negated
+            or last.kind == PAST
+            or last.start >= one.start
+            or last not in self.found[-_RECENT:]
+        ):
+            return None
+        same = (last.relation, last.subject, last.kin) == (one.relation, one.subject, one.kin)
+        return last if same else None
+
+    def _place(self, last: RuleMatch) -> int:
+        """Where the last claim is, searched from the end: a text may have thousands."""
+        return next(at for at in range(len(self.found) - 1, -1, -1) if self.found[at] == last)
+
+    def _left_unnamed(self, one: RuleMatch) -> bool:
+        """Whether the last claim ends a job that this one names: 退休了，以前是司机."""
+        last = self.found[-1] if self.found else one
+        no_object = last.negated and last.object_start == last.object_end
+        return no_object and (last.relation, last.subject, last.kin) == ("works_at", one.subject, one.kin)
+
+    def _taken_back(self, last: RuleMatch) -> bool:
+        """Whether nothing but 哦不 or 说错了 is between the last claim and this clause."""
+        return _TAKES_BACK(self.text, last.end, self.start) is not None
+
+    def _is_within(self, one: RuleMatch, last: RuleMatch) -> bool:
+        """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
+        inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
+        return one.relation == "lives_in" and inner in _DISTRICTS and outer not in _DISTRICTS
 
     def _correct(self, one: RuleMatch) -> None:
         """After 不是猫 and then a claim, what was denied is denied of it."""
@@ -462,10 +435,17 @@ class _Said:
 
     def _my_pet(self, mine: re.Match[str]) -> bool:
         group = "name" if mine["name"] else "apposed" if mine["apposed"] else "kind"
-        gone = _PET_GONE(self.text, mine.end(), self.end) is not None
+        gone = people.PET_GONE(self.text, mine.end(), self.end) is not None
+        kind = mine.span("kind")
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
         if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
             return True
+        renamed = _PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
+        if renamed is not None:
+            first, last = renamed.span("wrong")
+            self.found.append(pet._replace(object_start=first, object_end=last, negated=True))
+            mine, group = renamed, "name"
+            self.pet = pet = pet._replace(object_start=mine.start("name"), object_end=mine.end("name"))
         if group == "kind" and not gone:
             self._keep_pet(pet)
             return True
@@ -473,9 +453,7 @@ class _Said:
         self.last = pet
         if group != "kind" and not gone:
             self.found.append(
-                pet._replace(
-                    relation="kind", object_start=mine.start("kind"), object_end=mine.end("kind"), subject=mine[group]
-                )
+                pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=mine[group])
             )
         return True
 
@@ -508,17 +486,19 @@ class _Said:
         if last is None or last.start >= self.start or last.relation in ("email", "phone"):
             return False
         found = _INSTEAD(self.text, self.start, self.end)
-        if found is None or not (found["no"] or found["yes"]):
+        back = self._taken_back(last) and not _VERBAL(self.text, self.start, self.end)
+        if found is None or not (found["no"] or found["yes"] or back):
             return False
         no, words = found["no"] not in ("", "是"), found["o"]
         formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
-        if not self._fits(words, last) or (no and ended):
+        if not self._fits(words, last) or ((no or formerly) and ended):
             return False
-        if not (no or formerly or ended or (self.slip and "其实" in found[0])):
+        later = last.relation == "works_at" and found["yes"] and "后来" in found[0]
+        if not (no or formerly or ended or back or later or (self.slip and "其实" in found[0])):
             return False
         if not (no or formerly or ended):
-            self.found[self.found.index(last)] = last._replace(negated=True)
+            self.found[self._place(last)] = last._replace(negated=True)
         made = last._replace(
             object_start=found.start("o"),
             object_end=found.end("o"),
@@ -567,7 +547,9 @@ class _Stating(_Said):
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
         usual = _USUAL(self.text, self.start, self.end)
-        more = [WILL] if (state.ahead or self.planned) and not state.denied and not usual else []
+        soon = state.ahead and _COMING_SOON(self.text, self.start, at)
+        ahead = self.planned or (state.ahead and not self._happened())
+        more = [WILL] if ahead and not state.denied and not usual else []
         if (
             _HABIT(self.text, self.start, at)
             and not _PAST_TIME(self.text, self.start, self.end)
@@ -580,13 +562,18 @@ class _Stating(_Said):
             if not (frame.sure or subject.own or self.found):
                 continue
             found = frame.match(self.text, at, self.end)
-            if found is None:
+            if found is None or (soon and (frame.kind in (STARTED, EVENT) or frame.groups[:1] == ("no_works_at",))):
                 continue
             if not frame.groups:
                 return self.end
             if self._state_all(frame, found, subject, state):
                 return self.end if self.last is self.pet else max(found.end(), at + 1)
         return None
+
+    def _happened(self) -> bool:
+        """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
+        clause = (self.text, self.start, self.end)
+        return bool(_DONE(*clause)) and not _SURELY_AHEAD(*clause)
 
     def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:
@@ -631,6 +618,8 @@ class _Stating(_Said):
                 relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
             for who in subject.who:
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
+            # The place alone is named where it is the topic: 日本不去了.
+            made = [one._replace(object=f"去{found[group]}") for one in made] if kind == "trip" else made
         for one in made:
             self._keep(one)
         return bool(made)
@@ -692,6 +681,10 @@ class _Reading(_Stating):
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
+        if self.last and self.last.relation in ("pet", "owns") and _NOT_MINE(self.text, self.start, self.end):
+            self.found = [one for one in self.found if one.start != self.last.start]
+            self.last = self.pet = None
+            return ""
         denied = None if self.last else _NOT_THAT(self.text, self.start, self.end)
         if denied is not None:
             self.wrong = denied.span("o")
@@ -711,7 +704,7 @@ class _Reading(_Stating):
         self._remember(subject)
         if self._between(subject) or self._kin_named(subject):
             return ""
-        company = _COMPANY(self.text, subject.end, self.end)
+        company = people.COMPANY(self.text, subject.end, self.end)
         if company is not None:
             named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
@@ -739,7 +732,7 @@ class _Reading(_Stating):
     def _without_subject(self, at: int, state: _State) -> None:
         subject = self.subject
         last = self.last
-        if last is not None and last.relation == "pet" and _PET_GONE(self.text, at, self.end):
+        if last is not None and last.relation == "pet" and people.PET_GONE(self.text, at, self.end):
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
             self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
             return
@@ -766,14 +759,27 @@ class _Reading(_Stating):
             return self._chain(_Subject(me.end(), (_USER,)))
         pronoun = _PRONOUN(text, at, end)
         if pronoun is not None:
-            several = tuple(self.people[-2:]) if pronoun["both"] else tuple(self.people[-1:])
-            return self._chain(_Subject(pronoun.end(), several))
+            return self._chain(self._spoken_of(pronoun))
         name = _NAME(text, at, end)
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if _OTHERS(text, at, end):
             return _Subject(end, (), _USER)
         return None
+
+    def _spoken_of(self, pronoun: re.Match[str]) -> _Subject:
+        """Whom a pronoun means, or with a word for a relative (他老婆) that relative."""
+        if pronoun["both"]:
+            return _Subject(pronoun.end(), tuple(self.people[-2:]))
+        others = self.women if pronoun[0] == "他" else self.men
+        subject = _Subject(pronoun.end(), tuple([one for one in self.people if one not in others][-1:]))
+        kin = _HIS_KIN(self.text, pronoun.end(), self.end)
+        if kin is None:
+            return subject
+        if not subject.who:
+            return subject._replace(end=kin.end())
+        self._remember(subject)
+        return self._relative(kin, KIN[kin["kin"]], subject.who[0], ex=False)
 
     def _is_someone(self, name: str) -> bool:
         """Whether what looks like a name at the front of a clause is one."""
@@ -810,7 +816,7 @@ class _Reading(_Stating):
         end = found.start("name") if found["name"] else found.end()
         if owner == _USER:
             return _Subject(end, (_Who(kin=kin.word),), owner, kin.relation, ex)
-        called = _NAMES_KIN(self.text, end, self.end)
+        called = people.NAMES_KIN(self.text, end, self.end)
         if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
             return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
@@ -834,28 +840,41 @@ class _Reading(_Stating):
         who = subject.who[0]
         if at >= self.end:
             return False
-        if (who == _USER or who.name) and _PAIR_CUE(self.text, subject.end, self.end):
-            for pattern, relation, ended in _BETWEEN:
+        self._wed(who, subject.end)
+        if (who == _USER or who.name) and people.PAIR_CUE(self.text, subject.end, self.end):
+            for pattern, relation, ended in people.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
                 if found is not None and frames.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
                     return "婚礼" not in found[0]
-            with_name = _WITH_NAME(self.text, at, self.end)
+            with_name = people.WITH_NAME(self.text, at, self.end)
             if with_name is not None and frames.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
-        for pattern, relation in _ALONE if _ALONE_CUE(self.text, at, self.end) else ():
+        for pattern, relation in people.ALONE if people.ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
             if found is not None:
                 self._say(relation, (at, at), who, negated=True, confidence=0.9)
                 return "又嫁" not in found[0]
         return self._is_kin(subject)
 
+    def _wed(self, who: _Who, at: int) -> None:
+        """Remember who is spoken of after a wedding, and as a man or as a woman."""
+        found = people.WEDS(self.text, at, self.end)
+        if found is None or not frames.is_person(found["name"]):
+            return
+        spouse = _Who(found["name"])
+        self.people.append(spouse)
+        if found["verb"]:
+            men, women = ({spouse}, {who}) if found["verb"] == "嫁" else ({who}, {spouse})
+            self.men |= men
+            self.women |= women
+
     def _is_kin(self, subject: _Subject) -> bool:
         who = subject.who[0]
         if not who.name:
             return False
-        found = _IS_KIN(self.text, subject.end, self.end)
+        found = people.IS_KIN(self.text, subject.end, self.end)
         if found is not None and KIN[found["kin"]].relation:
             self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
             return True
@@ -876,7 +895,7 @@ class _Reading(_Stating):
         """The name of a relative (我妹妹叫小红), or that a named one died."""
         who = subject.who[0]
         if who.name:
-            died = _DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
+            died = people.DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
             if died is not None and self.found and self.found[-1].relation == subject.relation:
                 self.found[-1] = self.last = self.found[-1]._replace(negated=True, end=self.end)
                 return True
@@ -886,7 +905,7 @@ class _Reading(_Stating):
         at = self._skip(subject.end)
         if who.kin == "parents" and self._both_named(subject):
             return True
-        found = _NAMES_KIN(self.text, at, self.end) or _NAMES_KIN(self.text, subject.end, self.end)
+        found = people.NAMES_KIN(self.text, at, self.end) or people.NAMES_KIN(self.text, subject.end, self.end)
         if found is None:
             return False
         group = "any" if found["any"] else "sure"
@@ -899,7 +918,7 @@ class _Reading(_Stating):
 
     def _other_named(self, subject: _Subject) -> bool:
         """The name of a second child or sibling: 大的叫果果，小的叫豆豆."""
-        found = _SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
+        found = people.SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
         if found is None or not frames.is_name(found["any"]):
             return False
         self._say(subject.relation, found.span("any"), subject.owner, confidence=0.9)
@@ -907,7 +926,7 @@ class _Reading(_Stating):
         return True
 
     def _both_named(self, subject: _Subject) -> bool:
-        two = _TWO_NAMES(self.text, subject.end, self.end)
+        two = people.TWO_NAMES(self.text, subject.end, self.end)
         if two is None:
             return False
         for group in ("one", "two"):

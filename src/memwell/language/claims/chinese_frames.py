@@ -123,7 +123,8 @@ _LONG = rf"(?:已经|快|都|有|大概|差不多|整整|将近|了|的|住|过|
 ON = rf"(?:{END}|(?={_LONG}))"
 QUOTE = '[“「『"‘]?'
 _EMAIL = r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}"
-_PHONE = r"(?<![\d-])\+?\d[\d-]{5,18}\d(?![\d@])"
+# At most 15 digits with the country, and 13 without: longer ones are numbers of cards and of identity papers.
+_PHONE = r"(?<![\d+-])(?:\+\d(?:-?\d){6,14}|(?:00)?\d(?:-?\d){6,12})(?![\d@]|-\d)"
 EMAIL, PHONE = re.compile(_EMAIL), re.compile(_PHONE)
 DATE = (
     rf"(?:(?:农历|阴历|阳历|公历)?(?:(?:\d{{4}}|\d{{2}}|[{_N}]{{4}}|[{_N}]{{2}})年)?(?:[{_N}]{{1,3}}月|腊月|"
@@ -154,7 +155,7 @@ _NO_JOB = re.compile("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|�
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
-    "火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
+    "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
     "公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
 _IS_PLACE = re.compile(
@@ -222,6 +223,8 @@ PETS = (
     "巴哥 斗牛 杜宾 腊肠 秋田 喜乐蒂 缅因 无毛猫 奶牛猫 黑猫 白猫 老猫 老狗 流浪猫 流浪狗 画眉 百灵 文鸟 虎皮 金丝熊 陆龟"
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
+PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄"
+"""Names that pets have more often than people or things."""
 COUNT = (
     "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
     "间|栋|幅|副|瓶|支|家|顶|枚|盒|斤|箱|张|株|棵)?"
@@ -289,6 +292,8 @@ def _is_home(word: str) -> bool:
 
 
 def _is_employer(word: str) -> bool:
+    if word in _ORGS:
+        return True
     if (
         word in _SOME_EMPLOYER
         or not _IS_ORG(word)
@@ -296,7 +301,7 @@ def _is_employer(word: str) -> bool:
         or re.search("(?<!当)当(?!当)", word)
     ):
         return False
-    return word in _ORGS or not known_place(word)
+    return not known_place(word)
 
 
 _IS_NAME = re.compile(ANY_NAME).fullmatch
@@ -389,7 +394,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完", word),
     "studies_at": _is_school,
     "alma": _SCHOOL,
-    "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]", word),
+    "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
     "graduated_from": _is_alma_mater,
     "studies": lambda word: not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
     "name": is_name,
@@ -407,7 +412,10 @@ TYPES: dict[str, Callable[[str], object]] = {
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|"
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
-        "洗澡|出门|走了)", word),
+        "洗澡|出门|走了)|去世|去的世|过世", word),
+    "pet_name": lambda word: word in PETS or word in PET_NAMES or not (word in KIN or word in _NO_NAMES
+        or entities.is_a_word(word) or (word[0] in "小阿大" and word[1] in entities.SURNAMES)),
+    "trip": known_place,
     "married_to": is_person, "partner": is_person, "friend": is_person, "colleague": is_person, "sibling": is_person,
     "relative": is_person, "parent": is_person, "child": is_person,
 }  # fmt: skip
@@ -415,7 +423,7 @@ TYPES: dict[str, Callable[[str], object]] = {
 
 _SAME = {
     "alma": "graduated_from", "spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name",
-    "nick": "name", "school": "studies_at", "work": "occupation",
+    "nick": "name", "school": "studies_at", "work": "occupation", "pet_name": "pet", "trip": "plans",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 
@@ -536,10 +544,11 @@ _add(rf"在(?P<at>{_PLACE}){END}")
 _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
 _add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的是|的地方是|的地方叫|的小区叫|"
     rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
+_add(rf"在(?P<no_lives_in>{_PLACE})住过")
+_add(rf"(?P<no_lives_in>)(?:就|已经|又)*搬(?:走|出来|出去)了{END}")
 _add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|"
     rf"的)*{ON}", confidence=0.9)
 _add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
-_add(rf"在(?P<no_lives_in>{_PLACE})住过")
 _add(rf"(?:的?新?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
 _add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
 _add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派驻|派|调|外派)(?:(?<=驻)|到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|"
@@ -596,18 +605,21 @@ _add(rf"(?P<graduated_from>{_ORG})(?:本科|硕士|博士)?毕业(?:生)?的?{EN
 _add(rf"的?母校是(?P<graduated_from>{_ORG}){END}", kind=EVENT, confidence=0.9)
 _add(rf"从(?P<graduated_from>(?:[{H}]{{2,6}}(?:大学|学院|师大|大)))出来", kind=EVENT)
 # Work.
-_family("被录单母开从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
+_family("退被录单母开从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
 _W = rf"(?P<works_at>{_ORG})"
 _NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
+_HOPPING = "字节跳动|好未来|转转|一加"
+"""Employers whose names have a verb of moving in them."""
+_LEFT = rf"(?:{_HOPPING}|(?!{_HOPPING}){_ORG})"
 _HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
 _A_JOB = r"(?:一?(?:名|个|位))?"
 _add(rf"在(?P<org>{_ORG}){END}")
 _add(rf"被(?:聘|请|招|调|派|挖)(?:到|去|进){_W}(?:当|做|任)(?:一?(?:名|个|"
     rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}})了?{END}", kind=STARTED)
 _add(rf"(?:辞掉|辞去|辞了)了?(?P<no_occupation>[{H}]{{2,8}}?)(?:的工作|的职位|的职务|工作|一职){END}")
-_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_ORG})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|"
+_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_LEFT})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|"
     rf"工作)?了?{END}", kind=STARTED)
-_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_ORG})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|"
+_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_LEFT})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|"
     rf"跑路|跳槽|出来|离开)了?", kind=STATE)
 _add(rf"(?:从|由)(?P<no_occupation>{_ORG})(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|"
     rf"为)了?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
@@ -629,6 +641,7 @@ _add(rf"被[{H}]{{0,3}}?(?:招进|招入|挖到|挖去|录进|调到|调进|调�
     rf"分配到){_W}了?{END}", kind=STARTED)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把工作)?(?:裸辞|辞职|离职|辞掉工作|辞工|失业|下岗|辞掉了?工作|"
     rf"辞了工作|提离职|从公司离职|不干|被迫离职|没工作|丢了工作|辞了?职)(?:在家)?(?:了|啦)?{END}", confidence=0.9)
+_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?:(?:了|啦){ON}|(?={_LONG}))", confidence=0.9)
 _add(rf"(?P<no_works_at>)把工作(?:给)?(?:辞|丢)(?:掉)?了{END}", confidence=0.9)
 _add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_works_at>{_ORG})(?:的工作|的职位|的职务){END}", confidence=0.9)
 _add(rf"(?:入职|加入|进了|进入)了?{_W}(?:当|做|担任)了?(?:一?(?:名|个|"
@@ -678,7 +691,9 @@ _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实�
     rf"叫)(?P<favourite>{_THING}){END}", confidence=0.9)
 _add(rf"的最爱(?:就)?是(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?{_TASTE}的(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
-_add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)的(?:就|还)?是(?P<dislikes>{_THING}){END}", many=True)
+_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?[是有](?!很多|好多|不少)(?P<likes>{_THING}){END}", many=True)
+_add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)[吃喝]?的(?:[{H}]{{1,6}}?)?(?:就|"
+    rf"还)?是(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"(?:平时|业余|唯一|最大)?的?(?:兴趣爱好|业余爱好|爱好|兴趣|业余生活)(?:就|主要)?(?:是|有|包括|：|"
     rf"在于)(?P<hobby>{_THING}){END}", many=True, confidence=0.9)
 _add(r"没(?:有)?那么喜欢", sure=False)
@@ -697,7 +712,7 @@ _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感
 _add(rf"(?:{_VERY})(?:对)(?P<likes>{_THING}){_VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
 _add(rf"(?:{_VERY})(?:迷上|爱上|喜欢上|沉迷|沉迷于|痴迷|痴迷于|入坑)了?(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:{_VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|糊|上|信)|"
-    rf"爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?:吃|"
+    rf"爱(?=[吃喝看听玩唱跳打旅运做逛拼拍画写读钓跑爬骑游养种收弹摄健])|(?<=[最超特很真挺蛮])爱)(?![吃喝看听玩]?的)(?:吃|"
     rf"喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一有空|下班后?|放假|周末)?(?:就|都|会|基本|经常|常|总|"
     rf"一般)*(?:爱|喜欢)(?P<hobby>{ACTIVITIES})")
@@ -714,7 +729,7 @@ _add(rf"被[{H}]{{1,6}}?(?:带得|带着|影响得|影响|传染)?(?:也)?(?:迷
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 _add(rf"(?:从小)?被送去学(?P<hobby>{ACTIVITIES})", sure=False)
 # Health and food.
-_family("事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
+_family("肉荤事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
 _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,8}}?)(?:没事|没反应|没问题){END}", many=True)
@@ -732,6 +747,7 @@ _DIETS = (
     "低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|半素|奶素|蛋素|轻食|无乳糖|高蛋白饮食|吃素|素食|纯素|全素|"
     "蛋奶素|清真|吃斋|生酮|低碳|无麸质|轻断食|间歇性断食|地中海饮食|减脂餐|低GI|无糖饮食|生食|鱼素|锅边素"
 )
+_add(rf"(?P<no_diet>)(?:又|重新|现在)*(?:开始|恢复|改回)(?:又|重新)?吃(?:肉|荤)了?{END}")
 _add(rf"(?:不再|再也不|不|已经不|没有|没)(?:是)?(?:个)?(?:吃)?(?P<no_diet>{_DIETS})(?:餐|饮食)?(?:主义)?者?")
 _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采用|在|走|执行|只|只能|属于|个|吃|的|一名|一个|"
     rf"严格的?)*(?P<diet>{_DIETS})(?:餐|食|饮食|主义)?者?", confidence=0.9)
@@ -746,6 +762,7 @@ _add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|�
     rf"窝))", confidence=0.9)
 _add(rf"(?:家里?)?(?:还|也)?有(?:[一两二三四五六几]|\d+)?(?:只|条|头|匹|"
     rf"缸)(?:[{H}\d]{{1,3}}岁的)?(?:{_NAMED_IN})(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))", confidence=0.85)
+_PET_LIKE = rf"(?:{PET}|{PET_NAMES}|[小阿大][{H}]|(?P<twice>[{H}])(?P=twice)|[A-Z][a-z]{{1,12}})"
 _OWNED = "(?:辆|台|套|把|架|栋|部|艘|块|间|处|支|枚|张|件|双)"
 _add(rf"(?:没有|没)(?P<no_owns>车|房子?|驾照|手机|电脑|电视|私家车|摩托车?|信用卡){END}")
 _add(rf"(?:名下(?:还|也|就|只)?有?|(?:家里|手上|手里|手头)?(?:还|也|就|只)?有)(?:[一两二三四五六七八九十几]|"
@@ -767,6 +784,7 @@ _add(rf"(?:的)?(?:新)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换�
     rf"换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
 _add(rf"(?:家)?的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|(?:被)?[{H}]{{0,2}}报废)了{END}")
 _add(rf"手里(?:的)?是(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
+_add(rf"(?:就)?把(?:我家|我的|那只|这只)?(?P<no_pet_name>{_PET_LIKE})(?:给)?(?:送人|送走|弄丢|送给[{H}]{{1,6}})了{END}")
 _add(rf"(?:就)?把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)(?:给)?(?:卖|换|出|扔|"
     rf"送人|处理|转手|报废)(?:掉)?(?:了)+{END}")
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|"
@@ -781,7 +799,7 @@ _add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前�
 _add(rf"(?:最后|最终)?没(?:有)?买(?:那|这)?(?:件|个|辆|台|套|把|架|本|双|部|张|"
     rf"块)?(?P<no_bought>[{H}A-Za-z0-9]{{1,10}}?){END}", sure=False)
 # Journeys and plans.
-_family("名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
+_family("不名要去到来游玩逛爬飞跑打登从没计准定决约想说订预报安体疫牙手复")
 _V = rf"(?P<visited>[{H}A-Za-z·]{{2,10}}?)"
 _TRIP = "(?:旅游|旅行|出差|玩|度假|自驾|看[^，]{1,6}|爬山|[一两三四五六七八九十几\\d]+(?:次|趟|回|天|周|个月))*"
 _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|逛过)(?:[一两三几\d]+(?:次|趟|"
@@ -793,6 +811,8 @@ _add(rf"(?:去|到){_V}(?:玩|旅游|旅行|出差|度假|待|逛)了", kind=EVE
 _add(rf"(?:刚|才)?(?:从){_V}(?:旅游|旅行|出差|度假|玩)(?:完)?(?:回来|回国|刚回){END}", kind=EVENT)
 _add(rf"(?:目前|暂时|现在)?没(?:有)?(?P<no_plans>[{H}]{{2,10}}?)的(?:打算|计划|想法){END}", kind=PLAN)
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|搁置)了", kind=PLAN)
+_add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|结婚|换){_WORDS}|结婚|"
+    rf"出国|搬家|考研|考公|换工作)了{END}", kind=PLAN)
 _add(rf"(?:正)?(?:打算|计划|准备|定了|决定|决定了|约好|约了|约好了|想好了|说好|说好了|订好了|订了|定好了|预约了|预约好了|"
     rf"报名了|安排了)(?:要|在|好)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{_WORDS}){END}", kind=PLAN, confidence=0.8)
 _add(rf"(?:已经|都)?(?:买|订|抢|买好|订好)了?(?:[{H}\\d]{{0,6}}?)(?P<plans>[去回飞到][{H}]{{2,6}})的(?:机|车|船|火车|"
@@ -806,7 +826,8 @@ _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约
 
 _FUTURE = re.compile(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
-    rf"把|提|领证|做|看|来|陪|上|跑){_WORDS}|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
+    rf"把|提|领证|做|看|来|陪|上|跑|入职|加入|跳槽|转|"
+    rf"从(?=[^，]*(?:搬|离职|辞职|跳|转|毕业))){_WORDS}|入职|辞职|离职|毕业|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
@@ -845,6 +866,12 @@ _add(rf"(?P<no_owns>(?!都|全|票|菜|东西|货|书|已经|早)[{H}A-Za-z0-9]{
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|"
     rf"搁置)了", whole=True, kind=PLAN)
 _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约(?:好)?了", whole=True, kind=PLAN)
+_add(rf"(?P<no_trip>[{H}]{{2,6}}?)(?:我)?(?:也|还是|就|先)?不去了{END}", whole=True, kind=PLAN)
+_add(rf"(?:我家|我的|我们家)?(?P<no_pet_name>{_PET_LIKE})(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|已经|不小心|病)*(?:死|走丢|跑丢|"
+    rf"丢|被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
+_add(rf"(?P<no_partner>{KIN_NAME})(?:昨天|上周|上个月|刚|已经|最后|就)*把我(?:给)?(?:甩|踹|绿)了{END}", whole=True)
+_add(rf"(?:我)?(?:女朋友|男朋友|女友|男友|对象)(?P<no_partner>)(?:昨天|上周|上个月|刚|已经|最后|"
+    rf"就)*把我(?:给)?(?:甩|踹)了{END}", whole=True)
 # fmt: on
 
 FAVOURITES: dict[str, str] = {
@@ -870,6 +897,7 @@ _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
 _JOINTS = re.compile(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
 _WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
 _ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+_ACTIVITY, _ACTIVITIES = re.compile(ACTIVITIES).fullmatch, re.compile(ACTIVITIES).match
 _LONGEST, _LONGEST_LATIN = 20, 80
 
 
@@ -889,6 +917,8 @@ def _joins(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
     """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
     if _WITH_WHOM(sentence, joint.end(), end):
         return False
+    if _ACTIVITY(sentence, start, joint.start()) and _ACTIVITIES(sentence, joint.end(), end):
+        return True
     return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
 
 

@@ -713,3 +713,34 @@ def test_a_pronoun_is_the_person_who_was_named_last() -> None:
 )
 def test_people_and_lists_without_end_take_linear_time(piece: str) -> None:
     assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
+
+
+@pytest.mark.parametrize("what", ["", "phone ", "mobile ", "cell ", "work phone ", "landline ", "WhatsApp ", "new "])
+def test_a_telephone_has_a_number(what: str) -> None:
+    assert facts(f"My {what}number is 555-010-9999.") == {user("phone", "555-010-9999")}
+    assert facts(f"My friend Ann's {what}number is 555-010-9999.") >= {("Ann", "phone", "555-010-9999", False)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My card number is 4111-1111-1111-1111.",
+        "My number is 4111 1111 1111 1111.",
+        "My bank account number is 12345678.",
+        "The number of my passport is 123456789.",
+        "123456789 is my passport number.",
+        "My tax number is 12345678901.",
+        "My order number is 99887766, please call me.",
+        "Please call me about order 99887766.",
+        "My room number is 1234567.",
+        "My IBAN is DE89 3704 0044 0532 0130 00, call me.",
+        "Call me on 2024-03-03.",
+        "My favourite PIN is 4821.",
+        "My favourite door code is 1234.",
+        "hunter2 is my favourite password.",
+        "My email is bob:secret@x.com",
+        "My email is https://bob:p@ss@x.com",
+    ],
+)
+def test_a_number_of_something_else_and_a_secret_are_no_contact(text: str) -> None:
+    assert facts(text) == set()

@@ -44,7 +44,7 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_sayings import contacts, cut, plan_place, sayings
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
-from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN
+from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
 
 _MOST_SEARCHED = 2_000
@@ -451,7 +451,7 @@ class EnglishReader(ClauseFinder):
     def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
         what = " ".join(found["what"].lower().split())
         relation, take = _PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
-        if owner.owner or (found["was"] and relation not in ("name",)):
+        if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
             return []
         if relation == "name" and not owner.is_speaker:
             if not owner.kin or not owner.relation:

@@ -19,13 +19,39 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
 )
-from memwell.language.claims.english_words import KIN, LANGUAGES, PETS
+from memwell.language.claims.english_words import KIN, LANGUAGES, PETS, SECRETS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 
 # Addresses and numbers.
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{5,18}\d(?![\w@-])")
+_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{4,30}\d(?![\w@-])")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z").match
+_PHONE_DIGITS = range(6, 16)  # A card has sixteen.
+_OF_PHONES = (
+    r"(?:['’]s|my|our|his|her|their|the|this|that|an?|new|old|current|former|right|correct|wrong|real|same|other"
+    r"|first|second|best|only|main|own|phone|smartphone|telephone|tel|mobile|cell|cellphone|contact|work"
+    r"|office|home|business|private|personal|direct|emergency|landline|house|whatsapp|us|uk)"
+)
+_NUMBERED = (
+    r"(?:card|account|iban|passport|tax|vat|order|room|invoice|ticket|booking|reservation|licen[cs]e|registration"
+    r"|security|ssn|insurance|policy|member(?:ship)?|customer|student|employee|staff|id|serial|tracking|case"
+    r"|reference|fax|pin|pass(?:word|code|phrase)|code|cvv|cvc|zip|postcode|flight|contract|meter)"
+)
+# "my passport number is 123456789", "the number of my passport: …", "call me about order 99887766"
+_OTHER_NUMBER = re.compile(
+    rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;]{{0,40}}\Z"
+    rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?{_NUMBERED}\b[^,;]{{0,20}}\Z"
+    rf"|\b{_NUMBERED}(?: number| no\.?)?(?: is| was|['’]s)?[\s:#]*\Z",
+    re.IGNORECASE,
+).search
+_IS_OTHER_NUMBER = re.compile(
+    rf"\W*(?:is|was) (?:my|our|his|her|the) (?:\w+ )?(?:{_NUMBERED}\b|(?!{_OF_PHONES}\b)\w+ number\b)", re.IGNORECASE
+).match
+# "bob:secret@x.com" is a name with a password.
+_GLUED = re.compile(
+    r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
+).search
 _PHONE_CUE = re.compile(
     r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE
 ).search
@@ -54,7 +80,18 @@ def email(text: str, start: int, _end: int) -> list[Place]:
 def phone(text: str, start: int, _end: int) -> list[Place]:
     """A telephone number."""
     found = _PHONE.match(text, start)
-    return [] if found is None else [found.span()]
+    return [found.span()] if found is not None and _is_phone(found[0]) else []
+
+
+def _is_phone(words: str) -> bool:
+    return sum(map(str.isdigit, words)) in _PHONE_DIGITS and not _DAY(words)
+
+
+def _is_other(relation: str, found: str, before: str, after: str) -> bool:
+    """Whether an address or a number is that of something else than a mailbox or a telephone."""
+    if relation == "email":
+        return bool(before and _GLUED(before))
+    return not _is_phone(found) or bool(_OTHER_NUMBER(before) or _IS_OTHER_NUMBER(after))
 
 
 def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMatch, Taker]]:
@@ -66,7 +103,7 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
         for found in pattern.finditer(text[:2_000]):
             before = text[max(0, found.start() - 80) : found.start()]
             after = text[found.end() : found.end() + 60]
-            if not cue(before + " " + after) or _IS_ASKED(text):
+            if not cue(before + " " + after) or _IS_ASKED(text) or _is_other(relation, found[0], before, after):
                 continue
             last = found.end()
             while text[last - 1] in ".-_ (":
@@ -586,7 +623,12 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     yield from _lists(text, doubt)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
-        if favourite is not None and "favo" not in favourite["o"] and "my " not in favourite["o"]:
+        if (
+            favourite is not None
+            and favourite["what"].lower() not in SECRETS
+            and "favo" not in favourite["o"]
+            and "my " not in favourite["o"]
+        ):
             yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
     newly = _NEWLY(text, 0, doubt)
     if newly is not None:

@@ -288,6 +288,8 @@ NO_EMPLOYERS = _set(
     "one people "
     "lot few while year month week day bit table desk office job best future past opportunity chance cause good"
 )
+SECRETS = _set("pin pins password passwords passcode passcodes passphrase code codes cvv cvc")
+"""What nobody's favourites are kept of."""
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "

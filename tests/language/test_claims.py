@@ -709,7 +709,19 @@ def test_a_pronoun_is_the_person_who_was_named_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["my sister Ann, ", "Ann's ", "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c "]
+    "piece",
+    [
+        "my sister Ann, ",
+        "Ann who is ",
+        "my sister, who's ",
+        "I met Ann. He is ",
+        "Ann's ",
+        "I like a, b, ",
+        "not X but ",
+        "my dog Rex, ",
+        "my my sister's ",
+        "a@b.c ",
+    ],
 )
 def test_people_and_lists_without_end_take_linear_time(piece: str) -> None:
     assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
@@ -744,3 +756,28 @@ def test_a_telephone_has_a_number(what: str) -> None:
 )
 def test_a_number_of_something_else_and_a_secret_are_no_contact(text: str) -> None:
     assert facts(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "of"),
+    [
+        ("My son Max goes to school with Leo, who is {}.", "Leo"),
+        ("My sister Ana married Luis, who is {}.", "Luis"),
+        ("My cousin Rob is dating Jane, who is {}.", "Jane"),
+        ("My friend Tim met Sue, who's {}.", "Sue"),
+        ("My brother Jake has a girlfriend, Amy, who is {}.", "Amy"),
+        ("My friend Tim is here. I visited my mother, who is {}.", "user's mother"),
+        ("My friend Tim, who is {}, met Sue.", "Tim"),
+        ("My friend Tim works at Nokia, who is {}.", ""),
+        ("My sister Ana met Luis. He is {}.", "Luis"),
+        ("My sister Ana met Luis. She is {}.", "Ana"),
+        ("My brother Jake lives with his wife Amy, and she is {}.", "Amy"),
+        ("My best friend is marrying Luis. He's {}.", ""),
+        ("My friend Tim is here. I met Luis. He's {}.", ""),
+        ("My sister Ana lives in Rome. He is {}.", ""),
+        ("My friend Tim met Sue, who is from Cuba, and is {}.", ""),
+    ],
+)
+def test_who_and_he_are_the_nearest_person_or_nobody(text: str, of: str) -> None:
+    found = {one[0] for one in facts(text.format("allergic to milk")) if one[1] == "allergic_to"}
+    assert found == ({of} if of else set())

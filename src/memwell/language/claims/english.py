@@ -213,7 +213,9 @@ class EnglishReader(ClauseFinder):
         return found
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
-        clause = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        self._meets(text, clause)
+        clause = resolved
         if not clause.subjects:
             return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]

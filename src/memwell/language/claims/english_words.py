@@ -58,6 +58,16 @@ SAME_KIN = {
     for form in forms.split()
 }
 """The usual word for a relative by others for the same."""
+PRONOUNS = {
+    **dict.fromkeys(
+        "mother sister wife daughter girlfriend aunt grandmother fiancée niece granddaughter ex-wife missus".split(),
+        "she",
+    ),
+    **dict.fromkeys(
+        "father brother husband son boyfriend uncle grandfather fiancé nephew grandson ex-husband".split(), "he"
+    ),
+}
+"""The pronoun of those relatives who have only one."""
 INVERSE_KIN = {"parent": "child", "child": "parent", "relative": "relative"}
 """The relation of the speaker to someone whose relative the speaker is: whose mother I am is my child."""
 CALLED_BY_KIN = _set(

@@ -781,3 +781,23 @@ def test_a_number_of_something_else_and_a_secret_are_no_contact(text: str) -> No
 def test_who_and_he_are_the_nearest_person_or_nobody(text: str, of: str) -> None:
     found = {one[0] for one in facts(text.format("allergic to milk")) if one[1] == "allergic_to"}
     assert found == ({of} if of else set())
+
+
+@pytest.mark.parametrize(
+    "word", "Unlike Besides Except Despite Without Behind Near Visiting Missing Meanwhile Unfortunately, Well,".split()
+)
+def test_a_word_that_begins_a_sentence_is_no_name(word: str) -> None:
+    assert facts(f"{word} my sister, I love jazz.") <= {user("likes", "jazz")}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm a doctor's wife.", ""),
+        ("I am the judge's neighbour.", ""),
+        ("I'm a surgeon's secretary.", "surgeon's secretary"),
+        ("I work as a teacher’s assistant.", "teacher’s assistant"),
+    ],
+)
+def test_who_belongs_to_a_doctor_is_no_doctor(text: str, expected: str) -> None:
+    assert facts(text) == ({user("occupation", expected)} if expected else set())

@@ -335,6 +335,9 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
         elif last > start or word[0].lower() in AFTER_NOUN:
             break
         at = word.end()
+        if sentence.startswith(("'s ", "’s "), at):
+            # "a doctor's wife" is no doctor.
+            last, at = start, at + 2
         if sentence[at : at + 1] != " ":
             break
         at += 1

@@ -70,7 +70,7 @@ _TITLED = re.compile(
 
 
 _APPOSED_AFTER = re.compile(
-    rf"(?P<name>(?!I\b){NAME}),? (?:\(|who is |who['’]s )?my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?:, |,? (?:\(|who is |who['’]s ))my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 
 
@@ -135,6 +135,12 @@ _HARD = re.compile(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").searc
 
 
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
+
+
+def _is_no_name(word: str) -> bool:
+    """Whether a capitalised word only begins a sentence: "Unfortunately, my sister, …"."""
+    filler = _FILLER(word)
+    return word.lower() in _NO_SUBJECTS or (filler is not None and filler.end() == len(word))
 
 
 def _owner(found: re.Match[str], person: Subject | None) -> Subject | None:
@@ -286,11 +292,7 @@ class ClauseFinder:
                 self._person = Subject(name=found["name"])
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
-                if (
-                    found["name"].lower() not in NOT_NAMES
-                    and KIN[found["kin"]]
-                    and not short[: found.start()].endswith("not ")
-                ):
+                if not _is_no_name(found["name"]) and KIN[found["kin"]] and not short[: found.start()].endswith("not "):
                     yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:

@@ -260,6 +260,9 @@ NOT_NAMES = _set(
     "people friends kids nope yep yup apparently supposedly finally currently recently officially originally once "
     "mr mrs ms dr whoever whatever nothing christmas easter halloween covid internet english french german "
     "spanish no-one "
+    "unlike besides except despite without behind beside near between among against across along around above below "
+    "under through during regarding considering including inside outside within beyond into toward towards versus "
+    "alongside opposite meanwhile however moreover otherwise instead therefore sometimes often usually always "
     "hooray hurrah turns fun dear any used gone out back off over even really very too my-friend wait oops whoops"
 )
 NOT_OBJECTS = _set(

@@ -70,7 +70,7 @@ _TITLED = re.compile(
 
 
 _APPOSED_AFTER = re.compile(
-    rf"(?P<name>(?!I\b){NAME})(?:, |,? (?:\(|who is |who['’]s ))my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 
 
@@ -292,7 +292,13 @@ class ClauseFinder:
                 self._person = Subject(name=found["name"])
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
-                if not _is_no_name(found["name"]) and KIN[found["kin"]] and not short[: found.start()].endswith("not "):
+                # "Visiting my sister." names nobody.
+                begins = not found.start() and found["joint"] == " "
+                if (
+                    not (begins or _is_no_name(found["name"]))
+                    and KIN[found["kin"]]
+                    and not short[: found.start()].endswith("not ")
+                ):
                     yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:

@@ -801,3 +801,27 @@ def test_a_word_that_begins_a_sentence_is_no_name(word: str) -> None:
 )
 def test_who_belongs_to_a_doctor_is_no_doctor(text: str, expected: str) -> None:
     assert facts(text) == ({user("occupation", expected)} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("text", "pet"),
+    [
+        ("My dog ran away.", "dog"),
+        ("My dog Rex ran away.", "Rex"),
+        ("I gave my dog away.", "dog"),
+        ("We had to give our old cat away.", "cat"),
+        ("We gave our cat Miso up.", "Miso"),
+        ("I had to put my dog down.", "dog"),
+        ("I gave Tom away.", "Tom"),
+        ("Rex died.", "Rex"),
+        ("Miso passed away last night.", "Miso"),
+        ("Rex had to be put down.", "Rex"),
+    ],
+)
+def test_a_pet_may_be_gone(text: str, pet: str) -> None:
+    assert facts(text) == {user("pet", pet, ended=True)}
+
+
+@pytest.mark.parametrize("text", ["Everyone died.", "I gave my dog a bath.", "My friend Rex didn't die.", "It died."])
+def test_no_pet_is_gone(text: str) -> None:
+    assert [one for one in claims(text, time=NOW) if one.relation == "pet"] == []

@@ -714,7 +714,7 @@ _TOGETHER = re.compile(
 
 _PET_OVER = re.compile(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
 
 

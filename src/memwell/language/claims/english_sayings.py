@@ -601,8 +601,10 @@ _AND_KIN = re.compile(
 ).finditer
 _NEWLY = re.compile(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _GIVEN_UP = re.compile(
-    rf"\b(?:give|gave|given) (?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<o>{NAME}) (?:away|up)\b|\b(?:put|have) "
-    rf"(?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<p>{NAME}) (?:down|put down|to sleep)\b"
+    rf"\b(?:give|gave|given|put|have) (?:our|my) (?:[a-z]+ )?(?P<animal>{_ANIMALS})(?: (?P<named>{NAME}))? "
+    rf"(?:away|up|down|put down|to sleep)\b|\b(?:I|[Ww]e)(?: had to)? (?:give|gave) (?P<given>{NAME}) away\b"
+    # Who it is cannot be known; of one who was no pet, it ends nothing.
+    rf"|\A\W*(?P<dead>[{UPPER}][a-zà-ÿ]+) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put down)\b"
 ).search
 
 
@@ -635,7 +637,9 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
     gone = _GIVEN_UP(text, 0, doubt)
     if gone is not None:
-        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "p"), *gone.span(), negated=True, confidence=0.8)
+        which = next(one for one in ("named", "given", "dead", "animal") if gone[one])
+        if which == "animal" or name(text, *gone.span(which)):
+            yield RuleMatch("pet", *gone.span(which), *gone.span(), negated=True, confidence=0.8)
 
 
 def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:

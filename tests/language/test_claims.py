@@ -825,3 +825,32 @@ def test_a_pet_may_be_gone(text: str, pet: str) -> None:
 @pytest.mark.parametrize("text", ["Everyone died.", "I gave my dog a bath.", "My friend Rex didn't die.", "It died."])
 def test_no_pet_is_gone(text: str) -> None:
     assert [one for one in claims(text, time=NOW) if one.relation == "pet"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm staying in Madrid until Friday.",
+        "I'm staying in Madrid for two weeks.",
+        "My name was Smith before I married.",
+        "I work at NASA. Not!",
+        "I live in Rome and work at NASA. Just kidding.",
+        "I work for my father.",
+        "I'm allergic to my ex.",
+        "I'm allergic to my boss.",
+        "My wife's a keeper.",
+        "I can't stand people who like cats.",
+        "I'm a nurse, or was until yesterday.",
+    ],
+)
+def test_what_is_not_so_or_no_longer_holds_no_more(text: str) -> None:
+    assert {one for one in facts(text) if not one[3]} == set()
+
+
+def test_only_the_sentence_before_is_taken_back() -> None:
+    assert user("lives_in", "Rome") in facts("I live in Rome. I work at NASA. Not!")
+    assert facts("I live in Rome. It is hot. Not!") == {user("lives_in", "Rome")}
+
+
+def test_a_name_is_more_than_what_one_is_called() -> None:
+    assert facts("They call me Slim, but my name is Jonathan.") == {user("name", "Jonathan")}

@@ -90,6 +90,9 @@ _JOKE = re.compile(
 ).search
 
 
+_NOT_AT_ALL = re.compile(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
+
+
 _JOKES_AT_END = re.compile(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
@@ -172,6 +175,7 @@ class EnglishReader(ClauseFinder):
 
     def __init__(self) -> None:
         super().__init__()
+        self._before: list[RuleMatch] = []
         self._topic: tuple[Subject, str, Taker] | None = None
         self._pet = False
         self._wed = ""
@@ -180,6 +184,13 @@ class EnglishReader(ClauseFinder):
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
+        if _NOT_AT_ALL(sentence):
+            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
+        found = self._statements(sentence)
+        self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
+        return found
+
+    def _statements(self, sentence: str) -> list[RuleMatch]:
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
         if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
@@ -350,7 +361,7 @@ class EnglishReader(ClauseFinder):
             clause.start,
             clause.end,
             subject,
-            kind=kind,
+            kind=PAST if kind == STATE and not negated and _OR_WAS(text, places[-1][1]) else kind,
             negated=negated,
             confidence=frame.confidence,
             lasting=said.tense == "perfect",
@@ -466,7 +477,14 @@ class EnglishReader(ClauseFinder):
         if not places:
             return []
         match = match_of(
-            relation, places[0], start, max(end, places[-1][1]), owner, negated=bool(found["not"]), confidence=0.9
+            relation,
+            places[0],
+            start,
+            max(end, places[-1][1]),
+            owner,
+            kind=PAST if found["was"] else STATE,
+            negated=bool(found["not"]),
+            confidence=0.9,
         )
         self._last = Stated(match, text[slice(*places[0])], take)
         return [match._replace(object_start=one[0], object_end=one[1]) for one in places] + contrasts(
@@ -604,7 +622,7 @@ _PROPERTY = re.compile(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 
 
 _OWN = re.compile(
-    rf"(?:\W*|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
+    rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 
 
@@ -767,6 +785,11 @@ _NOW_WORD = re.compile(r" now\b").match
 def _past_now(text: str, place: Place) -> Place:
     found = _NOW_WORD(text, place[1])
     return place if found is None else (place[0], found.end())
+
+
+_OR_WAS = re.compile(
+    r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
+).match  # "a nurse, or was until May"
 
 
 _RETIRED = re.compile(r"(?:retired|former|ex-?) ?").match

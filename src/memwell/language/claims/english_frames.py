@@ -87,11 +87,18 @@ _JOINED_TO = (
 
 # Where.
 _add(
-    "live; reside; dwell; stay; be base; be settle; be locate",
+    "live; reside; dwell; be base; be settle; be locate",
     rf"{_HERE}(?:down )?(?:in|near) (?:the (?=[a-z]+ of ))?{_O}",
     "lives_in",
     proper,
     confidence=0.9,
+)
+_add(
+    "stay",
+    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some|\d+)|hotel"
+    rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
+    "lives_in",
+    proper,
 )
 _add(
     "live; be base",

@@ -243,7 +243,8 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         (
             "call me",
             rf"\b(?:[Jj]ust |[Pp]lease |you can |[Pp]eople |[Ff]riends |[Ee]verybody |[Ee]veryone |they (?:all "
-            rf")?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))",
+            rf")?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))"
+            r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "name",
             name,
             False,

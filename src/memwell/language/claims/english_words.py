@@ -306,7 +306,7 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "
-    "idiots commitment small responsibility cleaning cardio running sport sports excel powerpoint life love lies liars"
+    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love lies liars"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "

@@ -620,6 +620,15 @@ def test_a_relative_is_named_in_many_ways(kin: str) -> None:
         ("We've called off the trip to Iceland.", user("plans", "trip to Iceland", ended=True)),
         ("My husband Bernard passed away.", user("married_to", "Bernard", ended=True)),
         ("I have no siblings.", user("sibling", "", ended=True)),
+        ("Zoe dumped me.", user("partner", "Zoe", ended=True)),
+        ("My girlfriend Zoe left me for Bob.", user("partner", "Zoe", ended=True)),
+        ("My wife left me.", user("married_to", "", ended=True)),
+        ("Zoe divorced me.", user("married_to", "Zoe", ended=True)),
+        ("We decided not to move to Rome after all.", user("plans", "move to Rome", ended=True)),
+        ("I'm not moving to Rome after all.", user("plans", "moving to Rome", ended=True)),
+        ("I'm not going to move to Rome any more.", user("plans", "move to Rome", ended=True)),
+        ("I started eating meat again.", user("diet", "", ended=True)),
+        ("I'm eating fish again.", user("diet", "", ended=True)),
         ("I'm not married.", user("married_to", "", ended=True)),
     ],
 )
@@ -654,6 +663,8 @@ def test_a_correction_gives_one_value_and_takes_back_the_other(
     [
         ("I moved from Rome to Berlin.", {user("lives_in", "Berlin"), user("lives_in", "Rome", ended=True)}),
         ("I quit Acme and joined Globex.", {user("works_at", "Globex"), user("works_at", "Acme", ended=True)}),
+        ("I quit Apple to join Tesla.", {user("works_at", "Tesla"), user("works_at", "Apple", ended=True)}),
+        ("I retired last month.", {user("works_at", "", ended=True), user("occupation", "", ended=True)}),
         ("I left Rome; I live in Madrid now.", {user("lives_in", "Madrid"), user("lives_in", "Rome", ended=True)}),
         ("I'm not from London, I'm from Luton.", {user("from", "Luton"), user("from", "London", ended=True)}),
         ("I used to be a chef, now I'm a vet.", {user("occupation", "vet"), user("occupation", "chef", ended=True)}),
@@ -854,3 +865,14 @@ def test_only_the_sentence_before_is_taken_back() -> None:
 
 def test_a_name_is_more_than_what_one_is_called() -> None:
     assert facts("They call me Slim, but my name is Jonathan.") == {user("name", "Jonathan")}
+
+
+@pytest.mark.parametrize("says", ["says", "told me", "said that"])
+def test_a_doctor_is_believed(says: str) -> None:
+    assert facts(f"My doctor {says} I'm allergic to penicillin.") == {user("allergic_to", "penicillin")}
+    assert facts(f"My doctor {says} I work at NASA.") == set()
+
+
+@pytest.mark.parametrize("text", ["Zoe left me a note.", "Zoe left me alone.", "I decided to eat."])
+def test_a_note_ends_no_love(text: str) -> None:
+    assert [one for one in facts(text) if one[3]] == []

@@ -42,7 +42,7 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import contacts, cut, plan_place, sayings
+from memwell.language.claims.english_sayings import contacts, cut, dropped_plan, plan_place, sayings
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
 from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
@@ -74,6 +74,8 @@ _ASIDE = re.compile(
     r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
     r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
+    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me|confirmed)"
+    r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
@@ -378,7 +380,8 @@ class EnglishReader(ClauseFinder):
         return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
     def _planned(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
-        place = plan_place(text, clause.start, clause.end, said)
+        off = dropped_plan(text, clause.end, said)
+        place = off or plan_place(text, clause.start, clause.end, said)
         found: list[RuleMatch] = []
         for first, last in place:
             found.append(
@@ -390,7 +393,7 @@ class EnglishReader(ClauseFinder):
                     subject,
                     kind=PLAN,
                     confidence=0.7,
-                    negated=said.verb in ("cancel", "call") and said.tense in ("past", "perfect"),
+                    negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
                 )
             )
         return found

@@ -195,6 +195,20 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     return []
 
 
+_AFTER_ALL = re.compile(r",? (?:after all|any ?more|any longer)\b").search
+
+
+def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
+    """The place of what a clause says will not be done after all."""
+    over = _AFTER_ALL(text, said.start, end)
+    decided = said.verb in _LEADS and not said.negated and text.startswith(" not to ", said.at)
+    if decided and said.tense in ("past", "perfect", "present"):
+        return cut(text, said.at + len(" not to "), end if over is None else over.start())
+    if over is None or not said.negated or said.tense not in ("ing", "future") or said.verb in _NO_PLANS:
+        return []
+    return cut(text, said.start, over.start())
+
+
 def cut(text: str, at: int, end: int) -> list[Place]:
     """What is planned, to the end of its phrase; two plans where a second verb follows."""
     while text[at : at + 1] == " ":
@@ -530,6 +544,37 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             rf"off)\b",
             "works_at",
             proper,
+            True,
+        ),
+        (
+            " me",
+            rf"(?P<o>{NAME}) (?:has |just |finally |sadly )*(?:dumped|left|ditched|broke up with|split up with) me"
+            rf"(?=\s*(?:\Z|[,.!;]|(?:for (?!dead)|last|yesterday|today|this|in|on|after|and|because)\b))",
+            "partner",
+            name,
+            True,
+        ),
+        (" divorced me", rf"(?P<o>{NAME}) (?:has |just |finally )*divorced me\b", "married_to", name, True),
+        (
+            " me",
+            r"\b[Mm]y (?:husband|wife) (?:has |just )*(?P<o>)(?:divorced|left|dumped) me\b",
+            "married_to",
+            _empty,
+            True,
+        ),
+        (
+            " me",
+            r"\b[Mm]y (?:girl|boy)friend (?:has |just )*(?P<o>)(?:broke up with|left|dumped|ditched) me\b",
+            "partner",
+            _empty,
+            True,
+        ),
+        (
+            " again",
+            r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
+            r"(?:eat|eating) (?:meat|fish|dairy|eggs|gluten|animal products) again\b",
+            "diet",
+            _empty,
             True,
         ),
         (" me from", rf"\b(?:fired|sacked|dismissed) me from {_OUT}", "works_at", employer, True),

@@ -44,7 +44,7 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_sayings import contacts, cut, dropped_plan, plan_place, sayings
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
-from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
+from memwell.language.claims.english_words import INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
 
 _MOST_SEARCHED = 2_000
@@ -660,7 +660,7 @@ _TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
 
 _CONTACT_OF = re.compile(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
-    rf"|\b(?i:(?P<kin>{'|'.join(CALLED_BY_KIN)}|wife|husband|sister|brother|boss))['’]s\b"
+    rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
 

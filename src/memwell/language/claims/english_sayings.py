@@ -19,7 +19,7 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
 )
-from memwell.language.claims.english_words import KIN, LANGUAGES, PETS, SECRETS
+from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 
 # Addresses and numbers.
@@ -31,7 +31,9 @@ _PHONE_DIGITS = range(6, 16)  # A card has sixteen.
 _OF_PHONES = (
     r"(?:['’]s|my|our|his|her|their|the|this|that|an?|new|old|current|former|right|correct|wrong|real|same|other"
     r"|first|second|best|only|main|own|phone|smartphone|telephone|tel|mobile|cell|cellphone|contact|work"
-    r"|office|home|business|private|personal|direct|emergency|landline|house|whatsapp|us|uk)"
+    r"|office|home|business|private|personal|direct|emergency|landline|whatsapp|us|uk|"
+    + "|".join(sorted(NATIONALITIES))
+    + ")"
 )
 _NUMBERED = (
     r"(?:card|account|iban|passport|tax|vat|order|room|invoice|ticket|booking|reservation|licen[cs]e|registration"
@@ -40,7 +42,7 @@ _NUMBERED = (
 )
 # "my passport number is 123456789", "the number of my passport: …", "call me about order 99887766"
 _OTHER_NUMBER = re.compile(
-    rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;]{{0,40}}\Z"
+    rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;\d]{{0,40}}\Z"
     rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?{_NUMBERED}\b[^,;]{{0,20}}\Z"
     rf"|\b{_NUMBERED}(?: number| no\.?)?(?: is| was|['’]s)?[\s:#]*\Z",
     re.IGNORECASE,
@@ -507,7 +509,13 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             False,
         ),
         ("is my name", rf"\A\W*(?P<o>{NAME}) is my name\b", "name", name, False),
-        ("married to", rf"\b(?:getting|get) married to (?P<o>[{UPPER}]\S*)", "partner", name, False),
+        (
+            "married to",
+            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to (?P<o>[{UPPER}]\S*)",
+            "partner",
+            name,
+            False,
+        ),
         ("marrying", rf"\b(?:I['’]m|I am) marrying (?P<o>[{UPPER}]\S*)", "partner", name, False),
         (
             "our ",
@@ -684,7 +692,7 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     gone = _GIVEN_UP(text, 0, doubt)
     if gone is not None:
         which = next(one for one in ("named", "given", "dead", "animal") if gone[one])
-        if which == "animal" or name(text, *gone.span(which)):
+        if which == "animal" or (name(text, *gone.span(which)) and gone[which].lower() not in KIN):
             yield RuleMatch("pet", *gone.span(which), *gone.span(), negated=True, confidence=0.8)
 
 

@@ -194,8 +194,8 @@ _LONGEST_PERSON = 80
 
 
 _MET = (
-    r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married|marries|marrying|dat(?:es|ed|ing)|engaged to"
-    r"|divorced|knows|fell for)"
+    r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
+    r"|engaged to|divorced|knows|fell for)"
 )
 
 
@@ -292,7 +292,7 @@ class ClauseFinder:
                 self._person = Subject(name=found["name"])
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
-                # "Visiting my sister." names nobody.
+                # "Visiting my sister." is no name.
                 begins = not found.start() and found["joint"] == " "
                 if (
                     not (begins or _is_no_name(found["name"]))

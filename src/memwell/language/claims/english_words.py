@@ -262,6 +262,8 @@ NOT_NAMES = _set(
     "spanish no-one "
     "unlike besides except despite without behind beside near between among against across along around above below "
     "under through during regarding considering including inside outside within beyond into toward towards versus "
+    "sadly luckily unfortunately fortunately thankfully suddenly surprisingly interestingly strangely incidentally "
+    "importantly clearly obviously basically seriously hopefully "
     "alongside opposite meanwhile however moreover otherwise instead therefore sometimes often usually always "
     "hooray hurrah turns fun dear any used gone out back off over even really very too my-friend wait oops whoops"
 )
@@ -302,7 +304,7 @@ NO_EMPLOYERS = _set(
     "lot few while year month week day bit table desk office job best future past opportunity chance cause good"
 )
 SECRETS = _set("pin pins password passwords passcode passcodes passphrase code codes cvv cvc")
-"""What nobody's favourites are kept of."""
+"""Of which no favourite is kept."""
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "

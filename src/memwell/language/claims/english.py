@@ -42,9 +42,9 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import contacts, cut, plan_place, sayings
+from memwell.language.claims.english_sayings import contacts, cut, dropped_plan, plan_place, sayings
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
-from memwell.language.claims.english_words import CALLED_BY_KIN, INVERSE_KIN, KIN, PRESENT, SAME_KIN
+from memwell.language.claims.english_words import INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
 
 _MOST_SEARCHED = 2_000
@@ -74,6 +74,8 @@ _ASIDE = re.compile(
     r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
     r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
+    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me|confirmed)"
+    r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
@@ -88,6 +90,9 @@ _JOKE = re.compile(
     r"|\bthe (?:school of hard|university of life)",
     re.IGNORECASE,
 ).search
+
+
+_NOT_AT_ALL = re.compile(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
 
 
 _JOKES_AT_END = re.compile(
@@ -172,6 +177,7 @@ class EnglishReader(ClauseFinder):
 
     def __init__(self) -> None:
         super().__init__()
+        self._before: list[RuleMatch] = []
         self._topic: tuple[Subject, str, Taker] | None = None
         self._pet = False
         self._wed = ""
@@ -180,6 +186,13 @@ class EnglishReader(ClauseFinder):
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
+        if _NOT_AT_ALL(sentence):
+            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
+        found = self._statements(sentence)
+        self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
+        return found
+
+    def _statements(self, sentence: str) -> list[RuleMatch]:
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
         if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
@@ -213,7 +226,9 @@ class EnglishReader(ClauseFinder):
         return found
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
-        clause = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
+        self._meets(text, clause)
+        clause = resolved
         if not clause.subjects:
             return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
@@ -348,7 +363,7 @@ class EnglishReader(ClauseFinder):
             clause.start,
             clause.end,
             subject,
-            kind=kind,
+            kind=PAST if kind == STATE and not negated and _OR_WAS(text, places[-1][1]) else kind,
             negated=negated,
             confidence=frame.confidence,
             lasting=said.tense == "perfect",
@@ -365,7 +380,8 @@ class EnglishReader(ClauseFinder):
         return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
     def _planned(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
-        place = plan_place(text, clause.start, clause.end, said)
+        off = dropped_plan(text, clause.end, said)
+        place = off or plan_place(text, clause.start, clause.end, said)
         found: list[RuleMatch] = []
         for first, last in place:
             found.append(
@@ -377,7 +393,7 @@ class EnglishReader(ClauseFinder):
                     subject,
                     kind=PLAN,
                     confidence=0.7,
-                    negated=said.verb in ("cancel", "call") and said.tense in ("past", "perfect"),
+                    negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
                 )
             )
         return found
@@ -451,7 +467,7 @@ class EnglishReader(ClauseFinder):
     def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
         what = " ".join(found["what"].lower().split())
         relation, take = _PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
-        if owner.owner or (found["was"] and relation not in ("name",)):
+        if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
             return []
         if relation == "name" and not owner.is_speaker:
             if not owner.kin or not owner.relation:
@@ -464,7 +480,14 @@ class EnglishReader(ClauseFinder):
         if not places:
             return []
         match = match_of(
-            relation, places[0], start, max(end, places[-1][1]), owner, negated=bool(found["not"]), confidence=0.9
+            relation,
+            places[0],
+            start,
+            max(end, places[-1][1]),
+            owner,
+            kind=PAST if found["was"] else STATE,
+            negated=bool(found["not"]),
+            confidence=0.9,
         )
         self._last = Stated(match, text[slice(*places[0])], take)
         return [match._replace(object_start=one[0], object_end=one[1]) for one in places] + contrasts(
@@ -602,7 +625,7 @@ _PROPERTY = re.compile(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 
 
 _OWN = re.compile(
-    rf"(?:\W*|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
+    rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 
 
@@ -637,7 +660,7 @@ _TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
 
 _CONTACT_OF = re.compile(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
-    rf"|\b(?i:(?P<kin>{'|'.join(CALLED_BY_KIN)}|wife|husband|sister|brother|boss))['’]s\b"
+    rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
 
@@ -712,7 +735,7 @@ _TOGETHER = re.compile(
 
 _PET_OVER = re.compile(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
 
 
@@ -765,6 +788,11 @@ _NOW_WORD = re.compile(r" now\b").match
 def _past_now(text: str, place: Place) -> Place:
     found = _NOW_WORD(text, place[1])
     return place if found is None else (place[0], found.end())
+
+
+_OR_WAS = re.compile(
+    r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
+).match  # "a nurse, or was until May"
 
 
 _RETIRED = re.compile(r"(?:retired|former|ex-?) ?").match

@@ -87,11 +87,18 @@ _JOINED_TO = (
 
 # Where.
 _add(
-    "live; reside; dwell; stay; be base; be settle; be locate",
+    "live; reside; dwell; be base; be settle; be locate",
     rf"{_HERE}(?:down )?(?:in|near) (?:the (?=[a-z]+ of ))?{_O}",
     "lives_in",
     proper,
     confidence=0.9,
+)
+_add(
+    "stay",
+    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some|\d+)|hotel"
+    rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
+    "lives_in",
+    proper,
 )
 _add(
     "live; be base",
@@ -282,6 +289,13 @@ _add(
 )
 _add("quit", rf"(?:working (?:at|for) )?(?:the )?(?P<o>[{UPPER}]\S.*)", "works_at", proper, ENDS)
 _add("resign; retire; step", r"(?:down )?(?:from|at) (?:my job at )?(?P<o>(?!work|my)\S.*)", "works_at", employer, ENDS)
+_add(
+    "quit; leave",
+    rf"[{UPPER}][^,;]*? to (?:join|work (?:for|at)|start at) (?P<o>(?:the )?[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+    BEGINS,
+)
 _add("leave", rf"(?P<o>[{UPPER}]\S.*)", "left", proper, ENDS)
 _add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", proper, BEGINS)
 _add(
@@ -331,13 +345,14 @@ _add("become; be become", rf"(?:an?|the) {_O}", "occupation", job, BEGINS, confi
 _add("train; qualify; retrain", rf"(?:as|to be) (?:an?) {_O}", "occupation", job, BEGINS)
 _add("do", rf"[a-z ]{{0,30}}as (?:an?) {_O}", "occupation", job)
 _add("be", r"(?:an? )?(?P<o>[a-z-]+ing|[a-z-]+) for a living", "occupation", anything)
-_add(
-    "retire",
-    r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|two|three|a|early|after)\b))",
-    "works_at",
-    lambda _s, at, _e: [(at, at)],
-    ENDS,
-)
+for _relation in ("works_at", "occupation"):
+    _add(
+        "retire",
+        r"(?P<o>)(?:from work)?(?=\s*(?:\Z|[,.;!]|(?:last|this|in|two|three|a|early|after)\b))",
+        _relation,
+        lambda _s, at, _e: [(at, at)],
+        ENDS,
+    )
 
 # Study.
 _add("major", rf"in [\w ]{{2,30}}? at (?:the )?{_O}", "studies_at", school)

@@ -10,6 +10,7 @@ from memwell.language.claims.english_words import (
     AFTER_NOUN,
     DIETS,
     JOKE_SUBJECTS,
+    KIN,
     KNOWN_TO_ALL,
     LANGUAGES,
     LIGHT_VERBS,
@@ -177,7 +178,8 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
-    return [] if words[-1] in NO_EMPLOYERS or words[0] in NO_EMPLOYERS else [common.span("o")]
+    no = words[-1] in NO_EMPLOYERS or words[0] in NO_EMPLOYERS or words[-1] in KIN
+    return [] if no else [common.span("o")]
 
 
 def phrase(sentence: str, start: int, end: int) -> list[Place]:
@@ -209,15 +211,24 @@ def phrases(sentence: str, start: int, end: int) -> list[Place]:
 
 def likings(sentence: str, start: int, end: int) -> list[Place]:
     """As ``phrases``, without what only the situation explains: "the rush", "the idea"; of food, the thing itself."""
-    places = [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
+    places = [
+        place
+        for place in phrases(sentence, start, end)
+        if not _of_the_moment(sentence[place[0] : place[1]]) and not _SOME_OF_THEM(sentence, place[1])
+    ]
     return [(_after_eating(sentence, *place), place[1]) for place in places]
+
+
+_SOME_OF_THEM = re.compile(r" (?:who|whose|that|which)\b").match  # "people who like cats"
 
 
 def allergens(sentence: str, start: int, end: int) -> list[Place]:
     """What one may be allergic to in earnest."""
-    return [
-        one for one in phrases(sentence, start, end) if NO_ALLERGENS.isdisjoint(sentence[slice(*one)].lower().split())
-    ]
+    return [one for one in phrases(sentence, start, end) if _in_earnest(sentence[slice(*one)].lower().split())]
+
+
+def _in_earnest(words: list[str]) -> bool:
+    return NO_ALLERGENS.isdisjoint(words) and words[-1] not in KIN
 
 
 def _after_eating(sentence: str, start: int, end: int) -> int:
@@ -335,6 +346,9 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
         elif last > start or word[0].lower() in AFTER_NOUN:
             break
         at = word.end()
+        if sentence.startswith(("'s ", "’s "), at):
+            # "a doctor's wife" is no doctor.
+            last, at = start, at + 2
         if sentence[at : at + 1] != " ":
             break
         at += 1
@@ -357,6 +371,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
         "hobby",
         "enthusiastic",
         "born",
+        "keeper",
     ):
         return []
     return _unless_compound(sentence, start, last, end)

@@ -19,13 +19,41 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
 )
-from memwell.language.claims.english_words import KIN, LANGUAGES, PETS
+from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 
 # Addresses and numbers.
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{5,18}\d(?![\w@-])")
+_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{4,30}\d(?![\w@-])")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z").match
+_PHONE_DIGITS = range(6, 16)  # A card has sixteen.
+_OF_PHONES = (
+    r"(?:['’]s|my|our|his|her|their|the|this|that|an?|new|old|current|former|right|correct|wrong|real|same|other"
+    r"|first|second|best|only|main|own|phone|smartphone|telephone|tel|mobile|cell|cellphone|contact|work"
+    r"|office|home|business|private|personal|direct|emergency|landline|whatsapp|us|uk|"
+    + "|".join(sorted(NATIONALITIES))
+    + ")"
+)
+_NUMBERED = (
+    r"(?:card|account|iban|passport|tax|vat|order|room|invoice|ticket|booking|reservation|licen[cs]e|registration"
+    r"|security|ssn|insurance|policy|member(?:ship)?|customer|student|employee|staff|id|serial|tracking|case"
+    r"|reference|fax|pin|pass(?:word|code|phrase)|code|cvv|cvc|zip|postcode|flight|contract|meter)"
+)
+# "my passport number is 123456789", "the number of my passport: …", "call me about order 99887766"
+_OTHER_NUMBER = re.compile(
+    rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;\d]{{0,40}}\Z"
+    rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?{_NUMBERED}\b[^,;]{{0,20}}\Z"
+    rf"|\b{_NUMBERED}(?: number| no\.?)?(?: is| was|['’]s)?[\s:#]*\Z",
+    re.IGNORECASE,
+).search
+_IS_OTHER_NUMBER = re.compile(
+    rf"\W*(?:is|was) (?:my|our|his|her|the) (?:\w+ )?(?:{_NUMBERED}\b|(?!{_OF_PHONES}\b)\w+ number\b)", re.IGNORECASE
+).match
+# "bob:secret@x.com" is a name with a password.
+_GLUED = re.compile(
+    r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
+).search
 _PHONE_CUE = re.compile(
     r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE
 ).search
@@ -54,7 +82,18 @@ def email(text: str, start: int, _end: int) -> list[Place]:
 def phone(text: str, start: int, _end: int) -> list[Place]:
     """A telephone number."""
     found = _PHONE.match(text, start)
-    return [] if found is None else [found.span()]
+    return [found.span()] if found is not None and _is_phone(found[0]) else []
+
+
+def _is_phone(words: str) -> bool:
+    return sum(map(str.isdigit, words)) in _PHONE_DIGITS and not _DAY(words)
+
+
+def _is_other(relation: str, found: str, before: str, after: str) -> bool:
+    """Whether an address or a number is that of something else than a mailbox or a telephone."""
+    if relation == "email":
+        return bool(before and _GLUED(before))
+    return not _is_phone(found) or bool(_OTHER_NUMBER(before) or _IS_OTHER_NUMBER(after))
 
 
 def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMatch, Taker]]:
@@ -66,7 +105,7 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
         for found in pattern.finditer(text[:2_000]):
             before = text[max(0, found.start() - 80) : found.start()]
             after = text[found.end() : found.end() + 60]
-            if not cue(before + " " + after) or _IS_ASKED(text):
+            if not cue(before + " " + after) or _IS_ASKED(text) or _is_other(relation, found[0], before, after):
                 continue
             last = found.end()
             while text[last - 1] in ".-_ (":
@@ -158,6 +197,20 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     return []
 
 
+_AFTER_ALL = re.compile(r",? (?:after all|any ?more|any longer)\b").search
+
+
+def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
+    """The place of what a clause says will not be done after all."""
+    over = _AFTER_ALL(text, said.start, end)
+    decided = said.verb in _LEADS and not said.negated and text.startswith(" not to ", said.at)
+    if decided and said.tense in ("past", "perfect", "present"):
+        return cut(text, said.at + len(" not to "), end if over is None else over.start())
+    if over is None or not said.negated or said.tense not in ("ing", "future") or said.verb in _NO_PLANS:
+        return []
+    return cut(text, said.start, over.start())
+
+
 def cut(text: str, at: int, end: int) -> list[Place]:
     """What is planned, to the end of its phrase; two plans where a second verb follows."""
     while text[at : at + 1] == " ":
@@ -206,7 +259,8 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         (
             "call me",
             rf"\b(?:[Jj]ust |[Pp]lease |you can |[Pp]eople |[Ff]riends |[Ee]verybody |[Ee]veryone |they (?:all "
-            rf")?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))",
+            rf")?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))"
+            r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "name",
             name,
             False,
@@ -455,7 +509,13 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             False,
         ),
         ("is my name", rf"\A\W*(?P<o>{NAME}) is my name\b", "name", name, False),
-        ("married to", rf"\b(?:getting|get) married to (?P<o>[{UPPER}]\S*)", "partner", name, False),
+        (
+            "married to",
+            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to (?P<o>[{UPPER}]\S*)",
+            "partner",
+            name,
+            False,
+        ),
         ("marrying", rf"\b(?:I['’]m|I am) marrying (?P<o>[{UPPER}]\S*)", "partner", name, False),
         (
             "our ",
@@ -492,6 +552,37 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
             rf"off)\b",
             "works_at",
             proper,
+            True,
+        ),
+        (
+            " me",
+            rf"(?P<o>{NAME}) (?:has |just |finally |sadly )*(?:dumped|left|ditched|broke up with|split up with) me"
+            rf"(?=\s*(?:\Z|[,.!;]|(?:for (?!dead)|last|yesterday|today|this|in|on|after|and|because)\b))",
+            "partner",
+            name,
+            True,
+        ),
+        (" divorced me", rf"(?P<o>{NAME}) (?:has |just |finally )*divorced me\b", "married_to", name, True),
+        (
+            " me",
+            r"\b[Mm]y (?:husband|wife) (?:has |just )*(?P<o>)(?:divorced|left|dumped) me\b",
+            "married_to",
+            _empty,
+            True,
+        ),
+        (
+            " me",
+            r"\b[Mm]y (?:girl|boy)friend (?:has |just )*(?P<o>)(?:broke up with|left|dumped|ditched) me\b",
+            "partner",
+            _empty,
+            True,
+        ),
+        (
+            " again",
+            r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
+            r"(?:eat|eating) (?:meat|fish|dairy|eggs|gluten|animal products) again\b",
+            "diet",
+            _empty,
             True,
         ),
         (" me from", rf"\b(?:fired|sacked|dismissed) me from {_OUT}", "works_at", employer, True),
@@ -564,8 +655,10 @@ _AND_KIN = re.compile(
 ).finditer
 _NEWLY = re.compile(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _GIVEN_UP = re.compile(
-    rf"\b(?:give|gave|given) (?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<o>{NAME}) (?:away|up)\b|\b(?:put|have) "
-    rf"(?:our|my) (?:[a-z]+ )?(?:{_ANIMALS}) (?P<p>{NAME}) (?:down|put down|to sleep)\b"
+    rf"\b(?:give|gave|given|put|have) (?:our|my) (?:[a-z]+ )?(?P<animal>{_ANIMALS})(?: (?P<named>{NAME}))? "
+    rf"(?:away|up|down|put down|to sleep)\b|\b(?:I|[Ww]e)(?: had to)? (?:give|gave) (?P<given>{NAME}) away\b"
+    # Who it is cannot be known; of one who was no pet, it ends nothing.
+    rf"|\A\W*(?P<dead>[{UPPER}][a-zà-ÿ]+) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put down)\b"
 ).search
 
 
@@ -586,14 +679,21 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     yield from _lists(text, doubt)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
-        if favourite is not None and "favo" not in favourite["o"] and "my " not in favourite["o"]:
+        if (
+            favourite is not None
+            and favourite["what"].lower() not in SECRETS
+            and "favo" not in favourite["o"]
+            and "my " not in favourite["o"]
+        ):
             yield RuleMatch(FAVOURITE + favourite["what"], *favourite.span("o"), *favourite.span())
     newly = _NEWLY(text, 0, doubt)
     if newly is not None:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
     gone = _GIVEN_UP(text, 0, doubt)
     if gone is not None:
-        yield RuleMatch("pet", *gone.span("o" if gone["o"] else "p"), *gone.span(), negated=True, confidence=0.8)
+        which = next(one for one in ("named", "given", "dead", "animal") if gone[one])
+        if which == "animal" or (name(text, *gone.span(which)) and gone[which].lower() not in KIN):
+            yield RuleMatch("pet", *gone.span(which), *gone.span(), negated=True, confidence=0.8)
 
 
 def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:

@@ -34,6 +34,7 @@ from memwell.language.claims.english_words import (
     PAST_FORM,
     PETS,
     PRESENT,
+    PRONOUNS,
     SAME_KIN,
     TELLS_APART,
     THIRD,
@@ -69,7 +70,7 @@ _TITLED = re.compile(
 
 
 _APPOSED_AFTER = re.compile(
-    rf"(?P<name>(?!I\b){NAME}),? (?:\(|who is |who['’]s )?my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 
 
@@ -136,6 +137,12 @@ _HARD = re.compile(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").searc
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
 
 
+def _is_no_name(word: str) -> bool:
+    """Whether a capitalised word only begins a sentence: "Unfortunately, my sister, …"."""
+    filler = _FILLER(word)
+    return word.lower() in _NO_SUBJECTS or (filler is not None and filler.end() == len(word))
+
+
 def _owner(found: re.Match[str], person: Subject | None) -> Subject | None:
     """Whose relative is mentioned: the speaker's, of someone by name, or of a relative of the speaker."""
     my = found["my"].lower()
@@ -183,6 +190,33 @@ _WHO = re.compile(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = re.compile(r" (?:is|was|are|has|have)\b").match
 
 
+_LONGEST_PERSON = 80
+
+
+_MET = (
+    r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
+    r"|engaged to|divorced|knows|fell for)"
+)
+
+
+_MET_WHOM = re.compile(
+    rf"\b{_MET} (?:(?:my|our|his|her|their|an?) (?:[a-z-]+,? ){{1,3}})?(?P<name>(?!I\b){NAME})"
+).search
+
+
+_MET_LAST = re.compile(
+    rf".*(?:\b(?:{_MET}|named|called|and) |\b(?:{KIN_WORDS}),? )(?P<name>(?!I\b){NAME})\Z", re.DOTALL
+).match
+
+
+def _is_aside(before: list[Clause]) -> bool:
+    """Whether the last clause is about another than the one before it: after it, either may be meant."""
+    if before[-1].how != "who" or len(before) < 2:
+        return False
+    one, other = before[-1].subjects[0], before[-2].subjects[0]
+    return (one.name, one.kin) != (other.name, other.kin)
+
+
 _AUXILIARIES = (
     BE
     | WAS
@@ -223,6 +257,9 @@ class ClauseFinder:
         self._person: Subject | None = None
         self._people: tuple[Subject, ...] = ()
         self._last: Stated | None = None
+        self._other = ""
+        """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
+        self._kin: dict[str, str] = {}
 
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
@@ -236,6 +273,7 @@ class ClauseFinder:
                 word = (found["kin"] or found["pet"]).lower()
                 relation = KIN[word] if found["kin"] else "pet"
                 for first, last in places:
+                    self._kin[text[first:last]] = SAME_KIN.get(word, word)
                     self._person = nearest = Subject(name=text[first:last], relation=relation)
                     if relation and (relation != "pet" or owner.is_speaker or found["pet"]):
                         ended = _is_past_kin(word, found["adjectives"])
@@ -254,8 +292,10 @@ class ClauseFinder:
                 self._person = Subject(name=found["name"])
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
+                # "Visiting my sister." is no name.
+                begins = not found.start() and found["joint"] == " "
                 if (
-                    found["name"].lower() not in NOT_NAMES
+                    not (begins or _is_no_name(found["name"]))
                     and KIN[found["kin"]]
                     and not short[: found.start()].endswith("not ")
                 ):
@@ -307,9 +347,11 @@ class ClauseFinder:
         if first and not _SPEAKS(text, at) and (adverbial := _ADVERBIAL(text, at) or _ADVERBIAL(text, start)):
             at = adverbial.end()
         if text[at - 5 : at].lower() == " who " or text[start - 3 : start].lower() == "who":
-            return None if self._person is None else Clause((self._person,), start, at, at)
-        if _WHO(text, at) and self._person is not None and before:
-            return Clause((self._person,), at + 3, at + 3, at + 3)
+            who = self._before_who(text, start - (4 if text[start - 1].isspace() else 3))
+            return None if who is None else Clause((who,), start, at, at, "who")
+        if _WHO(text, at) and before:
+            who = self._before_who(text, at)
+            return None if who is None else Clause((who,), at + 3, at + 3, at + 3, "who")
         subjects, end = self._subjects(text, at)
         if subjects:
             return Clause(subjects, at, end, end)
@@ -336,6 +378,8 @@ class ClauseFinder:
         ):
             if text[start - 1] != " " or _OF_ANOTHER(text, before[-1].at, start):
                 return None
+            if "," in text[max(before[-1].at, at - 6) : at] and _is_aside(before):
+                return None
             return Clause(others, at, at, at, "carried")
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
@@ -344,6 +388,20 @@ class ClauseFinder:
             near = self._near(text, before[-1], at)
             return Clause((near,) if near else others, at, at, at, "bare")
         return None
+
+    def _before_who(self, text: str, at: int) -> Subject | None:
+        """Whom *who* at a place means: the person in the words before it, or None when they are no person."""
+        first = max(0, at - _LONGEST_PERSON)
+        last = first + len(text[first:at].rstrip(" ,("))
+        if self._person is not None and self._person.name and text.endswith(self._person.name, first, last):
+            return self._person
+        for found in _MINE.finditer(text, first, last):
+            owner = _owner(found, self._person)
+            subject, end = (None, 0) if owner is None else self._relative(text, found, owner)
+            if subject is not None and end == last and not subject.pet:
+                return subject
+        met = _MET_LAST(text, first, last)
+        return Subject(name=met["name"]) if met and met["name"].lower() not in NOT_NAMES else None
 
     def _near(self, text: str, clause: Clause, at: int) -> Subject | None:
         if self._person and self._person.name and text.endswith(self._person.name, clause.at, at) is False:
@@ -380,7 +438,7 @@ class ClauseFinder:
         found = _PRONOUN(text, at)
         if found is not None:
             # Who it is is known when the clauses before it have been read.
-            return Subject(kin=HE if found["one"] else THEY), found.end()
+            return Subject(kin=HE if found["one"] else THEY, relation=(found["one"] or "").lower()), found.end()
         found = _BARE_KIN(text, at)
         if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
             word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
@@ -421,5 +479,22 @@ class ClauseFinder:
                 yield from self._people
             elif one.kin != HE:
                 yield one
-            elif self._person is not None:
-                yield self._person
+            elif (person := self._meant(one.relation)) is not None:
+                yield person
+
+    def _meets(self, text: str, clause: Clause) -> None:
+        """Remember whom someone met in a clause; one about a person by name forgets who was met before."""
+        met = _MET_WHOM(text, clause.at, clause.end)
+        if met is not None:
+            self._other = met["name"]
+        elif all(one.kin != HE and not one.is_speaker for one in clause.subjects):
+            self._other = ""
+
+    def _meant(self, pronoun: str) -> Subject | None:
+        """Whom *he* or *she* means; None when it may be either of two."""
+        person = self._person
+        kin = "" if person is None else person.kin.split(" ")[-1] or self._kin.get(person.name, "")
+        fits = kin not in PRONOUNS or PRONOUNS[kin] == pronoun
+        if not self._other or (fits and kin in PRONOUNS):
+            return person if fits else None
+        return None if fits else Subject(name=self._other)

@@ -58,6 +58,16 @@ SAME_KIN = {
     for form in forms.split()
 }
 """The usual word for a relative by others for the same."""
+PRONOUNS = {
+    **dict.fromkeys(
+        "mother sister wife daughter girlfriend aunt grandmother fiancée niece granddaughter ex-wife missus".split(),
+        "she",
+    ),
+    **dict.fromkeys(
+        "father brother husband son boyfriend uncle grandfather fiancé nephew grandson ex-husband".split(), "he"
+    ),
+}
+"""The pronoun of those relatives who have only one."""
 INVERSE_KIN = {"parent": "child", "child": "parent", "relative": "relative"}
 """The relation of the speaker to someone whose relative the speaker is: whose mother I am is my child."""
 CALLED_BY_KIN = _set(
@@ -250,6 +260,11 @@ NOT_NAMES = _set(
     "people friends kids nope yep yup apparently supposedly finally currently recently officially originally once "
     "mr mrs ms dr whoever whatever nothing christmas easter halloween covid internet english french german "
     "spanish no-one "
+    "unlike besides except despite without behind beside near between among against across along around above below "
+    "under through during regarding considering including inside outside within beyond into toward towards versus "
+    "sadly luckily unfortunately fortunately thankfully suddenly surprisingly interestingly strangely incidentally "
+    "importantly clearly obviously basically seriously hopefully "
+    "alongside opposite meanwhile however moreover otherwise instead therefore sometimes often usually always "
     "hooray hurrah turns fun dear any used gone out back off over even really very too my-friend wait oops whoops"
 )
 NOT_OBJECTS = _set(
@@ -288,10 +303,12 @@ NO_EMPLOYERS = _set(
     "one people "
     "lot few while year month week day bit table desk office job best future past opportunity chance cause good"
 )
+SECRETS = _set("pin pins password passwords passcode passcodes passphrase code codes cvv cvc")
+"""Of which no favourite is kept."""
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "
-    "idiots commitment small responsibility cleaning cardio running sport sports excel powerpoint life love lies liars"
+    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love lies liars"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "

@@ -21,6 +21,7 @@ COMPATIBLE = (
     ("What is Bob allergic to?", "Remember that Bob is allergic to eggs.", True),
     ("What is she allergic to?", "I'm allergic to eggs.", False),
     ("What is she allergic to?", "My sister is allergic to eggs.", True),
+    ("What is my brother allergic to?", "My brother works at Acme.", False),
     ("What is my daughter called?", "My child is called Mia.", True),
     ("Are my sister and I allergic to cats?", "My sister and I are allergic to cats.", True),
     ("Who lives in Rome?", "Bob lives in Rome.", True),
@@ -46,9 +47,9 @@ def found(*texts: str) -> list[Found]:
 
 
 SUITABLE = (
-    ("Am I allergic to cats?", ("My name is Ann. My sister is allergic to cats.",), ["My name is Ann."]),
+    ("Do I like cats?", ("My name is Ann. My sister likes cats.",), ["My name is Ann."]),
     (
-        "What is my sister allergic to?",
+        "What does my sister hate?",
         ("I'm Ann. My sister is Eve. She hates cats.",),
         ["My sister is Eve. She hates cats."],
     ),
@@ -58,10 +59,11 @@ SUITABLE = (
         ("I live in Rome now.", "I live in Oslo."),
         ["I live in Rome now.", "I live in Oslo."],
     ),
+    ("Where do I live?", ("I moved to Rome.", "My name is Ann and I live in Oslo."), ["I moved to Rome."]),
     (
-        "Where do I live?",
-        ("I live in Rome now.", "I'm Ann and I live in Oslo."),
-        ["I live in Rome now.", "I'm Ann and I live in Oslo."],
+        "What is my name?",
+        ("I moved to Rome.", "My name is Ann and I live in Oslo."),
+        ["I moved to Rome.", "My name is Ann and I live in Oslo."],
     ),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
     ("What do I like?", ("I don't like tea.",), []),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.knowledge.documents import Found
+from memwell.language.asking import coverage
 from memwell.language.claims import Claim, claims, relation_of
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, asks_about_past, statement
@@ -54,6 +55,8 @@ _NAME_ZH = re.compile(
     "\\A\\W*([A-Z][A-Za-z]+|(?![\u4e00-\u9fff]?[这那哪什怎为谁几多他她它你您我咱今明])[\u4e00-\u9fff]{2,4}?)"
     "(?=对(?:什么|.{1,6}过敏)|叫什么|[不最]?喜欢|讨厌|害怕|住在?|在哪|几岁|多大|多高|是谁|的(?:名字|生日|电话|爱好|工作|家))"
 )
+_ALLERGY = re.compile("allerg|intoleran|过敏|不耐受", re.I)
+"""Another fact about the same person is near in meaning, and a wrong answer does harm."""
 _WHAT_LIKED = re.compile(
     r"\b(?:what|which)\b(?!.*(?:n['’]t|\bnot) )(?=.*\b(?:like|love|enjoy)\b)"
     "|(?<!不)(?:喜欢|爱)[\u4e00-\u9fff]{0,3}(?:什么|哪)|(?:什么|哪).{0,8}我(?:最|很)?(?:喜欢|爱)",
@@ -65,6 +68,8 @@ def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
     asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
+    if _ALLERGY.search(asked) and not _ALLERGY.search(text):
+        return False
     if names := _names(asked):
         return any(_concerns(text, about, name) for name in names)
     if not about:
@@ -146,7 +151,7 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     message withdraws or replaces is left out, unless the question is about the past.
     """
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
-    newer = [[one for one in parts if one.message < part.message and _outdates(one, part)] for part in parts]
+    newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}
     past, liked = asks_about_past(question), _WHAT_LIKED.search(question) is not None
     kept = [
@@ -192,9 +197,19 @@ def _cut(one: Found, start: int, end: int) -> Found:
     return replace(one, text=one.text[start:end], citation=replace(one.citation, start=start, end=end))
 
 
-def _outdates(newer: _Part, older: _Part) -> bool:
-    """Whether later claims make every earlier one outdated."""
-    return bool(older.claims) and all(any(_replaces(one, other) for one in newer.claims) for other in older.claims)
+def _outdates(question: str, newer: _Part, older: _Part) -> bool:
+    """Whether a later part replaces all claims of an earlier one, or the one that the question is about."""
+    gone = [any(_replaces(one, other) for one in newer.claims) for other in older.claims]
+    if all(gone) or not any(gone):
+        return any(gone)
+    held = [(_asked_in(question, older, one), replaced) for one, replaced in zip(older.claims, gone, strict=True)]
+    return max(share for share, replaced in held if replaced) > max(share for share, replaced in held if not replaced)
+
+
+def _asked_in(question: str, part: _Part, claim: Claim) -> float:
+    """How much of the question the words of a claim hold, up to those of the next one."""
+    end = min((one.start for one in part.claims if one.start > claim.start), default=claim.end)
+    return coverage(question, part.text[claim.start : min(end, claim.end)])
 
 
 def _replaces(newer: Claim, older: Claim) -> bool:

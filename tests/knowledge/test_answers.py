@@ -487,3 +487,24 @@ def test_only_so_much_of_the_conversation_is_told_and_the_last_of_it(turns: list
 def test_a_conversation_is_made_of_messages(wrong: object):
     with pytest.raises(InvalidInput):
         SHARED.answer(LEAVE, history=wrong)  # pyright: ignore[reportArgumentType]
+
+
+RENTAL = (
+    "An hour costs 4 euros and a day costs 18 euros.\n\nChildren under 12 may not rent electric bikes. "
+    "Dogs are allowed in cargo bikes."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "known"),
+    [
+        ("Can adults rent electric bikes?", False),
+        ("Can children rent electric bikes?", True),
+        ("Are cats allowed in cargo bikes?", False),
+        ("Are dogs allowed in cargo bikes?", True),
+        ("How much does a week cost?", False),
+        ("How much does a day cost?", True),
+    ],
+)
+def test_a_rule_for_another_case_is_no_answer(question: str, known: bool):
+    assert _local(RENTAL).answer(question).supported is known

@@ -16,6 +16,7 @@ from memwell.knowledge.asking import (
     exact_things_nearest,
     has_pronoun,
     is_opposite,
+    is_other_case,
     kinds_asked,
     kinds_in,
     refers_back,
@@ -165,3 +166,27 @@ def test_what_a_text_denies(text: str, stems: set[str]):
 )
 def test_the_opposite_case_is_told_from_a_no(question: str, text: str, opposite: bool):
     assert is_opposite(question, text) is opposite
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "other"),
+    [
+        ("Can adults rent electric bikes?", "Children under 12 may not rent electric bikes.", True),
+        ("Can children rent electric bikes?", "Children under 12 may not rent electric bikes.", False),
+        ("Can children come in?", "Only adults may come in.", False),
+        ("Are cats allowed in cargo bikes?", "Dogs are allowed in cargo bikes.", True),
+        ("Are cats allowed in cargo bikes?", "Pets are allowed in cargo bikes.", False),
+        ("Are pets allowed in cargo bikes?", "Dogs are allowed in cargo bikes.", False),
+        ("How much does a week cost?", "An hour costs 4 euros and a day costs 18 euros.", True),
+        ("How much does a week cost?", "Seven days cost 90 euros.", False),
+        ("How much does a day cost?", "An hour costs 4 euros and a day costs 18 euros.", False),
+        ("How many days of leave are there a year?", "There are two days of leave a month.", False),
+        ("成年人可以租电动车吗？", "未成年人不得租用电动车。", True),
+        ("未成年人可以租电动车吗？", "十二岁以下儿童不得租用电动车。", False),
+        ("可以带猫吗？", "可以带一只狗。", True),
+        ("可以带猫吗？", "只可以带狗。", False),
+        ("租一周多少钱？", "租一小时四元，租一天十八元。", True),
+    ],
+)
+def test_another_case_is_told_from_the_one_asked_about(question: str, text: str, other: bool):
+    assert is_other_case(question, text) is other

@@ -31,6 +31,7 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
+from memwell.knowledge.spoken import suitable
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_code, language_of
@@ -170,8 +171,8 @@ def answer_language(language: str | None, question: str) -> str:
 class Answerer:
     """Answers one question from the passages found for it.
 
-    ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` are further
-    passages, such as what the user said, and count as those of the documents.
+    ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` is what
+    the user said, newest first; a model gets all of it, and only what is about whom the question asks about is quoted.
     """
 
     def __init__(
@@ -189,7 +190,9 @@ class Answerer:
         self._question = question
         self._asked = f"{before}\n{question}" if before else question
         self._hits = [*hits, *said]
-        self._looked_at = [*hits[:LOOKED_AT], *said]
+        quotable = suitable(question, said)
+        self._quotable = [*hits, *quotable]
+        self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._before = before
         self._language = language
         self._history = history
@@ -238,7 +241,7 @@ class Answerer:
         """The passages that have some of the exact things of the question; none unless each thing is found."""
         if not self._exact:
             return self._looked_at
-        found = [(exact_things_in(_in_place(hit), self._exact), hit) for hit in self._hits]
+        found = [(exact_things_in(_in_place(hit), self._exact), hit) for hit in self._quotable]
         missing = self._exact.difference(*(things for things, _ in found))
         return [] if missing else [hit for things, hit in found if things][: len(self._looked_at)]
 

@@ -360,6 +360,55 @@ def is_opposite(question: str, text: str) -> bool:
 _STATES = re.compile("\\bun([a-z]{3,}(?:ed|en|t))\\b|未([\u4e00-\u9fff]{2})的", re.I)
 
 
+_ONE_OF = (
+    {
+        "adult": r"\badults?\b|\bgrown-?ups?\b|(?<!未)成年|成人|大人",
+        "child": r"\bchild(?:ren)?\b|\bkids?\b|\bminors?\b|\btoddlers?\b|\bbab(?:y|ies)\b|未成年|儿童|孩|婴儿",
+        "senior": r"\bseniors?\b|\bpensioners?\b|\belderly\b|老年?人|长者",
+        "student": r"\bstudents?\b|学生",
+    },
+    {
+        "dog": r"\bdogs?\b|\bpupp(?:y|ies)\b|狗|犬",
+        "cat": r"\bcats?\b|\bkittens?\b|猫",
+        "bird": r"\bbirds?\b|\bparrots?\b|鸟|鹦鹉",
+        "rabbit": r"\brabbits?\b|兔",
+    },
+)
+_PER = r"\b(?:an?|per|each|one|every|by the)\s+(?:whole\s+|full\s+)?"
+_PRICED_BY = {
+    "hour": rf"{_PER}hour\b|\bhourly\b|[一每]个?(?:小时|钟头)",
+    "day": rf"{_PER}day\b|\bdaily\b|[一每][天日]",
+    "week": rf"{_PER}week\b|\bweekly\b|[一每]个?(?:周|星期|礼拜)",
+    "month": rf"{_PER}month\b|\bmonthly\b|[一每]个?月",
+    "year": rf"{_PER}year\b|\byearly\b|\bannual(?:ly)?\b|[一每]年(?!级)",
+}
+_CASES, _PERIODS = (
+    tuple({name: re.compile(pattern, re.I) for name, pattern in group.items()} for group in groups)
+    for groups in (_ONE_OF, (_PRICED_BY,))
+)
+_ASKS_PRICE = re.compile(r"\b(?:costs?|prices?|fees?|charged?|pay|rent)\b|多少钱|价格|费用|收费|租金", re.I)
+_EXCLUDES = re.compile(
+    r"\b(?:only|except|other|others|any|anyone|everyone|just)\b|仅|除|其他|任何|(?<![一二两三四五六七八九十几每这那\d])只",
+    re.I,
+)
+
+
+def is_other_case(question: str, text: str) -> bool:
+    """Whether a text is about another of the cases of which the question names one.
+
+    About children, where adults are asked about; about dogs and not cats; the price of a day and not of a week. A rule
+    for one case *only* speaks of the others too.
+    """
+    if _EXCLUDES.search(text):
+        return False
+    for group in (*_CASES, *(_PERIODS if _ASKS_PRICE.search(question) else ())):
+        asked = {name for name, pattern in group.items() if pattern.search(question)}
+        said = {name for name, pattern in group.items() if pattern.search(text)} if asked else asked
+        if said and asked.isdisjoint(said):
+            return True
+    return False
+
+
 def refers_back(question: str) -> bool:
     """Whether a question may refer to earlier messages: *it*, *and then*, 那, 它, …呢."""
     return _LEANS.search(question, 0, _LOOKED_AT) is not None

@@ -17,6 +17,7 @@ from memwell.knowledge.asking import (
     exact_things_nearest,
     is_code,
     is_opposite,
+    is_other_case,
     kinds_in,
     share_lacking,
 )
@@ -458,9 +459,11 @@ class Chooser:
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
 
     def _misses(self, one: _Candidate) -> bool:
-        """Whether a candidate is about the opposite case, or lacks the phone number that is asked for."""
+        """Whether a candidate is about the opposite or another case, or lacks the phone number that is asked for."""
         reading = self._readings[one.reading]
         said = reading.said(one.run)
+        if is_other_case(self._asked, f"{reading.lead(one.run.first)} {said}"):
+            return True
         return is_opposite(self._asked, said) or ("phone" in self._kinds and not kinds_in(said, _PHONE))
 
     def _judged(self, likeliest: list[_Candidate]) -> list[_Candidate]:

@@ -277,9 +277,9 @@ class Knowledge:
         """Answer a question from the documents, with sources; *I don't know* when they do not answer it.
 
         ``limit`` passages are used; ``language`` is ``en`` or ``zh``, by default the question's. ``history`` is the
-        conversation so far, which the question may refer to; ``said`` are further passages that may answer too. A
-        chat model is asked whenever there is a passage; when it fails, sentences of the documents answer, and the note
-        says so. Raises ``InvalidInput``.
+        conversation so far, which the question may refer to; ``said`` is what the user said, newest first, which may
+        answer too. A chat model is asked whenever there is a passage; when it fails, sentences of the documents answer,
+        and the note says so. Raises ``InvalidInput``.
         """
         language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)

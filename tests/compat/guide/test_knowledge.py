@@ -259,3 +259,79 @@ def test_the_end_of_a_long_conversation_does_not_hide_its_beginning(tmp_path: Pa
         for number in range(30):
             system.memory.add(human(f"Today I walked {number} miles."), ai("Nice."))
         assert "Okafor" in system.chat("Who is my dentist?")["answer"]
+
+
+UNKNOWN = ("I don't know.", "我不知道。")
+OF_ANOTHER = (
+    ("我叫小明，在北京工作，对花生过敏。", "小红对什么过敏？"),
+    ("我叫小明，在北京工作，对花生过敏。", "张伟对什么过敏？"),
+    ("我叫小明，在北京工作，对花生过敏。", "我妈妈对什么过敏？"),
+    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"),
+    ("我的猫叫咪咪。", "你叫什么名字？"),
+    ("我的猫叫咪咪。", "我叫什么名字？"),
+    ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
+    ("Hi, my name is Ann and I live in Oslo.", "What is your name?"),
+    ("My sister Eve is allergic to cats.", "What is my brother allergic to?"),
+    ("My sister Eve is allergic to cats.", "Am I allergic to cats?"),
+    ("My sister Eve is allergic to cats.", "Is Bob allergic to cats?"),
+    ("I'm allergic to cats.", "What is my dog allergic to?"),
+    ("我不喜欢吃辣。", "我喜欢吃什么？"),
+    ("I don't like spicy food.", "What food do I like?"),
+)
+
+
+@pytest.mark.parametrize(("said", "question"), OF_ANOTHER)
+def test_a_statement_about_another_person_does_not_answer(tmp_path: Path, said: str, question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        assert system.chat(question)["answer"] in UNKNOWN
+
+
+OF_THE_ONE_ASKED_ABOUT = (
+    ("My sister Eve is allergic to cats.", "What is my sister allergic to?"),
+    ("My sister Eve is allergic to cats.", "What is Eve allergic to?"),
+    ("My sister Eve is allergic to cats.", "Who is allergic to cats?"),
+    ("I'm allergic to cats.", "Do you know what I am allergic to?"),
+    ("My cat is called Tom.", "What is my cat called?"),
+    ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
+    ("小红对花生过敏。", "你知道小红对什么过敏吗？"),
+    ("我的猫叫咪咪。", "我的猫叫什么名字？"),
+    ("我不喜欢吃辣。", "我喜欢吃辣吗？"),
+    ("我不喜欢吃辣。", "我不喜欢吃什么？"),
+)
+
+
+@pytest.mark.parametrize(("said", "question"), OF_THE_ONE_ASKED_ABOUT)
+def test_a_statement_about_the_one_asked_about_answers(tmp_path: Path, said: str, question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        assert system.chat(question)["answer"] == f"{said} [1]"
+
+
+WITHDRAWN = (
+    ("I'm allergic to nuts.", "Actually I'm not allergic to nuts.", "What am I allergic to?"),
+    ("我对花生过敏。", "其实我对花生不过敏。", "我对什么过敏？"),
+    ("I live in Oslo.", "I live in Bergen now.", "Where do I live?"),
+)
+
+
+@pytest.mark.parametrize(("before", "later", "question"), WITHDRAWN)
+def test_the_later_statement_answers(tmp_path: Path, before: str, later: str, question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(before)
+        system.chat(later)
+        assert system.chat(question)["answer"] == f"{later} [1]"
+
+
+def test_a_statement_is_acknowledged_without_a_model(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        for said in ("I'm allergic to cats.", "My sister is allergic to cats too.", "The meeting is on Monday."):
+            assert system.chat(said) == {"answer": "Noted.", "source_documents": [], "note": ""}
+        assert system.chat("我叫小明，在北京工作，对花生过敏。")["answer"] == "记下了。"
+        for asked in ("Where is the harbour?", "List the harbours.", "harbours of Norway"):
+            assert system.chat(asked)["answer"] == "I don't know."
+        assert system.memory.last(8)[1].text == "记下了。"
+    chat = ScriptedChat(["Good to know."])
+    with IntelligentMemorySystem(None, tmp_path / "n.db", llm=chat) as system:
+        system.add_knowledge(KNOWLEDGE)
+        assert system.chat("I'm allergic to cats.")["answer"] != "Noted."

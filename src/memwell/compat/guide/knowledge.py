@@ -17,7 +17,9 @@ from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowl
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
-from memwell.language.asking import only_asks
+from memwell.language.asking import is_question, only_asks
+from memwell.language.claims import claims
+from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
 from memwell.messages import Role, ai, human
 from memwell.models.callables import as_chat_model
@@ -27,7 +29,7 @@ from memwell.records import DEFAULT_SPACE
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
-from memwell.values import check_count, check_metadata, check_text, shown
+from memwell.values import check_count, check_metadata, check_text, now, shown
 
 CHUNK_SIZES = (100, 200, 500, 1000)
 Groups = Mapping[str, Sequence[str]]
@@ -41,6 +43,14 @@ _SUMMED_UP = 10
 _PASSAGES = 3
 _LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
+_NOTED = {"en": "Noted.", "zh": "记下了。"}
+_REQUESTS = re.compile(
+    r"\W*(?:please\s+)?(?:list|show|give|find|search|summari[sz]e|compare|name|write|translate|help|recommend|suggest)\b"
+    "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
+    re.I,
+)
+_STATES = re.compile(r"[.!。！]\s*\Z|\b(?:I|I['’]\w+|my|we|our)\b|[我咱]", re.I)
+"""A message that is no sentence and is not about the speaker is taken for keywords to look up."""
 _CITED = re.compile(r"\s*\[\d+\]")
 _SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
@@ -346,7 +356,10 @@ class ConversationChain:
         before = system.memory.last(2 * _PASSAGES)
         said = _said(system, question)
         system.memory.add(human(question))
-        answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
+        if system.llm is None and _tells(question):
+            answer = Answer(question, _NOTED[en_or_zh(question)], supported=False, extractive=True)
+        else:
+            answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
         system.memory.add(ai(answer.text))
         return {
             "question": question,
@@ -358,6 +371,17 @@ class ConversationChain:
     invoke = __call__
 
 
+def _tells(text: str) -> bool:
+    """Whether a message states something, and neither asks nor requests anything."""
+    if any(is_question(one.text) for one in sentences(text)) or _only_requests(text):
+        return False
+    return _STATES.search(text) is not None
+
+
+def _only_requests(text: str) -> bool:
+    return _REQUESTS.match(text) is not None and not claims(text, time=now())
+
+
 def _in_chinese(summary: str) -> str:
     """The summary with its speakers named in Chinese."""
     for name, chinese in _SPEAKERS.items():
@@ -366,21 +390,19 @@ def _in_chinese(summary: str) -> str:
 
 
 def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
-    """What the user said that may answer a question, in this conversation and in the memories, newest and nearest first.
+    """What the user said that may answer a question, in this conversation and in the memories, newest first.
 
     Nothing that the assistant said is among it, and no question.
     """
-    language = en_or_zh(question)
-    spoken = [*reversed(system.memory.last(_LAST)), *(one for one, _ in system.memory.search(question, limit=_LAST))]
-    stated = {one.id: one.text for one in spoken if one.role is Role.HUMAN and not only_asks(one.text)}
+    names = _NAMES[en_or_zh(question)]
+    spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
+    stated = [(one.time, one.id, one.text, names[0]) for one in spoken if one.role is Role.HUMAN]
     recalled = system.engine.recall(question, limit=_PASSAGES)
-    known = {one.id: one.text for one in recalled if one.trust == "user" and not only_asks(one.text)}
-    named = [
-        (id_, text, name)
-        for texts, name in zip((stated, known), _NAMES[language], strict=True)
-        for id_, text in texts.items()
+    stated += [(one.time, one.id, one.text, names[1]) for one in recalled if one.trust == "user"]
+    newest = sorted({one for one in stated if not only_asks(one[2]) and not _only_requests(one[2])}, reverse=True)
+    return [
+        Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
     ]
-    return [Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for id_, text, name in named]
 
 
 def _source_document(one: Found) -> SourceDocument:

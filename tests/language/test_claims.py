@@ -213,7 +213,6 @@ NOT_STATED = (
     "我是负责人。",
     "老师喜欢小明。",
     "我朋友说我喜欢小红。",
-    "医生说我对花生过敏。",
     "",
     "   \n",
     "!!! ??? 。。。",
@@ -892,3 +891,29 @@ def test_a_doctor_is_believed(says: str) -> None:
 @pytest.mark.parametrize("text", ["Zoe left me a note.", "Zoe left me alone.", "I decided to eat."])
 def test_a_note_ends_no_love(text: str) -> None:
     assert [one for one in facts(text) if one[3]] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I own a Visa 4111 1111 1111 1111.",
+        "I bought a Visa card 4111111111111111.",
+        "I like 4111-1111-1111-1111.",
+        "I like my PIN 4821.",
+        "I plan to change my PIN to 4821.",
+        "我最喜欢的密码是swordfish。",
+        "我的护照号是E12345678。",
+        "我的驾照号是12345678901。",
+        "我的社保号是12345678901。",
+        "我的学号是20231234。",
+        "我的QQ号是12345678。",
+        "我的会员号是12345678。",
+    ],
+)
+def test_secrets_and_the_numbers_of_documents_are_no_facts(text: str):
+    assert claims(text, time=datetime(2026, 6, 1, tzinfo=UTC)) == []
+
+
+def test_a_telephone_is_still_one():
+    [claim] = claims("我的手机号是13900139000。", time=datetime(2026, 6, 1, tzinfo=UTC))
+    assert (claim.relation, claim.object) == ("phone", "13900139000")

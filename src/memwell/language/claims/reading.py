@@ -23,6 +23,10 @@ _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )
 _LONGEST_OBJECT = 120
+# What nobody wants in a profile: words for secrets, and numbers as long as those of cards.
+_SECRET = re.compile(
+    r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|ssn)\b|密码|口令|验证码|\d(?:[ -]?\d){11}", re.IGNORECASE
+).search
 
 
 def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
@@ -86,7 +90,7 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     words = found.object or _words(sentence, found, timing)
     # An end without an object ends every value: "I quit my job".
     ends_all = found.negated and not found.object and found.object_start == found.object_end
-    if not (words or ends_all) or len(words) > _LONGEST_OBJECT:
+    if not (words or ends_all) or len(words) > _LONGEST_OBJECT or _is_secret(found.relation, words):
         return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from
@@ -103,6 +107,11 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
         negated=found.negated,
         time=time,
     )
+
+
+def _is_secret(relation: str, words: str) -> bool:
+    # The rules of telephones have their own bounds.
+    return relation not in ("phone", "email") and (_SECRET(words) or _SECRET(relation)) is not None
 
 
 def _words(sentence: str, found: RuleMatch, timing: Timing) -> str:

@@ -23,7 +23,7 @@ _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )
 _LONGEST_OBJECT = 120
-# What nobody wants in a profile: words for secrets, and numbers as long as those of cards.
+# What does not belong into a profile: words for secrets, and numbers as long as those of cards.
 _SECRET = re.compile(
     r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|ssn)\b|密码|口令|验证码|\d(?:[ -]?\d){11}", re.IGNORECASE
 ).search

@@ -25,22 +25,23 @@ from memwell.language.claims.chinese_frames import (
 )
 from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
+from memwell.language.patterns import LazyPattern
 
 # Where clauses end, and what makes them state nothing.
 
-_CLAUSE = re.compile(
+_CLAUSE = LazyPattern(
     rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|"
     rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
 )
-_QUOTE = re.compile('[“「『"]').search
-_QUOTED = re.compile('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
+_QUOTE = LazyPattern('[“「『"]').search
+_QUOTED = LazyPattern('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
 _SHORT_QUOTE = 6
-_QUESTION = re.compile(
+_QUESTION = LazyPattern(
     rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
     rf"(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|"
     rf"了没|没有$"
 ).search
-_DOUBT = re.compile(
+_DOUBT = LazyPattern(
     "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|"
     "倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
     "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|"
@@ -48,21 +49,21 @@ _DOUBT = re.compile(
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
 # What a doctor says of the speaker's allergies is no hearsay.
-_DOCTOR = re.compile(
+_DOCTOR = LazyPattern(
     "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
 ).sub
-_LAUGHS = re.compile(
+_LAUGHS = LazyPattern(
     r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
     r"开玩笑|开个玩笑|瞎说|胡说|瞎编)玩?(?:的|呢)+[啦啊]?)[！!。~～]*\s*$"
 ).search
-_NOT_A_JOKE = re.compile("不开玩笑|没开玩笑|不是开玩笑").search
-_STORY_OK = re.compile("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
-_HEDGE = re.compile(
+_NOT_A_JOKE = LazyPattern("不开玩笑|没开玩笑|不是开玩笑").search
+_STORY_OK = LazyPattern("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
+_HEDGE = LazyPattern(
     "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|"
     "都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|"
     "恭喜我|可真是|还以为|比我|才是"
 ).search
-_REPORTS = re.compile(
+_REPORTS = LazyPattern(
     f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|"
     f"叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
 ).match
@@ -96,70 +97,70 @@ _ADVERB = (
     "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|"
     "彻底|毕竟"
 )
-_LEAD = re.compile(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
-_SKIP = re.compile(rf"(?:{_TIME}|{_ADVERB})*").match
-_FORMERLY = re.compile(
+_LEAD = LazyPattern(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
+_SKIP = LazyPattern(rf"(?:{_TIME}|{_ADVERB})*").match
+_FORMERLY = LazyPattern(
     "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|上学时)(?:的时候)?"
 ).match
-_LEAD_FORMER = re.compile("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
-_DENIED = re.compile(
+_LEAD_FORMER = LazyPattern("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
+_DENIED = LazyPattern(
     "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|"
     "没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
 ).match
-_AHEAD = re.compile(
+_AHEAD = LazyPattern(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
     "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
 _COMING = "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将"
-_SURELY_AHEAD, _COMING_SOON = re.compile(f"{_COMING}|[要会将就快]|打算|准备").search, re.compile(_COMING).search
-_DONE = re.compile("了|[去到回来飞考搬学]的").search
-_PAST_TIME = re.compile("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
-_HABIT = re.compile("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
-_NEARLY = re.compile("[就要快]满|即将|快.{1,3}了").search
-_USUAL = re.compile("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
-_DECIDED = re.compile("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
-_NOT_THAT = re.compile(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
-_FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
+_SURELY_AHEAD, _COMING_SOON = LazyPattern(f"{_COMING}|[要会将就快]|打算|准备").search, LazyPattern(_COMING).search
+_DONE = LazyPattern("了|[去到回来飞考搬学]的").search
+_PAST_TIME = LazyPattern("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
+_HABIT = LazyPattern("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
+_NEARLY = LazyPattern("[就要快]满|即将|快.{1,3}了").search
+_USUAL = LazyPattern("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
+_DECIDED = LazyPattern("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
+_NOT_THAT = LazyPattern(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
+_FOR_NOW = LazyPattern("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
 _MOD = (
     "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|"
     "异地|异国|在北京的)*"
 )
-_KIN = re.compile(
+_KIN = LazyPattern(
     rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
     rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
     rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
     rf"宿舍)(?:里)?(?:新来|新)?的?(?:同事|同学|室友|领导|老板)|[大二三小]?(?:哥|姐|弟|妹|儿子|"
     rf"女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
 ).match
-_ME = re.compile(
+_ME = LazyPattern(
     "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|"
     "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
     "一)"
 ).match
-_PRONOUN = re.compile("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
-_OTHERS = re.compile("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
-_NAME = re.compile(frames.PERSON).match
-_CHAIN = re.compile(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_HIS_KIN = re.compile(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_HAS_KIN = re.compile(
+_PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
+_OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
+_NAME = LazyPattern(frames.PERSON).match
+_CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
     rf"名)(?:双胞胎|亲|"
     rf"大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
 ).match
-_STRANGER = re.compile(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
-_PRESUPPOSED = re.compile(
+_STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
+_PRESUPPOSED = LazyPattern(
     rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|"
     rf"公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
     rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|"
     rf"前妻)(?P<name2>{frames.KIN_NAME})"
     rf"|(?:被)(?:养)?(?P<kin3>养父|养母|姥姥|奶奶|外婆|爷爷|外公|师傅)(?P<name3>{frames.PERSON})"
 ).finditer
-_MENTIONED = re.compile(
+_MENTIONED = LazyPattern(
     rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
 ).search
-_CHILDREN = re.compile("生了|双胞胎|龙凤胎|孩子|娃").search
-_COUPLE = re.compile(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
+_CHILDREN = LazyPattern("生了|双胞胎|龙凤胎|孩子|娃").search
+_COUPLE = LazyPattern(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
 # Pets.
 
@@ -175,64 +176,64 @@ _TIMES = (
 )
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
 _ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
-_MY_PET = re.compile(
+_MY_PET = LazyPattern(
     rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
     rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
     rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|{frames.PET_NAMES}|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
     rf"(?!{_TIMES})(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
 ).match
-_EACH = re.compile(
+_EACH = LazyPattern(
     rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
     rf"[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
-_PET_CALLED = re.compile(
+_PET_CALLED = LazyPattern(
     rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
     rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
-_PET_RENAMED = re.compile(
+_PET_RENAMED = LazyPattern(
     rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
 ).match
-_MORE_PETS = re.compile(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
-_ALSO = re.compile(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
-_WALKED = re.compile(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
+_MORE_PETS = LazyPattern(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
+_ALSO = LazyPattern(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
+_WALKED = LazyPattern(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
 
 # Contacts.
 
-_EMAIL_CUE = re.compile("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
-_PHONE_CUE = re.compile("电话|手机|号|联系|打这个|微信|致电").search
-_NOT_OWN = re.compile(
+_EMAIL_CUE = LazyPattern("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
+_PHONE_CUE = LazyPattern("电话|手机|号|联系|打这个|微信|致电").search
+_NOT_OWN = LazyPattern(
     "客服|热线|银行|酒店|餐厅|快递|物业|前台|官方|投诉|店里|举报|订单|单号|编号|密码|验证|身份证|卡号|"
     "账号|公司的?电话|航班|车牌|护照|驾[照驶]|社保|医保|公积金|学号|工号|[Qq][Qq]号?[是:：]|微信号|会员|房号|门牌|税号|准考证|学籍"
 ).search
-_GONE = re.compile("不是|旧的?|原来|以前|之前的?|从|由").search
-_GONE_AFTER = re.compile(
+_GONE = LazyPattern("不是|旧的?|原来|以前|之前的?|从|由").search
+_GONE_AFTER = LazyPattern(
     r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经|都|早|早就|就)*(?:不是我|不用|停用|作废|注销|换成|"
     r"改成|弃用|停机|改为|换为)"
 ).match
 
 # Corrections: a clause that gives another value for what was said before.
 
-_INSTEAD = re.compile(
+_INSTEAD = LazyPattern(
     rf"(?:而|应该|其实|后来|如今|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
     rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
     rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
     rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{frames.END}"
 ).match
-_TOPIC_CUE = re.compile("[我死丢送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
-_TAKES_BACK = re.compile(
+_TOPIC_CUE = LazyPattern("[我死丢送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+_TAKES_BACK = LazyPattern(
     r"[，,。！!…\s]+(?:哦|啊|噢|呃|额|哎呀?|诶|唉)?[，,]?(?:不(?:对|是)?|(?:我)?(?:刚才|刚刚)?(?:说|打|写|记)?错了?|口误)[，,。！!…\s]+"
 ).fullmatch
-_VERBAL = re.compile("[我你他她对叫养喜爱住在学读会从有]").search
+_VERBAL = LazyPattern("[我你他她对叫养喜爱住在学读会从有]").search
 _DISTRICTS = "区县镇乡村路街"
-_NOT_MINE = re.compile(
+_NOT_MINE = LazyPattern(
     rf"(?:不过|但|其实|可)*(?:是(?:帮|替)?我?(?:{frames.KIN_WORDS}|别人|人家|公司)(?:家)?(?:养)?的|不是我的|借的){frames.END}"
 ).match
-_SLIP = re.compile("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
+_SLIP = LazyPattern("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
-_BACK = re.compile("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
+_BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
 
-_SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
+_SOFTENED = LazyPattern("挺|蛮|好喜|还是|是很|是非常").search
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
 _RECENT = 8  # How many claims back the last one may be, after those of one clause.

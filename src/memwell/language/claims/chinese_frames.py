@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from memwell.language import entities
 from memwell.language.claims.relations import EVENT, PLAN, STARTED, STATE
+from memwell.language.patterns import LazyPattern
 
 H = "\u4e00-\u9fff"
 
@@ -125,7 +126,7 @@ QUOTE = '[“「『"‘]?'
 _EMAIL = r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}"
 # At most 15 digits with the country, and 13 without: longer ones are numbers of cards and of identity papers.
 _PHONE = r"(?<![\d+-])(?:\+\d(?:-?\d){6,14}|(?:00)?\d(?:-?\d){6,12})(?![\d@]|-\d)"
-EMAIL, PHONE = re.compile(_EMAIL), re.compile(_PHONE)
+EMAIL, PHONE = LazyPattern(_EMAIL), LazyPattern(_PHONE)
 DATE = (
     rf"(?:(?:农历|阴历|阳历|公历)?(?:(?:\d{{4}}|\d{{2}}|[{_N}]{{4}}|[{_N}]{{2}})年)?(?:[{_N}]{{1,3}}月|腊月|"
     rf"正月)初?[{_N}廿]{{1,3}}(?:日|号)?"
@@ -147,18 +148,18 @@ _JOB_ENDS = (
     "|包工头|支书|书记|CEO|CTO|模特|空姐|空少|裁缝|编导|督导|导游|领队|船员|主任|主席|律所助理|后端|前端|财务|兽医|牙医|"
     "中医|法医|校医|村医|外教|家教|助教|幼教|编程"
 )
-_IS_JOB = re.compile(
+_IS_JOB = LazyPattern(
     rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|"
     rf"[不没是当做像找有去和跟让给被问打在从就都改约]|前任|.*了)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
-_NO_JOB = re.compile("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
+_NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
     "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
     "公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
-_IS_PLACE = re.compile(
+_IS_PLACE = LazyPattern(
     rf"(?!{_NOT_PLACE})(?:(?!什么|时候|的人|因为|如果|[，吗呢吧了])[{H}A-Za-z0-9·的]){{2,12}}"
 ).fullmatch
 _COUNTRIES = frozenset(
@@ -173,7 +174,7 @@ _NO_HOME = (
     "好 老 男 女 坏 本 当 主 年轻 普通 中年 外地 本地 南方 北方 外国 成年 负责 同龄 自己 正常 一家 两口 单身 乡下 "
     "农村 城里"
 ).split()
-_SCHOOL = re.compile(
+_SCHOOL = LazyPattern(
     rf"(?:[{H}A-Za-z0-9]{{1,12}}(?:大学|学院|学校|中学|小学|高中|初中|幼儿园|附中|附小|[一二三四五六七八九十]中|研究院|"
     rf"研究所|师大|师范|理工|交大|科大|工大|外国语|党校|卫校|艺校|体校|技校|职校)|[{H}]{{1,2}}(?<![长老])大"
     r"|清华|北大|复旦|同济|浙大|武大|南大|中大|人大|厦大|川大|山大|北航|北邮|北理|北师大|北外|华科|哈工大|西工大|南开|"
@@ -185,10 +186,10 @@ _NOT_ORG = (
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
 )
 _SOME_EMPLOYER = frozenset("公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
-_IS_ORG = re.compile(
+_IS_ORG = LazyPattern(
     rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}"
 ).fullmatch
-_ORG_ENDS = re.compile(
+_ORG_ENDS = LazyPattern(
     rf"[{H}A-Za-z0-9]{{1,14}}(?:公司|集团|银行|医院|局|厂|所|院|台|社|店|部|科技|物流|汽车|电子|软件|传媒|证券|保险|基金|"
     rf"电网|移动|电信|联通|石油|地产|餐厅|中心|出版社|报社|律所|事务所|工作室|机构|协会|幼儿园|学校|中学|小学|大学|学院|"
     rf"单位)"
@@ -304,10 +305,10 @@ def _is_employer(word: str) -> bool:
     return not known_place(word)
 
 
-_IS_NAME = re.compile(ANY_NAME).fullmatch
-_IS_PERSON = re.compile(KIN_NAME).match
-_IS_FULL_NAME = re.compile(rf"{_ANY_SURNAME}(?:{_G}){{1,2}}").fullmatch
-_NOT_CALLED = re.compile(
+_IS_NAME = LazyPattern(ANY_NAME).fullmatch
+_IS_PERSON = LazyPattern(KIN_NAME).match
+_IS_FULL_NAME = LazyPattern(rf"{_ANY_SURNAME}(?:{_G}){{1,2}}").fullmatch
+_NOT_CALLED = LazyPattern(
     "大人|女王|大神|大王|雷锋|天才|仙女|皇|祖宗|爸爸|大侠|专家|达人|患者|之王|打工人|社畜|高手|学霸|学渣|废物"
 ).search
 _NO_NAMES = frozenset(
@@ -337,11 +338,11 @@ def is_person(word: str) -> bool:
     return found is not None and found.end() == len(word) and not entities.is_a_word(word) and word not in KIN
 
 
-_DULL = re.compile(
+_DULL = LazyPattern(
     "(?:上班|加班|工作|开会|周一|星期一|学习|考试|数学|作业|早起|堵车|排队|人类|男人|女人|运动|老板|甲方|KPI|穷|交房租|"
     "还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
 ).match
-_NOT_LIKED = re.compile(
+_NOT_LIKED = LazyPattern(
     r"[你您他她它这那哪谁怎的咱我了着得是到多死]|什么|自己|大家|上了|过[的了]|[和跟]你|一个人(?!旅)|饭$|起来|不起|的不是|"
     r"的是|某"
 ).match
@@ -356,7 +357,7 @@ def _is_age(word: str) -> bool:
     return not digits.isdecimal() or int(digits) < 120
 
 
-_SIGHT = re.compile(
+_SIGHT = LazyPattern(
     rf"[{H}]{{2,8}}(?:古城|古镇|山|湖|岛|寺|海|江|镇|长城|石窟|公园|半岛|雪山|峡谷|草原|沙漠|瀑布|博物馆|故宫|县|[^超]市|"
     rf"州)"
 ).fullmatch
@@ -463,8 +464,8 @@ def _add(
     whole: bool = False,
     confidence: float = 0.85,
 ) -> None:
-    compiled = re.compile(pattern)
-    groups = tuple(name for name in compiled.groupindex if name not in ("what", "twice", "name2"))
+    compiled = LazyPattern(pattern)
+    groups = tuple(name for name in compiled.groups if name not in ("what", "twice", "name2"))
     (CLAUSES if whole else FAMILIES[-1].frames).append(
         ChineseFrame(compiled.match, groups, kind, many, sure, confidence)
     )
@@ -472,7 +473,7 @@ def _add(
 
 def _family(cues: str) -> None:
     """Begin a family: its frames are tried only for a clause with one of these characters."""
-    FAMILIES.append(Family(re.compile(f"[{cues}]").search, []))
+    FAMILIES.append(Family(LazyPattern(f"[{cues}]").search, []))
 
 
 def relation_of_group(group: str) -> tuple[str, str, bool]:
@@ -824,17 +825,17 @@ _add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约
 # fmt: on
 
 
-_FUTURE = re.compile(
+_FUTURE = LazyPattern(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
     rf"把|提|领证|做|看|来|陪|上|跑|入职|加入|跳槽|转|"
     rf"从(?=[^，]*(?:搬|离职|辞职|跳|转|毕业))){_WORDS}|入职|辞职|离职|毕业|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
-_GOING = re.compile(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|出国|留学){_WORDS}|结婚|换工作|出国){END}")
+_GOING = LazyPattern(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|出国|留学){_WORDS}|结婚|换工作|出国){END}")
 GOING = ChineseFrame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
 
-_DOING = re.compile(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")
+_DOING = LazyPattern(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")
 DOES = ChineseFrame(_DOING.match, ("hobby",), STATE, False, True, 0.75)
 """After a word for a habit: 晚上打架子鼓."""
 
@@ -892,12 +893,14 @@ FAVOURITES: dict[str, str] = {
 
 # The objects in a phrase.
 
-_CUT = re.compile('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
+_CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = re.compile(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
-_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
-_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
-_ACTIVITY, _ACTIVITIES = re.compile(ACTIVITIES).fullmatch, re.compile(ACTIVITIES).match
+_JOINTS = LazyPattern(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
+_WITH_WHOM = LazyPattern(
+    "(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起"
+).match
+_ACTS = LazyPattern("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+_ACTIVITY, _ACTIVITIES = LazyPattern(ACTIVITIES).fullmatch, LazyPattern(ACTIVITIES).match
 _LONGEST, _LONGEST_LATIN = 20, 80
 
 
@@ -927,7 +930,7 @@ def _trimmed(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         end -= 1
     while start < end and sentence[start] in " \x00的":
         start += 1
-    little = re.compile("一点儿?|一些|一点点").match(sentence, start, end)
+    little = LazyPattern("一点儿?|一些|一点点").match(sentence, start, end)
     start = little.end() if little else start
     words = sentence[start:end]
     longest = _LONGEST_LATIN if words.isascii() else _LONGEST

@@ -46,17 +46,18 @@ from memwell.language.claims.english_sayings import contacts, cut, dropped_plan,
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
 from memwell.language.claims.english_words import INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
+from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
 
 
-_QUOTED = re.compile(r"[\"“][^\"“”\n]{0,400}[\"”]")
+_QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
 
 
-_TITLE = re.compile(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
+_TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
 
 
-_ASIDE = re.compile(
+_ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
     r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
@@ -83,7 +84,7 @@ _ASIDE = re.compile(
 )
 
 
-_JOKE = re.compile(
+_JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
@@ -92,13 +93,13 @@ _JOKE = re.compile(
 ).search
 
 
-_NOT_AT_ALL = re.compile(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
+_NOT_AT_ALL = LazyPattern(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
 
 
-_JOKES_AT_END = re.compile(
+_JOKES_AT_END = LazyPattern(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
-_IRONIC = re.compile(
+_IRONIC = LazyPattern(
     r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:tenth|third|hundredth|umpteenth) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
@@ -111,7 +112,7 @@ _IRONIC = re.compile(
     r"|dust))\b",
     re.IGNORECASE,
 ).search
-_FICTION = re.compile(
+_FICTION = LazyPattern(
     r"\b(?:in|from|of|read|watch\w*|heard?) (?:the|this|that|a|my|her|his|an old) (?:\w+ )?(?:film|movie|book"
     r"|novel|song|show|series|episode|game|story|poem|podcast|dream|sketch|"
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
@@ -124,7 +125,7 @@ _FICTION = re.compile(
 ).search
 
 
-_NO_STATEMENT = re.compile(
+_NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
     r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
@@ -133,10 +134,10 @@ _NO_STATEMENT = re.compile(
 ).match
 
 
-_UNREAL = re.compile(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
+_UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 
 
-_DOUBT = re.compile(
+_DOUBT = LazyPattern(
     r"\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
     r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00))\b",
@@ -144,17 +145,17 @@ _DOUBT = re.compile(
 )
 
 
-_RESUMES = re.compile(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
+_RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
 
 
-_ASKED = re.compile(
+_ASKED = LazyPattern(
     r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
     r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
     re.IGNORECASE,
 ).search
 
 
-_ITS = re.compile(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
+_ITS = LazyPattern(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
 
 
 _PLURAL_SAYS = frozenset(
@@ -590,17 +591,17 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
-_IS_KIN = re.compile(
+_IS_KIN = LazyPattern(
     rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
     rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
     rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
 ).match
 
 
-_NOT_KIN = re.compile(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
+_NOT_KIN = LazyPattern(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
 
 
-_ENDS_NAME = re.compile(
+_ENDS_NAME = LazyPattern(
     r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
     r"|sorry|as|from)\b|\()"
 ).match
@@ -621,21 +622,21 @@ _COPULA = (
 )
 
 
-_PROPERTY = re.compile(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
+_PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
 
 
-_OWN = re.compile(
+_OWN = LazyPattern(
     rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
 
 
-_IT_IS = re.compile(
+_IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually) )*"
 ).match
 
 
-_THEIR_NAME = re.compile(rf"\b(?i:his|her|their) name(?: is|['’]s) (?P<name>{NAME})").search
+_THEIR_NAME = LazyPattern(rf"\b(?i:his|her|their) name(?: is|['’]s) (?P<name>{NAME})").search
 
 
 _PROPERTIES: dict[str, tuple[str, Taker]] = {
@@ -651,21 +652,21 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
 }
 
 
-_BEGINS_WITH_PRONOUN = re.compile(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_HAS_PROPERTY = re.compile(
+_BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
+_HAS_PROPERTY = LazyPattern(
     r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
 ).search
-_TOPIC = re.compile(r"\b[Mm]y (?P<what>birthday|age)\b").search
+_TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
 
 
-_CONTACT_OF = re.compile(
+_CONTACT_OF = LazyPattern(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
     rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
 
 
-_CORRECTS = re.compile(
+_CORRECTS = LazyPattern(
     r"(?:(?:sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
     r"be)[,.!:;… -]*(?=\s|\Z|(?<=[,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
@@ -673,7 +674,7 @@ _CORRECTS = re.compile(
 ).match
 
 
-_WRONGLY = re.compile(
+_WRONGLY = LazyPattern(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
     r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
     r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
@@ -681,7 +682,7 @@ _WRONGLY = re.compile(
 ).search
 
 
-_VALUE_END = re.compile(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
+_VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
 def _end_of_value(text: str, at: int) -> int:
@@ -725,7 +726,7 @@ def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     ]
 
 
-_TOGETHER = re.compile(
+_TOGETHER = LazyPattern(
     r"(?:(?P<over>broken? up|broke up|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
     r"|(?:are|have) separated|parted ways|broke off our engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
@@ -733,13 +734,13 @@ _TOGETHER = re.compile(
 ).match
 
 
-_PET_OVER = re.compile(
+_PET_OVER = LazyPattern(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
     r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
 
 
-_PET_CALLED = re.compile(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
+_PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
 
 
 def _over(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
@@ -754,15 +755,15 @@ def _over(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[
     return [match._replace(object=subject.name)]
 
 
-_BORN = re.compile(
+_BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
 
 
-_ENDS_INTRODUCTION = re.compile(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 
 
-_BEFORE = re.compile(r"\b(?:before|formerly|previously|maiden|used to)\b").search
+_BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 
 
 _NO_NAME_ENDINGS = (
@@ -782,7 +783,7 @@ _NO_NAME_ENDINGS = (
 )
 
 
-_NOW_WORD = re.compile(r" now\b").match
+_NOW_WORD = LazyPattern(r" now\b").match
 
 
 def _past_now(text: str, place: Place) -> Place:
@@ -790,15 +791,15 @@ def _past_now(text: str, place: Place) -> Place:
     return place if found is None else (place[0], found.end())
 
 
-_OR_WAS = re.compile(
+_OR_WAS = LazyPattern(
     r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
 ).match  # "a nurse, or was until May"
 
 
-_RETIRED = re.compile(r"(?:retired|former|ex-?) ?").match
+_RETIRED = LazyPattern(r"(?:retired|former|ex-?) ?").match
 
 
-_COMPANY = re.compile(r" (?:the|our) (?:company|firm|team|office)\b").match
+_COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 
 
 def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
@@ -829,7 +830,7 @@ def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
 _CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
 
 
-_PET_NAMED = re.compile(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
+_PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
 
 
 _MOST_PETS = 10
@@ -854,4 +855,4 @@ def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
     return result or [found]
 
 
-NAME_NEXT = re.compile(NAME).match
+NAME_NEXT = LazyPattern(NAME).match

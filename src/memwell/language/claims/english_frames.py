@@ -43,6 +43,7 @@ from memwell.language.claims.english_words import (
     THINGS,
     verb_forms,
 )
+from memwell.language.patterns import LazyPattern
 
 # The table of frames.
 
@@ -69,7 +70,7 @@ FRAMES: dict[str, list[VerbFrame]] = {}
 def _add(
     verbs: str, pattern: str, relation: str, take: Taker, mode: str = HOLDS, *, confidence: float = 0.8, after: str = ""
 ) -> None:
-    frame = VerbFrame(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, mode, confidence, after)
+    frame = VerbFrame(LazyPattern(r"\s*" + pattern, re.DOTALL).match, relation, take, mode, confidence, after)
     for verb in verbs.split(";"):
         FRAMES.setdefault(verb.strip(), []).append(frame)
 

@@ -26,6 +26,7 @@ from memwell.language.claims.english_words import (
     POINTING,
     UNFINISHED,
 )
+from memwell.language.patterns import LazyPattern
 
 Place: TypeAlias = tuple[int, int]
 Taker: TypeAlias = Callable[[str, int, int], list[Place]]
@@ -37,13 +38,13 @@ NAME = (
     rf"(?: (?!I\b)[{UPPER}](?:\.|[\w-]*+(?:['’](?!s\b)\w+)?)){{0,2}}"
 )
 """One to three words with a capital, without the ending of a possessive."""
-_CAPITALS = re.compile(
+_CAPITALS = LazyPattern(
     rf"(?:[Tt]he )?(?:\d+ )?[{UPPER}][\w’'&.+-]*+(?:(?: (?:of|de|la|le|du|for|von|del) | of the | & | "
     rf"|-)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
 ).match
-_SINGLE_NAME = re.compile(NAME).match
-_CALLED = re.compile(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,4}}?)?(?:called|named) (?=[{UPPER}])").match
-WORDS = re.compile(r"[^\s]+")
+_SINGLE_NAME = LazyPattern(NAME).match
+_CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,4}}?)?(?:called|named) (?=[{UPPER}])").match
+WORDS = LazyPattern(r"[^\s]+")
 _ENDS_PHRASE = (
     "because but since when while so if though although which who whose that where after before until as for with "
     "whenever than especially even too either these due thanks cause cuz from by during without through about "
@@ -51,7 +52,7 @@ _ENDS_PHRASE = (
     "lately just then unless except plus like including back very really lol haha instead nowadays rather "
     "anymore again btw tho rn till throughout ever always whether despite every sometimes on-and-off"
 )
-_PHRASE_END = re.compile(
+_PHRASE_END = LazyPattern(
     rf"\s+(?:{'|'.join(_ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
@@ -59,18 +60,18 @@ _PHRASE_END = re.compile(
     r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+(?:completely|altogether"
     r"|entirely)\b"
 ).search
-_NEXT_WORD = re.compile(r" ([a-z]+)").match
-_JOINT = re.compile(r"\s*,\s*(?:and|or|&)?\s*|\s+(?:and|or|&)\s+")
-_LAST_JOINT = re.compile(r",?\s+(?:and|or|&)\s+").search
-_PURPOSE = re.compile(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
-_EATING = re.compile(
+_NEXT_WORD = LazyPattern(r" ([a-z]+)").match
+_JOINT = LazyPattern(r"\s*,\s*(?:and|or|&)?\s*|\s+(?:and|or|&)\s+")
+_LAST_JOINT = LazyPattern(r",?\s+(?:and|or|&)\s+").search
+_PURPOSE = LazyPattern(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
+_EATING = LazyPattern(
     r"(?:eat|drink)(?:ing)? (?!out\b|in\b|at\b|on\b|with\b|together\b|alone\b|well\b|late\b|healthy\b|up\b"
     r"|less\b|more\b|too\b)",
     re.IGNORECASE,
 ).match
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
-_LOWER_WORDS = re.compile(
+_LOWER_WORDS = LazyPattern(
     r"(?!(?:the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
     r"|general|fact|"
     r"home|work|school|here|there|person|public|private|time|not|and|town|me|him|them|order|charge|pain|shock"
@@ -148,7 +149,7 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
     return found
 
 
-_VERB_AFTER = re.compile(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
+_VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
 
 
 def proper(sentence: str, start: int, end: int) -> list[Place]:
@@ -162,7 +163,7 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
     return _lower(sentence, at, end, _LOWER_NAME) if is_casual(sentence) else []
 
 
-_EMPLOYER = re.compile(
+_EMPLOYER = LazyPattern(
     r"(?:the|an?|my|our|this)(?: local| same| big| small| little| tiny| large| family)? "
     r"(?P<o>(?:[a-z][a-z-]* ){0,3}?[a-z][a-z-]+)"
     r"(?=\s*(?:\Z|[,.;!)]|\s(?:in|near|as|on|since|for|and|here|down|by|now|called|where|that|which|who|until"
@@ -219,7 +220,7 @@ def likings(sentence: str, start: int, end: int) -> list[Place]:
     return [(_after_eating(sentence, *place), place[1]) for place in places]
 
 
-_SOME_OF_THEM = re.compile(r" (?:who|whose|that|which)\b").match  # "people who like cats"
+_SOME_OF_THEM = LazyPattern(r" (?:who|whose|that|which)\b").match  # "people who like cats"
 
 
 def allergens(sentence: str, start: int, end: int) -> list[Place]:
@@ -324,12 +325,12 @@ def several(taker: Taker) -> Taker:
     return take
 
 
-_MORE = re.compile(
+_MORE = LazyPattern(
     r"(?: at (?:home|work|school))?\s*(?:,\s*(?:and|but|or)?|\s(?:and|or|&|plus|as well as))\s*(?:also "
     r")?(?:some |a (?:bit|little|few words|smattering|decent amount)"
     r"(?: of)? |fluent |basic |conversational |broken |decent |passable |half |part |a |the )?"
 ).match
-_JOB_WORD = re.compile(r"[A-Za-z][\w-]*").match
+_JOB_WORD = LazyPattern(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
 
 
@@ -394,7 +395,7 @@ def anything(_sentence: str, start: int, end: int) -> list[Place]:
     return [(start, end)] if start < end else []
 
 
-_SUBJECT = re.compile(
+_SUBJECT = LazyPattern(
     r"[\w&'’/-]+(?: (?!(?:at|in|on|with|from|for|as|now|and|part|full|right|these|this|not|here|but|so|there"
     r"|to|degree|student|because|over|under|after|by|is|myself)\b)[\w&'’/-]+){0,3}"
 ).match
@@ -423,13 +424,13 @@ def school(sentence: str, start: int, end: int) -> list[Place]:
     ]
 
 
-_AGE = re.compile(
+_AGE = LazyPattern(
     r"(?P<o>[1-9]\d?|1[01]\d|(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two"
     r"|three|four|five|six|seven|eight|nine))?|\w+teen|one|two|three|four|five|six|seven|eight|nine|ten|eleven"
     r"|twelve)(?=\b))(?![\w%$€£:/.,-]*\d|[%$€£]|-\w)",
     re.IGNORECASE,
 ).match
-_AGE_END = re.compile(
+_AGE_END = LazyPattern(
     r"\s*(?:\Z|[,.;!)…]|years?[ -]old\b|years of age\b|yrs?\b|yo\b|y/o\b|(?:and|now|today|on|in|last|this"
     r"|already|next|yesterday|recently|but|so|as|"
     r"not|since|these|any|yet|earlier|before|anymore|years\s*\Z|actually|tho|though|when|with|lol|who)\b)"
@@ -444,7 +445,7 @@ def age(sentence: str, start: int, end: int) -> list[Place]:
     return [found.span("o")] if _AGE_END(sentence, found.end()) else []
 
 
-BIRTHDAY = re.compile(
+BIRTHDAY = LazyPattern(
     r"(?:the )?(?:[A-Z][a-z]{2,8}|january|february|march|april|may|june|july|august|september|october|november"
     r"|december)"
     r" (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)?(?: (?:of "

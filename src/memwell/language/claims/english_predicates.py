@@ -13,6 +13,7 @@ from memwell.language.claims.english_frames import BEGINS, ENDS, FORMS, FRAMES, 
 from memwell.language.claims.english_objects import Place, Taker
 from memwell.language.claims.english_words import ADULTS, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
+from memwell.language.patterns import LazyPattern
 
 
 class Subject(NamedTuple):
@@ -86,16 +87,16 @@ HAVE = frozenset("'ve have has ve".split())
 _GET = {"get": "present", "gets": "present", "got": "past", "getting": "ing", "gotten": "perfect"}
 
 
-WORD = re.compile(r"\s*(['’]?[A-Za-zÀ-ÿ][\w’'-]*)").match
+WORD = LazyPattern(r"\s*(['’]?[A-Za-zÀ-ÿ][\w’'-]*)").match
 
 
 _MOST_WORDS_BEFORE_VERB = 9
 
 
-_NOW = re.compile(r"\b(?:now|nowadays|these days|at the moment|again|since)\b", re.IGNORECASE).search
+_NOW = LazyPattern(r"\b(?:now|nowadays|these days|at the moment|again|since)\b", re.IGNORECASE).search
 
 
-_ANY_MORE = re.compile(
+_ANY_MORE = LazyPattern(
     r"[\s,]+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now"
     r"|though|either|"
     r"for|these|due|thanks|after|when|which|if)\b)))",
@@ -103,20 +104,20 @@ _ANY_MORE = re.compile(
 ).search
 
 
-_NO_MORE = re.compile(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
+_NO_MORE = LazyPattern(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
 
 
-NOT_SO_MUCH = re.compile(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
+NOT_SO_MUCH = LazyPattern(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
 
 
-DEGREE = re.compile(
+DEGREE = LazyPattern(
     r"\b(?:degree|ph\.?d|master['’]?s|masters|bachelor['’]?s|diploma|mba|m\.?a|b\.?a|msc|bsc|doctorate|llm"
     r"|llb)\b",
     re.IGNORECASE,
 ).search
 
 
-_SCHOOL = re.compile(
+_SCHOOL = LazyPattern(
     r"\b(?:College|University|School|Academy|High|Institute|Elementary|Primary|Polytechnic|St\.? [A-Z]|Uni)\b"
 ).search
 
@@ -124,33 +125,33 @@ _SCHOOL = re.compile(
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
 
 
-_SCHOOLING = re.compile(
+_SCHOOLING = LazyPattern(
     r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
     r"|major)\b",
     re.IGNORECASE,
 ).search
 
 
-_WORKING = re.compile(
+_WORKING = LazyPattern(
     r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team"
     r"|hired|start)\b",
     re.IGNORECASE,
 ).search
 
 
-_LOVING = re.compile(
+_LOVING = LazyPattern(
     r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE
 ).search
 
 
-_THEN = re.compile(
+_THEN = LazyPattern(
     r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march"
     r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
     re.IGNORECASE,
 ).search
 
 
-_MAJOR = re.compile(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
+_MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
 
 
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
@@ -218,13 +219,13 @@ def match_of(
     )
 
 
-TAKEN_BACK = re.compile(
+TAKEN_BACK = LazyPattern(
     r"(?:,|\.\.\.?| [-–—]|—| \()? ?(?:no,|no wait|wait|[Ii] mean\b|[Ii] meant\b|scratch that|oops|or rather"
     r"|correction)"
 ).match
 
 
-_CONTRAST = re.compile(
+_CONTRAST = LazyPattern(
     r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
     r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no|no|er"
@@ -346,7 +347,7 @@ def relation_left(relation: str, text: str, place: Place) -> str:
     return "works_at" if relation == "joined" or _WORKING(text) or " for " in text else ""
 
 
-_DEPARTS = re.compile(
+_DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"
     r"|ten|five|four))\b"
 ).search
@@ -428,7 +429,7 @@ def _is_adverb(word: str, start: int, text: str) -> bool:
     return word in ADVERBS or (word.endswith("ly") and word not in _NO_LY and text[start : start + 1].islower())
 
 
-_INFINITIVE = re.compile(r"\s+to\s+(?!the\b|an?\b|my\b|our\b|bed\b|school\b|work\b|sleep\b|[A-Z])").match
+_INFINITIVE = LazyPattern(r"\s+to\s+(?!the\b|an?\b|my\b|our\b|bed\b|school\b|work\b|sleep\b|[A-Z])").match
 
 
 def _is_helper(word: str) -> bool:
@@ -479,7 +480,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     return None
 
 
-_FRAGMENT_IS = re.compile(
+_FRAGMENT_IS = LazyPattern(
     r"(?:born|based|allergic|raised|living|working|studying|from|vegan|vegetarian|married|engaged|a|huge|big"
     r"|into|not|in)\b",
     re.IGNORECASE,

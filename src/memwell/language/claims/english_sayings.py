@@ -21,12 +21,13 @@ from memwell.language.claims.english_objects import (
 )
 from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
+from memwell.language.patterns import LazyPattern
 
 # Addresses and numbers.
 
-_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_PHONE = re.compile(r"(?<![\w@.-])\+?\d[\d ()-]{4,30}\d(?![\w@-])")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z").match
+_EMAIL = LazyPattern(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_PHONE = LazyPattern(r"(?<![\w@.-])\+?\d[\d ()-]{4,30}\d(?![\w@-])")
+_DAY = LazyPattern(r"\d{4}-\d\d-\d\d\Z").match
 _PHONE_DIGITS = range(6, 16)  # A card has sixteen.
 _OF_PHONES = (
     r"(?:['’]s|my|our|his|her|their|the|this|that|an?|new|old|current|former|right|correct|wrong|real|same|other"
@@ -41,36 +42,36 @@ _NUMBERED = (
     r"|reference|fax|pin|pass(?:word|code|phrase)|code|cvv|cvc|zip|postcode|flight|contract|meter)"
 )
 # "my passport number is 123456789", "the number of my passport: …", "call me about order 99887766"
-_OTHER_NUMBER = re.compile(
+_OTHER_NUMBER = LazyPattern(
     rf"\b(?<!['’])(?!{_OF_PHONES}\b)[\w-]+ (?:number|no\.)[^,;\d]{{0,40}}\Z"
     rf"|\bnumber (?:of|on|for) (?:\w+ ){{0,3}}?{_NUMBERED}\b[^,;]{{0,20}}\Z"
     rf"|\b{_NUMBERED}(?: number| no\.?)?(?: is| was|['’]s)?[\s:#]*\Z",
     re.IGNORECASE,
 ).search
-_IS_OTHER_NUMBER = re.compile(
+_IS_OTHER_NUMBER = LazyPattern(
     rf"\W*(?:is|was) (?:my|our|his|her|the) (?:\w+ )?(?:{_NUMBERED}\b|(?!{_OF_PHONES}\b)\w+ number\b)", re.IGNORECASE
 ).match
 # "bob:secret@x.com" is a name with a password.
-_GLUED = re.compile(
+_GLUED = LazyPattern(
     r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
 ).search
-_PHONE_CUE = re.compile(
+_PHONE_CUE = LazyPattern(
     r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE
 ).search
-_EMAIL_CUE = re.compile(
+_EMAIL_CUE = LazyPattern(
     r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|drop"
     r"|message|ping|line|should (?:be|read))\b",
     re.IGNORECASE,
 ).search
-_DROPPED = re.compile(
+_DROPPED = LazyPattern(
     r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former"
     r"|from(?=\s*\Z))\b[^,;@]{0,25}\Z",
     re.IGNORECASE,
 ).search
-_IS_NOT = re.compile(
+_IS_NOT = LazyPattern(
     r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE
 ).match
-_IS_ASKED = re.compile(r"\?\s*\Z").search
+_IS_ASKED = LazyPattern(r"\?\s*\Z").search
 
 
 def email(text: str, start: int, _end: int) -> list[Place]:
@@ -122,7 +123,7 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
 
 # Plans.
 
-_FUTURE = re.compile(
+_FUTURE = LazyPattern(
     r"\b(?:tomorrow|tonight|next (?!to\b)\w+|this (?:weekend|week|month|summer|winter|spring|autumn|fall"
     r"|friday|saturday|sunday|monday|tuesday|wednesday|thursday|evening|afternoon|coming)|"
     r"(?:on|until) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august"
@@ -138,16 +139,16 @@ _NO_PLANS = frozenset(
     "forget remember use live stay call let send miss give check kill die".split()
 )
 _LEADS = frozenset("plan intend decide aim".split())
-_PLAN_END = re.compile(
+_PLAN_END = LazyPattern(
     r"[,;.!?…()]|\s(?:because|but|so|once|if|when|then|unless|since|though|and (?:I|we|my|then|he|she|it))\b"
     r"|\s[-–—]\s"
 ).search
-_BEGINS_DOING = re.compile(r" [a-z]+ing\b").match
-_LEAD = re.compile(
+_BEGINS_DOING = LazyPattern(r" [a-z]+ing\b").match
+_LEAD = LazyPattern(
     r"\s*(?:on |to |for )?(?P<o>(?!ahead|something|everything|on\b|for\b|that\b|it\b|not\b)\S.*)", re.DOTALL
 ).match
-_AND_VERB = re.compile(r" and (?=[a-z]+ (?:an?|the|my|to|for|in|at|with)\b)").search
-_BOOKED = re.compile(
+_AND_VERB = LazyPattern(r" and (?=[a-z]+ (?:an?|the|my|to|for|in|at|with)\b)").search
+_BOOKED = LazyPattern(
     r"\s*(?:us |in |myself )*(?P<o>(?:an?|the|our|my|two|three|tickets|flights|some) \S.*)", re.DOTALL
 ).match
 _LONGEST_PLAN = 14
@@ -162,7 +163,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
         found = _BOOKED(text, said.at, end)
         return cut(text, found.start("o"), end) if found and said.tense != "present" else []
     if said.verb in ("cancel", "call", "postpone") and said.tense in ("past", "perfect"):
-        found = re.compile(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        found = LazyPattern(r"\s*(?:off )?(?:the|our|my) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
         return (
             cut(text, found.start("o"), end)
             if found and (said.verb == "cancel" or text.startswith(" off", said.at))
@@ -180,7 +181,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
             return []
         return [] if said.verb in ("be", "have", "get") and not _FUTURE(text, start, end) else cut(text, at, end)
     if said.verb == "sign" and said.tense in ("past", "perfect"):
-        found = re.compile(r"\s*up (?:for|to) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
+        found = LazyPattern(r"\s*up (?:for|to) (?P<o>\S.*)", re.DOTALL).match(text, said.at, end)
         return cut(text, found.start("o"), end) if found else []
     if said.verb == "be" and said.tense == "present" and text.startswith("off to ", said.at):
         return cut(text, said.at, end)
@@ -197,7 +198,7 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
     return []
 
 
-_AFTER_ALL = re.compile(r",? (?:after all|any ?more|any longer)\b").search
+_AFTER_ALL = LazyPattern(r",? (?:after all|any ?more|any longer)\b").search
 
 
 def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
@@ -248,8 +249,8 @@ def _any(_text: str, start: int, end: int) -> list[Place]:
 
 
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
-_SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
-    (hint, re.compile(pattern, re.DOTALL), relation, take, ended)
+_SAYINGS: list[tuple[str, LazyPattern, str, Taker, bool]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), relation, take, ended)
     for hint, pattern, relation, take, ended in (
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from (?P<o>[{UPPER}]\S.*)", "married_to", name, True),
         ("between me and", rf"\bover between me and (?P<o>[{UPPER}]\S.*)", "partner", name, True),
@@ -639,22 +640,22 @@ _SAYINGS: list[tuple[str, re.Pattern[str], str, Taker, bool]] = [
         ("seeing someone", r"(?P<o>)\bI['’]?a?m seeing someone", "wed:partner", _empty, False),
     )
 ]
-_FAVOURITE = re.compile(
+_FAVOURITE = LazyPattern(
     r"(?P<o>[\w' -]{2,40}?)(?: is|['’]s| are| has to be) my (?:all-time |absolute )?favou?rite "
     r"(?P<what>[a-z]+)\b"
 ).search
-_FREE_TIME = re.compile(
+_FREE_TIME = LazyPattern(
     r"\b(?i:in my (?:free|spare) time|hobbies(?: are| include)?)(?::|,)? (?P<o>[a-z][^.;!?]{3,120})"
 ).search
-_HAS_KIN = re.compile(
+_HAS_KIN = LazyPattern(
     rf"\b(?P<who>I|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
     rf"|three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
-_AND_KIN = re.compile(
+_AND_KIN = LazyPattern(
     rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
 ).finditer
-_NEWLY = re.compile(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
-_GIVEN_UP = re.compile(
+_NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
+_GIVEN_UP = LazyPattern(
     rf"\b(?:give|gave|given|put|have) (?:our|my) (?:[a-z]+ )?(?P<animal>{_ANIMALS})(?: (?P<named>{NAME}))? "
     rf"(?:away|up|down|put down|to sleep)\b|\b(?:I|[Ww]e)(?: had to)? (?:give|gave) (?P<given>{NAME}) away\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
@@ -672,7 +673,7 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
         if relation == "occupation" and not ended and "I'm a" in text:
             continue
         for first, last in take(text, *found.span("o")):
-            if "kind" in pattern.groupindex:
+            if "kind" in pattern.groups:
                 yield RuleMatch("kind", *found.span("kind"), *found.span(), text[first:last], confidence=0.85)
             kind = PLAN if relation == "plans" else STATE
             yield RuleMatch(relation, first, last, *found.span(), kind=kind, negated=ended, confidence=0.75)

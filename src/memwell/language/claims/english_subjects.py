@@ -40,6 +40,7 @@ from memwell.language.claims.english_words import (
     THIRD,
 )
 from memwell.language.claims.relations import RuleMatch
+from memwell.language.patterns import LazyPattern
 
 _LONGEST_CLAUSE = 400
 
@@ -53,7 +54,7 @@ _PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
 
 
-_MINE = re.compile(
+_MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
     r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
@@ -63,39 +64,39 @@ _MINE = re.compile(
 )
 
 
-_TITLED = re.compile(
+_TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
 
 
-_APPOSED_AFTER = re.compile(
+_APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 
 
-_APPOSED_SUBJECT = re.compile(rf", (?:who is )?my (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}),(?= )").match
+_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?my (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}),(?= )").match
 
 
-_SPEAKS = re.compile(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
+_SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 
 
-_PRONOUN = re.compile(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
+_PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 
 
-_NAMED = re.compile(rf"(?!I\b){NAME}").match
+_NAMED = LazyPattern(rf"(?!I\b){NAME}").match
 
 
-_BARE_KIN = re.compile(
+_BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
 ).match
 
 
-_AND_SUBJECT = re.compile(r",? (?:and|&) ").match
+_AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 
 
-_FILLER = re.compile(
+_FILLER = LazyPattern(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
     r"|nope|ok|okay|thanks|"
     r"honestly|anyway|anyways|currently|right now|these days|nowadays|now|fun fact|by the way|since|as|then"
@@ -114,7 +115,7 @@ _FILLER = re.compile(
 ).match
 
 
-_ADVERBIAL = re.compile(
+_ADVERBIAL = LazyPattern(
     r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
     r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
     r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
@@ -122,16 +123,16 @@ _ADVERBIAL = re.compile(
 ).match
 
 
-_OPENING = re.compile(r"[\s\"“*•>-]*").match
+_OPENING = LazyPattern(r"[\s\"“*•>-]*").match
 
 
-BOUND = re.compile(
+BOUND = LazyPattern(
     r"[,;:!…—–()*.]+\s*|\s[-–]\s|\s(?:and|but|so|because|then|plus|while|whereas|although|though|since|as|yet"
     r"|who)\s|(?<=who)(?=['’]s)"
 )
 
 
-_HARD = re.compile(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
+_HARD = LazyPattern(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
 
 
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
@@ -167,13 +168,13 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
     )
 
 
-_BARE = re.compile(
+_BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
     r"|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
 ).match
 
 
-_FRAGMENT = re.compile(
+_FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to"
     r"|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
@@ -181,13 +182,13 @@ _FRAGMENT = re.compile(
 ).match
 
 
-_OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where)\b").search
+_OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
 
 
-_WHO = re.compile(r"who(?=['’]s\b| )").match
+_WHO = LazyPattern(r"who(?=['’]s\b| )").match
 
 
-_IS_VERB_NEXT = re.compile(r" (?:is|was|are|has|have)\b").match
+_IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
 
 
 _LONGEST_PERSON = 80
@@ -199,12 +200,12 @@ _MET = (
 )
 
 
-_MET_WHOM = re.compile(
+_MET_WHOM = LazyPattern(
     rf"\b{_MET} (?:(?:my|our|his|her|their|an?) (?:[a-z-]+,? ){{1,3}})?(?P<name>(?!I\b){NAME})"
 ).search
 
 
-_MET_LAST = re.compile(
+_MET_LAST = LazyPattern(
     rf".*(?:\b(?:{_MET}|named|called|and) |\b(?:{KIN_WORDS}),? )(?P<name>(?!I\b){NAME})\Z", re.DOTALL
 ).match
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
 from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, timed
+from memwell.language.patterns import lazy_match
 
 # The words and patterns of Chinese times.
 
@@ -82,16 +82,6 @@ def _one_of(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def _compiled(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
-    """The match of a pattern, which is compiled when it is first tried: a text needs few of them."""
-    compiled = cache(lambda: re.compile(pattern).match)
-
-    def match(text: str, at: int) -> re.Match[str] | None:
-        return compiled()(text, at)
-
-    return match
-
-
 NUMERALS = "零〇一二两三四五六七八九十百"
 _ALONE = f"(?<![0-9{NUMERALS}第.])"
 _NUMBER = f"(?P<number>[0-9]{{1,4}}(?:\\.[0-9])?|好?几十?|十几|数十?|半|[{NUMERALS}]{{1,5}})"
@@ -112,60 +102,60 @@ _THIRD = "(?P<third>初|上旬|中旬|下旬|中(?=[，。,；]|$)|底|末)"
 _FESTIVAL = f"(?P<festival>{_one_of(FESTIVALS)})节?(?:假期|长假|当天|那天)?"
 _SEASON = "(?P<season>[春夏秋冬])[天季]"
 
-DAY_WORD = _compiled(
+DAY_WORD = lazy_match(
     "(?P<day>大前天|大后天|(?<![以之])前天(?![气空])(?!天(?!气))|(?<![以之])后天(?!天(?!气))|昨[天日]|今[天日]|明[天日](?!天(?!气)|香)"
     "|(?:昨|今|明)(?=[早晚晨夜]))的?" + f"{_PART}?(?:{_CLOCK})?"
 )
-PART_CLOCK = _compiled(f"{_PART}(?:的)?{_CLOCK}")
-PART_ALONE = _compiled(
+PART_CLOCK = lazy_match(f"{_PART}(?:的)?{_CLOCK}")
+PART_ALONE = lazy_match(
     "(?<![一整个每天日今昨明末周那多几早])(?P<part>凌晨|清晨|早晨|早上|上午|中午|下午|傍晚|晚上|半夜|深夜)(?![好安班饭餐茶])"
 )
-CLOCK = _compiled(_ALONE + _CLOCK + "(?P<part>(?!))?")  # never with a part of the day
-YEAR = _compiled(
+CLOCK = lazy_match(_ALONE + _CLOCK + "(?P<part>(?!))?")  # never with a part of the day
+YEAR = lazy_match(
     f"(?:{_ALONE}{_YEAR}|{_NAMED_YEAR})的?(?:{_MONTH}份?(?:{_OF_MONTH}|{_THIRD})?|年?(?P<edge>[初底末中](?![学级考秋午国文心间])"
     f"|(?<=年)年关)|(?P<half>[上下])半年|第?(?P<quarter>[一二三四1-4])季度|{_SEASON}|{_FESTIVAL}|(?P<holiday>暑假))?"
 )
-MONTH = _compiled(
+MONTH = lazy_match(
     f"(?<![0-9{NUMERALS}第个.几数])" + f"{_MONTH}(?:{_OF_MONTH}|{_THIRD}|份)?(?![天饼亮光球票薪嫂子饭台])"
 )
-SAME_MONTH_DAY = _compiled(f"(?:到|至|[-~～—－]{{1,2}}){_OF_MONTH}")
-WEEK = _compiled(
+SAME_MONTH_DAY = lazy_match(f"(?:到|至|[-~～—－]{{1,2}}){_OF_MONTH}")
+WEEK = lazy_match(
     "(?P<way>上上|下下|上|下|这|本)一?个?(?:周|星期|礼拜)(?!年|[围边岁末]?刊|围|边|岁|转|到)"
     "(?:(?P<end>末)|(?P<weekday>一(?![起直样定些下般共块天个次])|[二三四五六1-6]|日(?!常|子|记)|天(?!气|天)))?的?"
     f"(?:{_PART}(?:{_CLOCK})?)?"
 )
-WEEKDAY = _compiled(
+WEEKDAY = lazy_match(
     f"(?<![0-9{NUMERALS}每个上下这本几数半])(?:周|星期|礼拜)"
     f"(?P<weekday>一(?![起直样定些下般共块天个])|[二三四五六](?!年|岁|个)|日(?!常|子|记)|天(?!气))的?(?:{_PART}(?:{_CLOCK})?)?"
 )
-WEEKEND = _compiled(r"(?<![每个上下这本])周末(?!愉|快)")
-REL_MONTH = _compiled(
+WEEKEND = lazy_match(r"(?<![每个上下这本])周末(?!愉|快)")
+REL_MONTH = lazy_match(
     f"(?P<way>上上|下下|(?<![登爬])上|(?<!脚)下|这|本)一?(?:个月|月(?![球亮台饼光色票]))(?:的?(?:{_OF_MONTH}|{_THIRD}))?"
 )
-REL_UNIT = _compiled("(?P<way>上|下|这|本)一?个?(?P<unit>季度|年代|世纪)")
-HALF_YEAR = _compiled("(?P<half>[上下])半年")
-COUNT = _compiled(
+REL_UNIT = lazy_match("(?P<way>上|下|这|本)一?个?(?P<unit>季度|年代|世纪)")
+HALF_YEAR = lazy_match("(?P<half>[上下])半年")
+COUNT = lazy_match(
     _ALONE + f"{_NUMBER}(?P<more>多)?(?P<unit>{_one_of(UNIT_OF)})(?![级代轻纪龄度薪货终份堂真才空年])(?P<more2>多|半)?"
     "(?:(?P<way>以前|之前|前(?![面后往进台锋])|以后|之后|后(?![面悔台者卫]))|(?P<since>以?来(?![了到自说回看])))?"
 )
-RECENT = _compiled(
+RECENT = lazy_match(
     f"(?P<way>过去|最近|近|前|未来|接下来|今后|这|头)的?这?(?P<number>[0-9]{{1,3}}|好?几|[{NUMERALS}]{{1,3}}|些|半)"
     f"(?P<unit>{_one_of(UNIT_OF)})(?![级代轻])"
 )
-A_WHILE_AGO = _compiled("前(?:阵子|一阵子|段时间|一段时间|段日子)")
-EVERY = _compiled(
+A_WHILE_AGO = lazy_match("前(?:阵子|一阵子|段时间|一段时间|段日子)")
+EVERY = lazy_match(
     f"每(?:隔|逢)?(?:[0-9]{{1,2}}|[{NUMERALS}]{{1,3}}|几)?个?(?:(?P<weekday>(?:周|星期|礼拜)[一二三四五六日天末])|(?P<season>[春夏秋冬][天季])"
     "|(?P<unit>小时|分钟|天|日|周|星期|礼拜|月|季度|年|晚|早|晚上|早上|周末|下午|上午))(?:的?(?:早上|晚上|上午|下午|中午))?"
     "|(?<![今明昨前后每])天天(?!气)|年年(?=[都有会])|(?:一|每)(?:天|周|个月|年)(?:[0-9]|[一二两三四五六七八九十几])次"
 )
-DECADE = _compiled(
+DECADE = lazy_match(
     _ALONE + "(?:(?P<century>上|二十|20)个?世纪)?(?P<decade>[0-9]0|[一二三四五六七八九]十|(?:1[5-9]|20)[0-9]0)年代"
 )
-QUARTER = _compiled("第(?P<quarter>[一二三四1-4])季度")
-FESTIVAL = _compiled(f"(?<![0-9{NUMERALS}])" + _FESTIVAL)
-TO = _compiled("(?:日|号)?(?:到|至|[-~～—－]{1,2})")
-SINCE = _compiled("(?:年|月)?(?:以来|至今|到现在|到今天)")
-ONWARDS = _compiled("(?:起|开始)")
+QUARTER = lazy_match("第(?P<quarter>[一二三四1-4])季度")
+FESTIVAL = lazy_match(f"(?<![0-9{NUMERALS}])" + _FESTIVAL)
+TO = lazy_match("(?:日|号)?(?:到|至|[-~～—－]{1,2})")
+SINCE = lazy_match("(?:年|月)?(?:以来|至今|到现在|到今天)")
+ONWARDS = lazy_match("(?:起|开始)")
 # 会 in 晚会 and 要 in 重要 are no sign of the future.
 AHEAD = re.compile("(?<![晚聚大机学体社动宴年开])会(?!议)|(?<![重主需])要|将(?!近)|打算|计划|准备|记得|别忘").search
 HABIT = re.compile("总|都|经常|时常|常常|一般|通常|往往|从来|喜欢").search

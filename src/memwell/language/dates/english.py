@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
 from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, timed
+from memwell.language.patterns import lazy_match
 
 # The words and patterns of English times.
 
@@ -92,94 +92,84 @@ CLOCK = (
 )
 
 
-def _compiled(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
-    """The match of a pattern, which is compiled when it is first tried: a text needs few of them."""
-    compiled = cache(lambda: re.compile(pattern).match)
-
-    def match(text: str, at: int) -> re.Match[str] | None:
-        return compiled()(text, at)
-
-    return match
-
-
-DAY_WORD = _compiled(
+DAY_WORD = lazy_match(
     rf"(?:the{S}day{S}(?P<far>before{S}yesterday|after{S}tomorrow)|(?P<near>today|yesterday|tomorrow))\b"
     rf"(?:'s)?(?:{S}{PART})?"
 )
-TONIGHT = _compiled(rf"(?:tonight|last{S}night|this{S}(?P<part>morning|afternoon|evening))\b")
-RELATIVE = _compiled(
+TONIGHT = lazy_match(rf"(?:tonight|last{S}night|this{S}(?P<part>morning|afternoon|evening))\b")
+RELATIVE = lazy_match(
     rf"(?P<which>this{S}past|this{S}coming|last|past|previous|this|next|coming)\b{S}"
     rf"(?P<what>{_one_of([*MONTHS, *WEEKDAYS, *SEASONS, *FESTIVALS])}|week|weekend|month|quarter|year|decade|century)\b"
     rf"(?!'?s?{S}old)(?:{S}{PART})?"
 )
-TRAILING = _compiled(rf"(?P<which>last|past|previous|next|coming)\b{S}{COUNT}")
-AGO = _compiled(rf"{COUNT}{S}(?P<way>ago|back|from{S}(?:now|today))\b")
-IN_COUNT = _compiled(rf"(?:in|within)\b{S}(?:about{S}|just{S}|only{S})?{COUNT}(?!{S}(?:of|before|after|ago)\b|'|-)")
-FOR_COUNT = _compiled(
+TRAILING = lazy_match(rf"(?P<which>last|past|previous|next|coming)\b{S}{COUNT}")
+AGO = lazy_match(rf"{COUNT}{S}(?P<way>ago|back|from{S}(?:now|today))\b")
+IN_COUNT = lazy_match(rf"(?:in|within)\b{S}(?:about{S}|just{S}|only{S})?{COUNT}(?!{S}(?:of|before|after|ago)\b|'|-)")
+FOR_COUNT = lazy_match(
     rf"for\b{S}(?:(?:about|over|almost|nearly|around|like|at{S}least|more{S}than|the|up{S}to|only|just){S}){{0,2}}"
     rf"(?P<trailing>(?:last|past|next){S})?{COUNT}(?!{S}old\b|-)"
 )
-COUNTED = _compiled(COUNT)
-THE_TIME = _compiled(
+COUNTED = lazy_match(COUNT)
+THE_TIME = lazy_match(
     rf"the{S}(?:day|night|week|month|year|morning|afternoon|evening|other|beginning|start|middle|end|first|second|third|fourth"
     rf"|{_one_of(WEEKDAY_NAMES)})"
 )
 # What may follow digits that begin a time; other digits are skipped at once.
-NUMBER_TIME = _compiled(
+NUMBER_TIME = lazy_match(
     r"[0-9]{1,4}(?:[-/.:][0-9]|'?s\b|(?:st|nd|rd|th)?(?:[ \t\r\n\u00a0]{1,3}|-)(?:of )?"
     rf"(?:sec|min|h|d|night|w|fortnight|m|y|times|full|long|short|a\b|an\b|per\b|ea|ev|[ap]\.?m|o'?clock|{_one_of(MONTHS)})"
     r"|[ap]\.?m\b|o'?clock)|(?:1[5-9]|2[01])[0-9]{2}(?![0-9])"
 )
-BARE_COUNT = _compiled(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])")
-RELATIVE_TO = _compiled(
+BARE_COUNT = lazy_match(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])")
+RELATIVE_TO = lazy_match(
     rf"(?:the{S}(?P<unit1>day|night|weekend|week|month|year)|{COUNT}){S}(?P<way>before|after|prior{S}to){S}"
 )
-WEEKDAY_RELATIVE_TO = _compiled(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
-UNIT_OF = _compiled(rf"the{S}(?P<unit>weekend|week|{PART}){S}of{S}")
-OTHER = _compiled(rf"the{S}other{S}(?P<unit>day|night|week)\b")
-MONTH_DAY = _compiled(
+WEEKDAY_RELATIVE_TO = lazy_match(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
+UNIT_OF = lazy_match(rf"the{S}(?P<unit>weekend|week|{PART}){S}of{S}")
+OTHER = lazy_match(rf"the{S}other{S}(?P<unit>day|night|week)\b")
+MONTH_DAY = lazy_match(
     rf"{MONTH}{S}(?:the{S})?{NTH}(?:(?:{S}(?:to|through|until|and){S}|[ ]?[-–][ ]?)(?P<last>[0-9]{{1,2}})"
     rf"(?:st|nd|rd|th)?(?![0-9a-z:]))?(?:,?{S}(?:of{S})?{YEAR})?"
 )
-DAY_MONTH = _compiled(rf"{NTH}{S}(?:of{S})?{MONTH}(?:,?{S}(?:of{S})?{YEAR})?")
-MONTH_ALONE = _compiled(rf"{MONTH}(?:(?:,|{S}of|{S}in)?{S}{YEAR})?")
-ISO = _compiled(
+DAY_MONTH = lazy_match(rf"{NTH}{S}(?:of{S})?{MONTH}(?:,?{S}(?:of{S})?{YEAR})?")
+MONTH_ALONE = lazy_match(rf"{MONTH}(?:(?:,|{S}of|{S}in)?{S}{YEAR})?")
+ISO = lazy_match(
     r"(?P<year>[12][0-9]{3})(?P<mark>[-/.])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})(?![0-9]|[-/.][0-9])"
     r"(?:[t ](?P<hour>[0-2]?[0-9]):(?P<minute>[0-5][0-9])(?::[0-5][0-9](?:\.[0-9]{1,9})?)?z?(?![0-9:]))?"
 )
-ISO_MONTH = _compiled(r"(?P<year>(?:19|20)[0-9]{2})-(?P<month>0[1-9]|1[0-2])(?![0-9a-z]|[-/.][0-9])")
-SLASHED = _compiled(
+ISO_MONTH = lazy_match(r"(?P<year>(?:19|20)[0-9]{2})-(?P<month>0[1-9]|1[0-2])(?![0-9a-z]|[-/.][0-9])")
+SLASHED = lazy_match(
     r"(?P<one>[0-9]{1,2})(?P<mark>[/.-])(?P<two>[0-9]{1,2})(?P=mark)(?P<year>[12][0-9]{3}|[0-9]{2})(?![0-9/.-])"
 )
-YEAR_ALONE = _compiled(YEAR + rf"(?![a-z%]|,[0-9]|{S}(?!(?:was|is|has|as|this)\b)[a-z]{{2,20}}s\b)")
-DECADE = _compiled(r"'?(?P<decade>[0-9]0|(?:1[5-9]|20)[0-9]0)'?s\b")
-SEASON = _compiled(rf"(?P<season>{_one_of(SEASONS)}){S}(?:of{S})?(?P<apostrophe>')?{YEAR}")
-QUARTER = _compiled(
+YEAR_ALONE = lazy_match(YEAR + rf"(?![a-z%]|,[0-9]|{S}(?!(?:was|is|has|as|this)\b)[a-z]{{2,20}}s\b)")
+DECADE = lazy_match(r"'?(?P<decade>[0-9]0|(?:1[5-9]|20)[0-9]0)'?s\b")
+SEASON = lazy_match(rf"(?P<season>{_one_of(SEASONS)}){S}(?:of{S})?(?P<apostrophe>')?{YEAR}")
+QUARTER = lazy_match(
     rf"(?:q(?P<quarter>[1-4])|(?:the{S})?(?P<ordinal>first|second|third|fourth){S}quarter)\b(?:,?{S}(?:of{S})?{YEAR})?"
 )
-FESTIVAL = _compiled(rf"(?P<festival>{_one_of(FESTIVALS)})\b(?!-)(?:,?{S}(?:of{S}|in{S})?{YEAR})?")
-THIRD = _compiled(
+FESTIVAL = lazy_match(rf"(?P<festival>{_one_of(FESTIVALS)})\b(?!-)(?:,?{S}(?:of{S}|in{S})?{YEAR})?")
+THIRD = lazy_match(
     rf"(?:(?P<third>early|late|mid)(?:{S}|-)|(?:the{S})?(?P<place>beginning|start|middle|end){S}of{S})(?:in{S})?(?:the{S})?"
 )
-CLOCK_TIME = _compiled(CLOCK)
-JOINED_CLOCK = _compiled(rf",?{S}(?:(?:at|around|by|about){S}){{0,2}}{CLOCK}")
-JOINED_PART = _compiled(rf"{S}(?:in{S}the{S})?{PART}")
-JOINED_DAY = _compiled(rf"(?:,|{S}on)?{S}(?:the{S})?")
-BETWEEN = _compiled(rf"(?:between|from){S}")
-TO = _compiled(rf"{S}(?:and|to|through|until|till){S}|[ ]?[-–][ ]?")
-SINCE = _compiled(rf"(?:ever{S})?since{S}(?:about{S}|around{S})?(?:the{S})?")
-EVERY = _compiled(
+CLOCK_TIME = lazy_match(CLOCK)
+JOINED_CLOCK = lazy_match(rf",?{S}(?:(?:at|around|by|about){S}){{0,2}}{CLOCK}")
+JOINED_PART = lazy_match(rf"{S}(?:in{S}the{S})?{PART}")
+JOINED_DAY = lazy_match(rf"(?:,|{S}on)?{S}(?:the{S})?")
+BETWEEN = lazy_match(rf"(?:between|from){S}")
+TO = lazy_match(rf"{S}(?:and|to|through|until|till){S}|[ ]?[-–][ ]?")
+SINCE = lazy_match(rf"(?:ever{S})?since{S}(?:about{S}|around{S})?(?:the{S})?")
+EVERY = lazy_match(
     rf"(?:every|each){S}(?:single{S}|other{S}|few{S}|second{S}|[0-9]{{1,2}}{S}|two{S}|three{S})?"
     rf"(?P<unit>{_one_of([*WEEKDAY_NAMES, *MONTH_NAMES, *SEASONS])}|morning|afternoon|evening|night"
     rf"|hour|day|weekend|weekday|week|month|quarter|year)s?\b(?:{S}{PART})?"
 )
-TIMES_A = _compiled(
+TIMES_A = lazy_match(
     rf"(?:once|twice|(?:[0-9]{{1,2}}|{_one_of(SMALL[2:])}|several|a{S}few)(?:{S}times)?(?:{S}(?:hours|days|nights))?){S}"
     rf"(?:a|per|each|every){S}(?P<unit>hour|day|week|month|year)\b"
 )
-WEEKDAY_PARTS = _compiled(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}){S}(?:morning|afternoon|evening|night)s\b")
-PLURAL_DAYS = _compiled(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}|weekday|weekend)s\b(?:{S}{PART}s?)?")
-WEEKDAY = _compiled(rf"(?P<weekday>{_one_of(WEEKDAY_NAMES)})\b(?!-|{S}school)")
+WEEKDAY_PARTS = lazy_match(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}){S}(?:morning|afternoon|evening|night)s\b")
+PLURAL_DAYS = lazy_match(rf"(?P<unit>{_one_of(WEEKDAY_NAMES)}|weekday|weekend)s\b(?:{S}{PART}s?)?")
+WEEKDAY = lazy_match(rf"(?P<weekday>{_one_of(WEEKDAY_NAMES)})\b(?!-|{S}school)")
 NOT_SO_FAR = re.compile(r"(?:n't|not|never|first|best|worst)\b[^.!?;,]*\Z").search
 AHEAD = re.compile(
     r"\b(?:will|won't|going to|gonna|shall|plan|plans|planning|can't wait|upcoming|see you|let's|hope|hoping|scheduled"

@@ -1,0 +1,61 @@
+"""A regular expression that is compiled when it is first used: a text needs few of the many that a language has."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+
+class LazyPattern:
+    """A regular expression with the methods of ``re.Pattern``, compiled by the first call of one of them."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self.pattern = pattern
+        self._flags = flags
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern, self._flags)
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The names of its groups, in order; nothing is compiled for them."""
+        return tuple(dict.fromkeys(_GROUP(self.pattern)))
+
+    def search(self, text: str, at: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As ``re.Pattern.search``."""
+        return self._compiled.search(text, at, end)
+
+    def match(self, text: str, at: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As ``re.Pattern.match``."""
+        return self._compiled.match(text, at, end)
+
+    def fullmatch(self, text: str, at: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As ``re.Pattern.fullmatch``."""
+        return self._compiled.fullmatch(text, at, end)
+
+    def finditer(self, text: str, at: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
+        """As ``re.Pattern.finditer``."""
+        return self._compiled.finditer(text, at, end)
+
+    def findall(self, text: str) -> list[str]:
+        """As ``re.Pattern.findall``."""
+        return self._compiled.findall(text)
+
+    def sub(self, new: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
+        """As ``re.Pattern.sub``."""
+        return self._compiled.sub(new, text, count)
+
+    def split(self, text: str, most: int = 0) -> list[str]:
+        """As ``re.Pattern.split``; a group that did not take part is an empty text."""
+        return [part or "" for part in self._compiled.split(text, most)]
+
+
+_GROUP = re.compile(r"\(\?P<(\w+)>").findall
+
+
+def lazy_match(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
+    """The ``match`` of a pattern that is compiled when it is first tried."""
+    return LazyPattern(pattern).match

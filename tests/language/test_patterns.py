@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memwell.language.patterns import LazyPattern, lazy_match
+
+TEXT = "Ann is 30, Bob is 41 and nobody is old."
+PATTERN = r"(?P<name>[A-Z]\w+) is (?P<age>\d+)"
+
+
+def test_nothing_is_compiled_before_the_first_use(monkeypatch: pytest.MonkeyPatch):
+    made: list[str] = []
+    usual = re.compile
+
+    def noted(pattern: str, flags: int = 0) -> re.Pattern[str]:
+        made.append(pattern)
+        return usual(pattern, flags)
+
+    monkeypatch.setattr(re, "compile", noted)
+    lazy = LazyPattern(PATTERN)
+    search, match = lazy.search, lazy_match(PATTERN)
+    assert lazy.groups == ("name", "age")
+    assert made == []
+    assert search(TEXT) is not None
+    assert search(TEXT, 5) is not None
+    assert made == [PATTERN]
+    assert match(TEXT, 11) is not None
+    assert made == [PATTERN, PATTERN]
+
+
+def test_it_finds_what_a_compiled_pattern_finds():
+    lazy, usual = LazyPattern(PATTERN, re.IGNORECASE), re.compile(PATTERN, re.IGNORECASE)
+    assert [one.span() for one in lazy.finditer(TEXT, 3)] == [one.span() for one in usual.finditer(TEXT, 3)]
+    assert lazy.findall(TEXT) == usual.findall(TEXT)
+    assert lazy.sub(r"\g<age>", TEXT, 1) == usual.sub(r"\g<age>", TEXT, count=1)
+    assert LazyPattern("[,.] ?").split(TEXT, 1) == re.split("[,.] ?", TEXT, maxsplit=1)
+    for method in ("search", "match", "fullmatch"):
+        for bounds in ((), (4,), (0, 9), (11, 20)):
+            one, other = getattr(lazy, method)(TEXT, *bounds), getattr(usual, method)(TEXT, *bounds)
+            assert (one and one.span()) == (other and other.span())

@@ -917,3 +917,25 @@ def test_secrets_and_the_numbers_of_documents_are_no_facts(text: str):
 def test_a_telephone_is_still_one():
     [claim] = claims("我的手机号是13900139000。", time=datetime(2026, 6, 1, tzinfo=UTC))
     assert (claim.relation, claim.object) == ("phone", "13900139000")
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "wrong", "right"),
+    [
+        ("I live in Leeds", "Sorry, I meant Leicester", "Leeds", "Leicester"),
+        ("My sister's name is Ana.", "oops, Anna", "Ana", "Anna"),
+        ("我住在北京", "不对，是天津", "北京", "天津"),
+        ("我妹妹叫小雨。", "打错了，小云", "小雨", "小云"),
+    ],
+)
+def test_a_text_of_its_own_corrects_the_one_before_it(before: str, text: str, wrong: str, right: str):
+    found = claims(text, time=NOW, preceding=before)
+    assert {(one.object, one.negated) for one in found} == {(wrong, True), (right, False)}
+    assert all(0 <= one.start < one.end <= len(text) for one in found)
+    together = claims(f"{before.rstrip('.。')}. {text}", time=NOW)
+    assert {(one.object, one.negated) for one in together} == {(wrong, True), (right, False)}
+
+
+@pytest.mark.parametrize("text", ["Actually I love it there", "No, it's fine", "不是很喜欢这里", "I like tea"])
+def test_what_corrects_nothing_is_read_as_if_it_stood_alone(text: str):
+    assert claims(text, time=NOW, preceding="I work at Acme. 我住在北京。") == claims(text, time=NOW)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import memwell
 from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.language.claims import FAVOURITE, Claim
@@ -743,3 +744,15 @@ def test_the_work_does_not_grow_with_what_is_known_of_others() -> None:
         return counted.read
 
     assert entries_read(30) == entries_read(0)
+
+
+def test_a_message_that_corrects_the_one_before_it_changes_the_fact():
+    with memwell.open("memory:", embedder=None) as m:
+        m.remember("I live in Leeds")
+        m.remember("The weather is nice today, is it not?", speaker="Bob")
+        m.remember("Sorry, I meant Leicester")
+        m.flush()
+        assert [fact.object for fact in m.facts_about("me") if fact.relation == "lives_in"] == ["Leicester"]
+        m.remember("Oops, Luton", time=datetime(2030, 1, 1, tzinfo=UTC))
+        m.flush()
+        assert [fact.object for fact in m.facts_about("me") if fact.relation == "lives_in"] == ["Leicester"]

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.claims.reading import LOOKED_AT, claims
+from memwell.language.claims.reading import LOOKED_AT, claims, corrects
 from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, WantedEmbedder, embedded
@@ -215,6 +215,8 @@ def _date(written: str | None) -> datetime | None:
 _log = logging.getLogger("memwell.longterm")
 
 BATCH = 64
+_LOOKED_BACK, _CORRECTED_WITHIN = 8, timedelta(minutes=30)
+"""How many memories back the one is that a memory corrects, and how long ago."""
 ALIAS = "alias/"
 _PRINT = "print/"
 DEAD = "dead/"
@@ -304,7 +306,7 @@ class Indexer:
         memories = [entry for entry in pending if not _is_pending_vector(entry)]
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
-        found = [_claims(record, chat) for record in records]
+        found = [_claims(record, chat, self._preceding(place, records)) for place, record in enumerate(records)]
         records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
         made = self._vectors(records) if embed else None
         end = _end(pending)
@@ -325,6 +327,20 @@ class Indexer:
         except Conflict:
             # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
+
+    def _preceding(self, place: int, records: Sequence[Record]) -> str:
+        """What the speaker of a memory that may be a correction said just before it."""
+        record = records[place]
+        if not corrects(record.text):
+            return ""
+        earlier = records[max(0, place - _LOOKED_BACK) : place][::-1]
+        if len(earlier) < _LOOKED_BACK:
+            earlier = [*earlier, *self._backend.index.scan(self._space, limit=_LOOKED_BACK, newest_first=True).items]
+        speaker = traits_of(record).speaker
+        for one in earlier:
+            if traits_of(one).speaker == speaker and one.id != record.id:
+                return one.text if abs(record.time - one.time) <= _CORRECTED_WITHIN else ""
+        return ""
 
     def _read(self, entry: Message) -> Record | None:
         """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
@@ -514,7 +530,7 @@ def _end(pending: Sequence[Message]) -> int:
     return (pending[-1].index or 0) + 1
 
 
-def _claims(record: Record, chat: ChatModel | None) -> list[Claim]:
+def _claims(record: Record, chat: ChatModel | None, preceding: str) -> list[Claim]:
     """The claims of a memory. The chat model is used in the background only, because it is slow."""
     traits = traits_of(record)
     if traits.trust not in ("user", "document"):
@@ -522,7 +538,7 @@ def _claims(record: Record, chat: ChatModel | None) -> list[Claim]:
         return []
     if chat is not None:
         return list(model_claims(chat, record.text, speaker=traits.speaker, time=record.time).claims)
-    return claims(record.text, speaker=traits.speaker, time=record.time)
+    return claims(record.text, speaker=traits.speaker, time=record.time, preceding=preceding)
 
 
 def _record(space: Space, entry: Message) -> Record:

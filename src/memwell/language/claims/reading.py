@@ -8,8 +8,10 @@ from datetime import datetime
 from functools import cache
 from typing import TypeAlias
 
+import msgspec
+
 from memwell.language.claims.relations import EVENT, PLAN, USER, Claim, RuleMatch, Timing, timing_of
-from memwell.language.sentences import sentences
+from memwell.language.sentences import TextSpan, sentences
 from memwell.values import as_utc, check_text
 
 Reader: TypeAlias = Callable[[str], Iterable[RuleMatch]]
@@ -23,23 +25,51 @@ _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )
 _LONGEST_OBJECT = 120
+_LONGEST_PRECEDING = 400
 # What does not belong into a profile: words for secrets, and numbers as long as those of cards.
 _SECRET = re.compile(
     r"\b(?:pins?|passwords?|passcodes?|passphrases?|cvv|cvc|ssn)\b|密码|口令|验证码|\d(?:[ -]?\d){11}", re.IGNORECASE
 ).search
 
 
-def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
+# How a text begins that takes back what was said just before it.
+_CORRECTS = re.compile(
+    r"\W*(?:(?:oh|ah|ugh|sorry|oops|whoops|no|wait|actually|correction|typo|i (?:mean|meant)|my (?:bad|mistake|apologies)"
+    r"|scratch that|make that|apologies|edit)\b"
+    r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
+    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|不对|不是|更正|纠正|口误|手滑|应该是))",
+    re.IGNORECASE,
+).match
+_MARK_AT_END = re.compile(r"[。！？；.!?\s]+\Z")
+
+
+def corrects(text: str) -> bool:
+    """Whether a text may be a correction of what the same person said just before it."""
+    return _CORRECTS(text) is not None
+
+
+def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "") -> list[Claim]:
     """What a text says about its speaker and people it names, in the order of the text; doubtful claims are left out.
 
-    ``speaker`` is who says *I* ("user" when empty), ``time`` when. Raises ``InvalidInput`` for a text or speaker that
-    is no string and a time that is no datetime.
+    ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before:
+    "Sorry, I meant Leicester" is understood by it. Raises ``InvalidInput`` for a text or speaker that is no string and a
+    time that is no datetime.
     """
+    if preceding and corrects(check_text(text, "a text")):
+        before = preceding[-_LONGEST_PRECEDING:] + "\n"
+        known = {_stated(claim) for claim in claims(before, speaker=speaker, time=time)}
+        found = [
+            _moved(claim, len(before), len(text))
+            for claim in claims(before + text, speaker=speaker, time=time)
+            if _stated(claim) not in known
+        ]
+        if any(claim.negated for claim in found):
+            return found
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
     english: Reader | None = None
-    for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
+    for start, _, sentence in _with_corrections(sentences(check_text(text, "a text")[:LOOKED_AT])):
         if english is None and _LATIN(sentence):
             # One for the text: a sentence may correct the one before it, or be about the person in it.
             english = _english()()
@@ -62,6 +92,30 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
                 ):
                     said[key] = claim
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
+
+
+def _stated(claim: Claim) -> tuple[str, str, str, bool]:
+    return claim.subject, claim.relation, claim.object, claim.negated
+
+
+def _moved(claim: Claim, by: int, length: int) -> Claim:
+    """The claim at its place in the text that begins so much later; what that text takes back is the whole of it."""
+    start, end = (claim.start - by, claim.end - by) if claim.end > by else (0, length)
+    return msgspec.structs.replace(claim, start=max(0, start), end=end)
+
+
+def _with_corrections(spans: list[TextSpan]) -> list[TextSpan]:
+    """The sentences; a Chinese one that corrects the one before it is read together with it."""
+    joined: list[TextSpan] = []
+    for span in spans:
+        before = joined[-1] if joined else None
+        if before is not None and _HAN(before.text) and _HAN(span.text) and corrects(span.text):
+            first = _MARK_AT_END.sub("", before.text)
+            between = "，" * (span.start - before.start - len(first))
+            joined[-1] = TextSpan(before.start, span.end, f"{first}{between}{span.text}")
+        else:
+            joined.append(span)
+    return joined
 
 
 def _read(sentence: str, english: Reader | None) -> Iterable[RuleMatch]:

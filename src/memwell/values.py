@@ -23,8 +23,8 @@ MAX_ID_LENGTH = 1024
 MAX_CONTENT_BYTES = 16 * 1024 * 1024
 """The largest message, record or stored value; larger content is stored as blobs."""
 
-STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, line ends, surrogates and changes of direction: with these a name looks like another."""
+STRANGE = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+"""Control and invisible characters, line ends, surrogates, changes of direction: with these a name looks like another."""
 
 MAX_JSON_DEPTH = 64
 _INT64 = range(-(2**63), 2**63)
@@ -131,7 +131,7 @@ def check_line(value: object, what: str) -> str:
     if len(text) > MAX_ID_LENGTH:
         raise InvalidInput(f"{what} must be at most {MAX_ID_LENGTH} characters: {shown(text)}")
     if STRANGE.search(text.strip()):
-        raise InvalidInput(f"{what} must not hold line breaks or control characters: {shown(text)}")
+        raise InvalidInput(f"{what} must not hold line breaks, control or invisible characters: {shown(text)}")
     return text
 
 

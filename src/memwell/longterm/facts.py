@@ -541,7 +541,7 @@ class Facts:
         believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
         holds now, if there is one. A value that holds already goes on; one of several that was retracted is believed again.
         Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an unknown relation, a name or
-        value that is empty, too long or not one line, and a new one of several values without ``former``.
+        value that is empty, too long or not one line, and another one of several values without ``former``.
         """
         moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
         known, thing = _checked(check_line(relation, "the relation")), _thing(value)
@@ -557,6 +557,9 @@ class Facts:
             begins, ends = _reopened(old)
         else:
             begins, ends = _period(old, said)
+            if ends is not None and ends > said:
+                # That the former value would end some day says nothing of this one.
+                ends = None
             if begins is None and any(_is_of(fact, thing) and fact.holds_at(moment) for fact in held):
                 # What is stated only to be over would end what holds.
                 ends = None
@@ -608,7 +611,7 @@ class Facts:
         self, subject: str, relation: str, value: str | None, held: list[Fact], moment: datetime
     ) -> Fact | None:
         """The fact of this value, or else the one that holds. Raises ``NotFound`` and ``InvalidInput``."""
-        if value is None and not _checked(relation).single:
+        if value is None and held and not _checked(relation).single:
             raise InvalidInput(f"{relation!r} may have several values; name the former one")
         wanted = None if value is None else name_key(check_text(value, "a value"))
         fits = [fact for fact in held if wanted is None or name_key(fact.object) == wanted]

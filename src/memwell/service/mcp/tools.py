@@ -640,7 +640,7 @@ MEMORY_TOOLS = (
             subject=argument('Of whom, such as "user", "Ann" or "my mother".', _Query),
             relation=argument("Which relation, such as lives_in, as facts gave it.", _Query),
             value=argument("The right value.", _Query),
-            former=optional("The wrong value; needed where there may be several, such as likes."),
+            former=optional("The wrong value; needed where several are known, such as likes."),
             valid_from=optional("Since when, if the former value was true until then.", Moment),
             language=_LANGUAGE,
         ),

@@ -652,6 +652,34 @@ class TestConsolidation:
         memory.remember([human("yes, that is fine with me"), human("yes, that is fine with me")], session="talk")
         assert memory.compress(threshold=0.5).merges == []
 
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            (
+                ("I live in Paris.", "I moved to Berlin.", "I moved to Rome."),
+                "The user moved twice in 2026: from Paris to Berlin to Rome.",
+            ),
+            (("我住在北京。", "我搬到上海了。", "我搬到杭州了。"), "用户2026年搬了两次家：北京 → 上海 → 杭州。"),
+            (("I live in Paris.", "I moved to Berlin."), None),
+        ],
+    )
+    def test_what_changed_twice_is_told(self, memory: Memory, said: tuple[str, ...], told: str | None):
+        ids = [
+            memory.remember(text, time=datetime(2026, 1 + month, 5, tzinfo=UTC)).id for month, text in enumerate(said)
+        ]
+        found = memory.reflect()
+        assert [one.text for one in found] == ([] if told is None else [told])
+        assert [[evidence.record for evidence in one.evidence] for one in found] == ([] if told is None else [ids])
+
+    def test_an_insight_is_what_matters_or_nothing(self, memory: Memory):
+        for text in ("Is Ann Miller here?", "Has Ann Miller called?", "Where is Ann Miller?"):
+            memory.remember(text)
+        assert memory.reflect() == []
+        memory.remember("Hello Ann Miller, nice day. Ann Miller decided to postpone the launch to 5 May.")
+        assert next(one.text for one in memory.reflect()).endswith(
+            "Ann Miller decided to postpone the launch to 5 May."
+        )
+
     def test_an_insight_names_what_it_rests_on(self, memory: Memory):
         ids = {memory.remember(f"Trip {n} to Zanzibar was {word}.").id for n, word in enumerate(["hot", "wet", "dry"])}
         [insight, *_] = memory.reflect(least=3)

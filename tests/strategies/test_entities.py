@@ -235,3 +235,18 @@ def test_each_message_is_read_once_and_a_failure_changes_nothing(history: Histor
     broken[0] = False
     several[1].observe()
     assert [fact.object for fact in several[0].about("Anna")] == ["tea0", "tea1", "tea2", "tea3", "milk"]
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        ("Sarah Connor works at Cyberdyne.", "Where does Sarah work?"),
+        ("我女儿小雨今年八岁。", "小雨多大了？"),
+    ],
+)
+def test_people_are_found_by_first_names_and_as_relatives(history: History, said: str, query: str):
+    notes = Entities(history, 0)
+    history.add(human(said))
+    notes.observe()
+    assert [one.notes for one in notes.named_in(query)] == [f"Human: {said}"]
+    assert notes.named_in("Where does Sar work?") == []

@@ -35,10 +35,18 @@ _NUMBER_OR_DATE = re.compile(
     r"|[一二三四五六七八九十百千两][年月日号点岁个天周]|今天|明天|昨天|后天|星期|周[一二三四五六日末]|生日|下周|下个?月",
     re.I,
 ).search
+_DECISION = re.compile(
+    r"\b(?:decid\w+|decision|agreed|settled on|go(?:ing)? with|chose|chosen|picked|approved|signed off|confirmed"
+    r"|cancel\w*|postpon\w+|resched\w+|chang(?:ed|ing)|switch(?:ed|ing)|moved|quit|resigned|no longer|not any ?more|instead"
+    r"|from now on|must|have to|promis\w+|plan(?:s|ned|ning)? to|will)\b"
+    r"|决定|同意|说好|定了|定在|定下|选了|选择|批准|确认|取消|推迟|改成|改到|改为|换成|换了|搬|辞职|不再"
+    r"|以后|必须|一定要|答应|打算|计划",
+    re.I,
+).search
 _FENCE = re.compile(r"(?:```|~~~)[\w+#.-]*\Z").match
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 _MOST_TERMS = 12
-_TERM, _NAME, _DATE, _OWN, _QUESTIONED = 0.15, 0.5, 0.6, 0.8, -1.0
+_TERM, _NAME, _DATE, _OWN, _DECIDED, _QUESTIONED = 0.15, 0.5, 0.6, 0.8, 0.7, -1.0
 _MOST_NAMES = 2
 _MOST_REMEMBERED = 4096
 _LONGEST_REMEMBERED = 500
@@ -124,10 +132,10 @@ def _parts_again(one: str, other: str) -> bool:
 def summarise(lines: Iterable[SummaryLine], *, limit: int, size: Size = len) -> list[SummaryLine]:
     """The most important sentences, in their order, within ``limit`` as ``size`` measures their text.
 
-    When everything fits, all sentences are kept, without a speaker's repetitions. Otherwise names, numbers, dates and
-    statements about oneself weigh most and questions least; among equals and repetitions the newest is kept. Small talk is
-    left out even if it would fit, unless there is nothing else; when no sentence fits, the beginning of the weightiest is
-    returned. It is deterministic. Raises ``InvalidInput`` for an invalid limit.
+    When everything fits, all sentences are kept, without a speaker's repetitions. Otherwise names, numbers, dates,
+    decisions, changes and statements about oneself weigh most and questions least; among equals and repetitions the newest
+    is kept. Small talk is left out even if it would fit, unless there is nothing else; when no sentence fits, the beginning
+    of the weightiest is returned. It is deterministic. Raises ``InvalidInput`` for an invalid limit.
     """
     check_count(limit, "limit")
     weighed = sorted(
@@ -198,10 +206,13 @@ def _weight(text: str, terms: int) -> float:
     weight = _TERM * min(terms, _MOST_TERMS) + _NAME * min(len(entities(text)), _MOST_NAMES)
     weight += _DATE if _NUMBER_OR_DATE(text) else 0.0
     if _QUESTION(text):
-        weight += _QUESTIONED
-    elif _FIRST_PERSON(text):
-        weight += _OWN
-    return weight
+        return weight + _QUESTIONED
+    return weight + (_OWN if _FIRST_PERSON(text) else 0.0) + (_DECIDED if _DECISION(text) else 0.0)
+
+
+def is_statement(text: str) -> bool:
+    """Whether a sentence says something: it is no question, no small talk and no fence of code."""
+    return _QUESTION(text) is None and _read(text)[2]
 
 
 def _once(weighed: Sequence[_Weighed]) -> list[_Weighed]:

@@ -1,14 +1,18 @@
 """Consolidation: merges memories that say the same, and derives insights from many. Everything can be undone.
 
 It writes new versions and marks the old ones, after the replacement has been checked. Without a chat model an insight
-quotes the memories; with one it is the model's sentence, if every memory it cites is one it was given.
+says what changed more than once in a year, or the weightiest sentences of many memories about one name or matter; with one
+it is the model's sentence, if every memory it cites is one it was given.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from hashlib import blake2b
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -16,21 +20,34 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError
 from memwell.filters import FilterLike, as_filter
+from memwell.language.claims.relations import USER
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
+from memwell.language.summary import is_statement, lines_of, summarise
 from memwell.language.words import language_of
 from memwell.longterm.base import MemoryBase, as_ids
+from memwell.longterm.facts import Fact
 from memwell.longterm.gate import clusters
 from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.remembering import Rememberer, is_number
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
-from memwell.records import Record
+from memwell.records import Record, paged
 from memwell.values import check_count, check_metadata
 
 INSIGHT = "insight"
 _MOST_EVIDENCE = 64
-_QUOTED = 3
+_LONGEST_INSIGHT = 300
+_END_MISSING = re.compile(r"([^.!?。！？…])\n")
+_LEAST_CHANGES, _YEAR = 2, timedelta(days=366)
+_CHANGES = {
+    "lives_in": ("moved", "搬了{}次家"),
+    "works_at": ("changed employers", "换了{}次工作"),
+    "occupation": ("changed occupation", "换了{}次职业"),
+    "studies_at": ("changed schools", "换了{}次学校"),
+    "phone": ("changed phone numbers", "换了{}次电话号码"),
+}
+"""What is worth saying when it changes often, in both languages."""
 
 _ASKED = (
     "You are given memories, each with a number. Write one sentence that says what they show together, using nothing that "
@@ -120,7 +137,7 @@ class Consolidator(Rememberer):
         where: FilterLike | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> list[Recalled]:
-        """Derive one insight for each matter that at least ``least`` memories mention.
+        """Derive insights: what changed twice within a year, and each matter that at least ``least`` memories mention.
 
         An insight names the memories it is based on, and is updated when these change. ``where`` (over the metadata)
         selects the memories; insights get ``metadata``, and those with other metadata are separate.
@@ -129,11 +146,23 @@ class Consolidator(Rememberer):
         check_count(most, "most")
         own = {} if metadata is None else check_metadata(metadata)
         records = [record for record in self._active(as_filter(where)) if record.kind != INSIGHT]
-        made: list[Recalled] = []
-        for matter, about in _matters(records, least)[:most]:
+        found: list[tuple[str, str, Sequence[Record]]] = list(self._changes(records))
+        for matter, about in _matters(records, least)[: max(0, most - len(found))]:
             text, used = self._insight(matter, about)
-            made.append(self._store_insight(_insight_id(matter, own), text, used, own))
-        return made
+            if text:
+                found.append((matter, text, used))
+        return [self._store_insight(_insight_id(matter, own), text, used, own) for matter, text, used in found[:most]]
+
+    def _changes(self, records: Sequence[Record]) -> Iterator[tuple[str, str, Sequence[Record]]]:
+        """What changed at least twice within a year, by the facts of these memories: the matter, the words, the sources."""
+        by_id = {record.id: record for record in records}
+        stated = (fact for fact in paged(lambda cursor: self.facts.all(limit=500, cursor=cursor)) if _may_change(fact))
+        for (who, relation), values in groupby(stated, key=lambda fact: (fact.subject, fact.relation)):
+            facts = [fact for fact in values if any(source.record in by_id for source in fact.evidence)]
+            begun = [fact.valid_from for fact in facts[1:] if fact.valid_from is not None]
+            if len(begun) >= _LEAST_CHANGES and begun[-1] - begun[-_LEAST_CHANGES] <= _YEAR:
+                used = [by_id[one.record] for fact in facts for one in fact.evidence if one.record in by_id]
+                yield f"{who}/{relation}", _changed(who, facts, begun, used), used
 
     def _insight(self, matter: str, about: Sequence[Record]) -> tuple[str, Sequence[Record]]:
         if self.chat is not None:
@@ -232,7 +261,8 @@ def _matters(records: Sequence[Record], least: int) -> list[tuple[str, list[Reco
             about[key].append(record)
             shown.setdefault(key, text)
     found = [(shown[key], held) for key, held in about.items() if len(held) >= max(least, 1)]
-    ordered = sorted(found, key=lambda item: (-len(item[1]), item[0]))
+    # The whole of a name rather than a part of it.
+    ordered = sorted(found, key=lambda item: (-len(item[1]), -len(item[0]), item[0]))
     return _distinct(ordered)
 
 
@@ -247,14 +277,29 @@ def _distinct(matters: Sequence[tuple[str, list[Record]]]) -> list[tuple[str, li
 
 
 def _said_together(matter: str, about: Sequence[Record]) -> str:
-    """An insight that quotes the memories: how many mention the matter, and the most important of them."""
-    ordered = sorted(about, key=lambda r: (-(traits_of(r).importance or 0.0), r.time, r.id))
-    quotes = [_quoted(record.text) for record in ordered[:_QUOTED]]
-    if language_of(" ".join(quotes)) == "zh":
-        return f"{len(about)} 条记忆提到“{matter}”：" + "；".join(quotes)
-    return f'{len(about)} memories speak of "{matter}": ' + "; ".join(quotes)
+    """The weightiest sentences of the memories on a matter, the earliest first; nothing if all they do is ask or greet."""
+    ordered = sorted(about, key=lambda record: (record.time, record.id))
+    lines = [line for record in ordered for line in lines_of("", record.text) if is_statement(line.text)]
+    words = _END_MISSING.sub(r"\1; ", "\n".join(line.text for line in summarise(lines, limit=_LONGEST_INSIGHT))).replace(
+        "\n", " "
+    )
+    return words and (f"{matter}：{words}" if language_of(words) == "zh" else f"{matter}: {words}")
 
 
-def _quoted(text: str) -> str:
-    short = " ".join(text.split())
-    return short if len(short) <= 160 else f"{short[:159]}…"
+def _may_change(fact: Fact) -> bool:
+    return fact.retired_at is None and fact.relation in _CHANGES
+
+
+def _changed(who: str, facts: Sequence[Fact], begun: Sequence[datetime], used: Sequence[Record]) -> str:
+    """That a value changed so often, in the language of what says so: "The user moved twice in 2026: from A to B to C"."""
+    english, chinese = _CHANGES[facts[0].relation]
+    values, times = [fact.object for fact in facts], len(begun)
+    years = dict.fromkeys((begun[0].year, begun[-1].year))
+    if language_of(used[-1].text) == "zh":
+        often = chinese.format("两" if times == _LEAST_CHANGES else times)
+        return (
+            f"{'用户' if who == USER else who}{'到'.join(f'{year}年' for year in years)}{often}：{' → '.join(values)}。"
+        )
+    often = "twice" if times == _LEAST_CHANGES else f"{times} times"
+    when = f"in {begun[0].year}" if len(years) == 1 else f"from {begun[0].year} to {begun[-1].year}"
+    return f"{'The user' if who == USER else who} {english} {often} {when}: from {' to '.join(values)}."

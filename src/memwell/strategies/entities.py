@@ -22,7 +22,7 @@ from memwell.strategies.base import Strategy, note
 from memwell.strategies.state import AT_ONCE, StrategyState, next_index, until_done, with_note
 from memwell.strategies.summary import said
 from memwell.strategies.windows import checked_history
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_text, now, shown
 
 Extract: TypeAlias = Callable[[str], list[str]]
 """Returns the names in a text."""
@@ -36,6 +36,8 @@ LONGEST_NOTES: Final = 1_000
 _MOST_TEXTS: Final = 10
 _LONGEST_TEXT: Final = 1_000
 _MOST_NAMES: Final = 50
+_MOST_NAMESAKES, _LONGEST_REST = 3, 20
+"""How many people of one first name are looked up, and how long the rest of their names may be."""
 MOST_LOOKUPS: Final = 64
 """How many possible names of a text are looked up."""
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’-][^\W\u3400-\u9fff]+){0,2}")
@@ -170,8 +172,8 @@ class Entities(_StoredByName):
     def recall(self, query: str | None = None) -> list[Message]:
         window = self._window()
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
-        keys = [*spelt(query or ""), *map(entity_key, self._names(recent))]
-        found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
+        asked = [entity_key(one.name) for one in self.named_in(query or "")]
+        found = self._noted_on([*asked, *map(entity_key, self._names(recent))])
         return with_note(window, note("entities", (f"{one.name}:\n{one.notes}" for one in found), id_=self.state.id))
 
     def notes(self, name: str) -> EntityNotes | None:
@@ -180,8 +182,15 @@ class Entities(_StoredByName):
         return None if entry is None else _decoded(entry.value)
 
     def named_in(self, text: str) -> list[EntityNotes]:
-        """The notes on the names in a text, also on names in lower case."""
-        return self._noted_on([*map(entity_key, self._names(text)), *spelt(text)])
+        """The notes on the names in a text, also on names in lower case, and on whom it calls by the first name."""
+        names = [entity_key(name) for name in self._names(text)]
+        return self._noted_on([*names, *(full for name in names for full in self._beginning_with(name)), *spelt(text)])
+
+    def _beginning_with(self, name: str) -> list[str]:
+        """The longer names that begin with this one, if it has no notes itself."""
+        if self.state.get(name) is not None:
+            return []
+        return [_decoded(entry.value).name for entry in self.state.longer(f"{name} ", _LONGEST_REST)[:_MOST_NAMESAKES]]
 
     def _noted_on(self, keys: Iterable[str]) -> list[EntityNotes]:
         looked_up = list(dict.fromkeys(keys))[:MOST_LOOKUPS]
@@ -219,8 +228,13 @@ def spelt(text: str) -> list[str]:
 
 
 def named(text: str) -> list[str]:
-    """The names in a text, without repetitions, as they are written."""
-    return list({entity.key: entity.text for entity in reversed(entities(text))}.values())[::-1]
+    """The names in a text, without repetitions, as they are written: also those of relatives that look like any word."""
+    found = {entity_key(entity.text): entity.text for entity in reversed(entities(text))}
+    people = (claim.object for claim in claims(text, time=now()) if _is_person(claim.relation))
+    return [
+        *list(found.values())[::-1],
+        *(name for name in dict.fromkeys(people) if name and entity_key(name) not in found),
+    ]
 
 
 def sentences_on(name: str, notes: str, context: str) -> str:
@@ -351,6 +365,11 @@ def claimed(message: Message) -> list[Triple]:
         Triple(claim.subject, claim.relation, claim.object, negated=claim.negated, replaces=_is_single(claim.relation))
         for claim in found
     ]
+
+
+def _is_person(relation: str) -> bool:
+    known = relation_of(relation)
+    return known is not None and known.people
 
 
 def _is_single(relation: str) -> bool:

@@ -161,10 +161,18 @@ class StrategyState:
 
     def entries(self) -> list[Entry]:
         """All values, with their keys relative to this state."""
-        where = id_begins_with(self._prefix)
+        return [one for one in self._below(self._prefix) if one.key]
+
+    def longer(self, beginning: str, by: int) -> list[Entry]:
+        """The values whose keys begin so and are at most ``by`` characters longer."""
+        # A key has its length in front, so each length is looked up.
+        sizes = range(len(beginning) + 1, len(beginning) + by + 1)
+        return [one for size in sizes for one in self._below(f"{self._prefix}{size}.{beginning}")]
+
+    def _below(self, prefix: str) -> list[Entry]:
+        where = id_begins_with(prefix)
         found = paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
-        kept = [msgspec.structs.replace(one, key=one.key.removeprefix(self._prefix)) for one in found]
-        return [one for one in kept if one.key]
+        return [msgspec.structs.replace(one, key=one.key.removeprefix(self._prefix)) for one in found]
 
 
 def copy_states(source: HistoryReader, target: HistoryReader) -> None:

@@ -451,7 +451,10 @@ class ConversationEntityMemory(_Naming):
         self._extraction_calls += 1
         if as_llm(self.llm).answers:
             return self._asked_names(text, history, turn or text)
-        names = (*self._notes.named_in(text), *named(turn or text))
+        known = self._notes.named_in(text)
+        # A first name stands for the person that is known by the whole name.
+        firsts = {entity_key(name).partition(" ")[0] for name in known if " " in name}
+        names = (*known, *(name for name in named(turn or text) if entity_key(name) not in firsts))
         return list({entity_key(name): name for name in names}.values())
 
     def clear(self) -> None:

@@ -67,7 +67,6 @@ class ComposedBackend(Backend):
         self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
         self._follower = None if index is None else FollowedIndex(home, index, ask_above)
         self.index = self._follower or home.index
-        self._bytes = blobs
         self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
         self.blobs = self._blobs or home.blobs
 
@@ -154,10 +153,6 @@ class ComposedBackend(Backend):
             return None
         return self._blobs.reconcile(self._all_spaces() if space is None else iter([space]))
 
-    def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
-        """Fill the engine again from the rows; how many spaces. Raises ``BackendUnavailable``."""
-        return 0 if self._follower is None else self._follower.rebuild(space, progress)
-
     def scrub(self) -> None:
         self._refuse_inside("scrubbed")
         if self._follower is not None:
@@ -176,8 +171,8 @@ class ComposedBackend(Backend):
             facts.update(counts)
         if self._follower is not None:
             parts["index"] = self._follower.facts()
-        if self._bytes is not None and self._blobs is not None:
-            parts["blobs"] = {"kind": self._bytes.kind, **self._blobs.facts()}
+        if self._blobs is not None:
+            parts["blobs"] = self._blobs.facts()
             facts["blobs"] = self._blobs.count(paged(lambda cursor: self._home.spaces(limit=_PAGE, cursor=cursor)))
         return {**facts, "parts": parts}
 
@@ -204,8 +199,8 @@ class ComposedBackend(Backend):
         self._refuse_inside("closed")
         if self._follower is not None:
             self._follower.close()
-        if self._bytes is not None:
-            self._bytes.close()
+        if self._blobs is not None:
+            self._blobs.close()
         for store in (*self._others, self._home):
             store.close()
 

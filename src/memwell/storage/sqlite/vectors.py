@@ -552,9 +552,9 @@ class SqliteVectors:
         if fresh is None or self._stopped:
             return False
         index_graph, change = fresh
-        self._cache.folder.mkdir(exist_ok=True)
         sidecar = save_index(index_graph.index, self._cache.folder, space, change)
-        self._connections.write(lambda session: self._name(session, space, sidecar))
+        sql, bindings = "INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar)
+        self._connections.write(lambda session: session.execute(sql, bindings))
         self._cache.take(space, index_graph)
         self._remove_older(space, sidecar.file)
         return True
@@ -593,10 +593,6 @@ class SqliteVectors:
         dimensions = row.dimensions or 0
         index = build_index(rows, dimensions, lambda: self._stopped)
         return None if index is None else (HnswGraph(index, dimensions, row.change), row.change)
-
-    @staticmethod
-    def _name(session: Session, space: int, sidecar: SidecarFile) -> None:
-        session.execute("INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar))
 
     def _remove_older(self, space: int, current: str) -> None:
         for file in self._cache.folder.glob(f"{space}-*.usearch"):

@@ -75,15 +75,11 @@ class Server(NamedTuple):
     number: int
     vector: str
     syncs: bool
+    """Whether an acknowledged commit is on disk. Our sessions turn ``synchronous_commit`` on if it is off."""
     commits: str
     """``synchronous_commit`` as the server has it."""
     superuser: bool
     bypasses: bool
-
-    @property
-    def durable(self) -> bool:
-        """Whether an acknowledged commit is on disk. Our sessions turn ``synchronous_commit`` on if it is off."""
-        return self.syncs
 
     @property
     def wall(self) -> str:
@@ -357,7 +353,7 @@ class PostgresBackend(Backend):
 
     @property
     def durable(self) -> bool:
-        return self._server.durable or self._address.vouched
+        return self._server.syncs or self._address.vouched
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._connections.transaction()

@@ -272,8 +272,8 @@ class Pool:
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._idle: list[Link] = []
-        self._in_use = 0
-        self._freed = threading.Condition(threading.Lock())
+        self._free = threading.Semaphore(self._size)
+        self._lock = threading.Lock()
         self._away: BackendUnavailable | None = None
         self._next_try = 0.0
         self._trying = False
@@ -291,32 +291,26 @@ class Pool:
         """A connection. Raises ``BackendUnavailable`` when none is free in time, or the server cannot be reached."""
         self.ready()
         end = time.monotonic() + self._timeout_s
-        self._reserve(end)
+        if not self._free.acquire(timeout=self._timeout_s):
+            raise BackendUnavailable(
+                f"all {self._size} connections to the store {self._place} stayed in use for {self._timeout_s:g} s; "
+                "set pool_size higher, or do less at once"
+            )
         try:
-            while (link := self._idle_link()) is not None:
+            self.ready()
+            return self._idle_link() or self._reached(end)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _idle_link(self) -> Link | None:
+        with suppress(IndexError):
+            while True:
+                link = self._idle.pop()
                 if _is_sound(link):
                     return link
                 link.close()
-            return self._reached(end)
-        except BaseException:
-            self._free(None)
-            raise
-
-    def _reserve(self, end: float) -> None:
-        with self._freed:
-            while self._in_use >= self._size and not self.closed:
-                left = end - time.monotonic()
-                if left <= 0 or not self._freed.wait(left):
-                    raise BackendUnavailable(
-                        f"all {self._size} connections to the store {self._place} stayed in use for "
-                        f"{self._timeout_s:g} s; set pool_size higher, or do less at once"
-                    )
-            self.ready()
-            self._in_use += 1
-
-    def _idle_link(self) -> Link | None:
-        with self._freed:
-            return self._idle.pop() if self._idle else None
+        return None
 
     def _reached(self, end: float) -> Link:
         """A new connection. While the server is unavailable one caller at a time tries; the others fail at once."""
@@ -337,7 +331,7 @@ class Pool:
 
     def _try_alone(self, known: BackendUnavailable) -> None:
         """Raise the last error again, unless it is time for another attempt and no other thread makes one."""
-        with self._freed:
+        with self._lock:
             if self._trying or time.monotonic() < self._next_try:
                 raise BackendUnavailable(str(known)) from known
             self._trying = True
@@ -359,31 +353,23 @@ class Pool:
         if link.pgconn.transaction_status != TransactionStatus.IDLE:
             link.close()
         link.idle_since = time.monotonic()
-        self._free(None if link.closed or self.closed else link)
+        if not link.closed:
+            self._idle.append(link)
+        self._free.release()
         if self.closed:
-            link.close()
-
-    def _free(self, link: Link | None) -> None:
-        with self._freed:
-            self._in_use -= 1
-            if link is not None:
-                self._idle.append(link)
-            self._freed.notify()
+            self.forget_idle()
 
     def forget_idle(self) -> None:
         """Close the idle connections: where one was lost, the others mostly are too."""
-        with self._freed:
-            idle, self._idle = self._idle, []
-        for link in idle:
-            link.close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
         self.closed = True
         if self._pid == os.getpid():
             self.forget_idle()
-            with self._freed:
-                self._freed.notify_all()
 
 
 def opened(open_link: Callable[[], Link], patience_s: float, passes: Callable[[psycopg.Error], bool]) -> Link:

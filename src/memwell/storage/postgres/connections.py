@@ -304,13 +304,14 @@ class Pool:
             raise
 
     def _idle_link(self) -> Link | None:
-        with suppress(IndexError):
+        try:
             while True:
                 link = self._idle.pop()
                 if _is_sound(link):
                     return link
                 link.close()
-        return None
+        except IndexError:
+            return None
 
     def _reached(self, end: float) -> Link:
         """A new connection. While the server is unavailable one caller at a time tries; the others fail at once."""

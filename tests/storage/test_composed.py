@@ -29,9 +29,7 @@ def composed(path: str | Path, *, clock: Clock) -> ComposedBackend:
     # The suites expect of so few vectors that they are searched exactly, and so they are.
     engine = Attached(lambda: StoreVectors(SqliteBackend(f"{home}.vectors"), "exact"), "exact", "a file")
     blobs = FileBlobs(f"{home}.blobs")
-    return ComposedBackend(
-        SqliteBackend(home, clock=clock), index=engine, blobs=Bytes(lambda: blobs, lambda: None, "a folder")
-    )
+    return ComposedBackend(SqliteBackend(home, clock=clock), index=engine, blobs=Bytes(lambda: blobs, "a folder"))
 
 
 def composed_anew(path: str | Path, *, clock: Clock) -> ComposedBackend:

@@ -379,14 +379,14 @@ def test_two_who_open_it_first_agree(tmp_path: Path):
         def open_late() -> FileBlobs:
             # The other was quicker.
             if theirs.kv.get(REMEMBERED, "parts") is None:
-                check_parts(theirs, "t.db", {"blobs": Bytes(lambda: folder, lambda: None, "files:media")})
+                check_parts(theirs, "t.db", {"blobs": Bytes(lambda: folder, "files:media")})
             return folder
 
-        check_parts(mine, "t.db", {"blobs": Bytes(open_late, lambda: None, "files:media")})
-        check_parts(mine, "t.db", {"blobs": Bytes(lambda: folder, lambda: None, "files:media")})
+        check_parts(mine, "t.db", {"blobs": Bytes(open_late, "files:media")})
+        check_parts(mine, "t.db", {"blobs": Bytes(lambda: folder, "files:media")})
         other = FileBlobs(tmp_path / "other")
         with pytest.raises(ConfigurationError, match="not the blobs of this store"):
-            check_parts(theirs, "t.db", {"blobs": Bytes(lambda: other, lambda: None, "files:other")})
+            check_parts(theirs, "t.db", {"blobs": Bytes(lambda: other, "files:other")})
 
 
 def test_the_command_says_so_in_one_line(

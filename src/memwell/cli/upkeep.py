@@ -258,7 +258,7 @@ def _reindexed(composed: ComposedBackend, segments: list[str] | None, *, rebuild
         found["name"] = composed.follower.attached.name
         with progress_bar(say("rebuilding" if rebuild else "reconciling")) as progress:
             if rebuild:
-                found["spaces"] = composed.rebuild(space, progress)
+                found["spaces"] = composed.follower.rebuild(space, progress)
             else:
                 done = composed.follower.reconcile(space, progress)
                 found |= {"missing": done.missing, "orphans": done.orphans}

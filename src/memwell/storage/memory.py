@@ -42,6 +42,7 @@ from memwell.storage.parts import (
     Tail,
     ThreadRow,
     bm25_scores,
+    check_dimensions,
     check_follows,
     check_new_ids,
     distinct_terms,
@@ -610,11 +611,7 @@ def _dimensions(held: dict[str, tuple[int, Record]]) -> int | None:
 def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
     if record.vector is None:
         return dimensions
-    if dimensions is not None and len(record.vector) != dimensions:
-        raise InvalidInput(
-            f"record {record.id!r} has a vector of {len(record.vector)} dimensions in a space of {dimensions}"
-        )
-    return len(record.vector)
+    return check_dimensions(record.id, len(record.vector), dimensions)
 
 
 class MemoryBlobs(BaseBlobs):

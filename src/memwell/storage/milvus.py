@@ -101,7 +101,7 @@ class MilvusVectors(VectorEngine):
     def drop(self, space: Space, ids: Iterable[str]) -> None:
         keys = [_row_key(space, id_) for id_ in ids]
         with self._writing():
-            for name in self._all():
+            for name in list(self._collections.values()):
                 for start in range(0, len(keys), _BATCH):
                     self._client.delete(name, ids=keys[start : start + _BATCH], timeout=self._patience)
 
@@ -122,20 +122,26 @@ class MilvusVectors(VectorEngine):
             return [(str(hit["entity"]["id"]), float(hit["distance"])) for hit in hits]
 
     def ids(self, space: Space) -> Iterator[str]:
-        for name in self._all():
+        for name in list(self._collections.values()):
             yield from (str(row["id"]) for row in self._rows(name, _of_space(space), "id"))
 
     def count(self, space: Space) -> int:
-        return sum(self._counted(name, _of_space(space)) for name in self._all())
+        total, asked = 0, _of_space(space)
+        with _translated():
+            for name in list(self._collections.values()):
+                [row] = self._client.query(name, filter=asked, output_fields=["count(*)"], timeout=self._patience)
+                total += int(row["count(*)"])
+        return total
 
     def forget(self, space: Space) -> None:
         with self._writing():
-            for name in self._all():
+            for name in list(self._collections.values()):
                 self._client.delete(name, filter=_of_space(space), timeout=self._patience)
 
     def spaces(self) -> Iterator[Space]:
-        if not self._has_roster():
-            return
+        with _translated():
+            if not self._client.has_collection(_ROSTER, timeout=self._patience):
+                return
         for row in list(self._rows(_ROSTER, 'key != ""', "metadata")):
             space = Space(*cast("dict[str, list[str]]", row["metadata"])["space"])
             if self.count(space):
@@ -165,9 +171,6 @@ class MilvusVectors(VectorEngine):
         return _translated() if self._file is None else _translated(self._lock)
 
     # Collections
-
-    def _all(self) -> list[str]:
-        return list(self._collections.values())
 
     def _collection(self, dimensions: int, *, make: bool) -> Any:
         name = self._collections.get(dimensions)
@@ -213,11 +216,6 @@ class MilvusVectors(VectorEngine):
                 self._client.flush(name, timeout=self._patience)
                 self._unflushed[name] = 0
 
-    def _counted(self, name: str, asked: str) -> int:
-        with _translated():
-            [row] = self._client.query(name, filter=asked, output_fields=["count(*)"], timeout=self._patience)
-            return int(row["count(*)"])
-
     def _rows(self, name: str, asked: str, field: str) -> Generator[dict[str, Any]]:
         with _translated():
             rows = self._client.query_iterator(
@@ -230,10 +228,6 @@ class MilvusVectors(VectorEngine):
                 rows.close()
 
     # The list of spaces: rows have only the digests of theirs
-
-    def _has_roster(self) -> bool:
-        with _translated():
-            return bool(self._client.has_collection(_ROSTER, timeout=self._patience))
 
     def _enlist(self, space: Space) -> None:
         name = digest(space.encoded())

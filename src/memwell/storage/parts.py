@@ -22,7 +22,7 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.language.segment import query_terms, segment
 from memwell.messages import Message, Role, Text, check_message, decode_message, decode_messages, encode_message
-from memwell.records import Page, Space, Thread, Vector, as_vector, pack_half
+from memwell.records import Page, Record, Space, Thread, Vector, as_vector, pack_half
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Blobs, Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, new_version, shown
@@ -287,6 +287,33 @@ def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:
     if len(sizes) > 1:
         raise InvalidInput(f"the vectors of a space have one size, not {' and '.join(map(str, sizes))}")
     return packed
+
+
+class PreparedRecord(NamedTuple):
+    """A record ready to be stored: its terms, the JSON of its metadata, and its packed vector."""
+
+    record: Record
+    terms: list[str]
+    metadata: str
+    vector: bytes | None
+
+
+def prepare_records(records: Sequence[Record]) -> dict[Space, list[PreparedRecord]]:
+    """The records of each space, prepared before any lock is taken. Raises ``InvalidInput`` for what is not a record."""
+    prepared: dict[Space, list[PreparedRecord]] = {}
+    for record in given.check_records(records).values():
+        vector = None if record.vector is None else pack_half(record.vector)
+        metadata = str(given.encode_value(record.metadata))
+        one = PreparedRecord(record, segment(record.text), metadata, vector)
+        prepared.setdefault(record.space, []).append(one)
+    return prepared
+
+
+def check_dimensions(id_: str, size: int, dimensions: int | None) -> int:
+    """The size of a record's vector. Raises ``InvalidInput`` when those of its space have another."""
+    if dimensions is not None and size != dimensions:
+        raise InvalidInput(f"record {id_!r} has a vector of {size} dimensions in a space of {dimensions}")
+    return size
 
 
 # Okapi BM25 with the statistics of one space or one thread. No other space's words enter a score, so a score says nothing

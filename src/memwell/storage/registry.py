@@ -24,7 +24,7 @@ from memwell.errors import (
 from memwell.records import Space, paged
 from memwell.settings import Settings, load_settings
 from memwell.storage.arguments import REMEMBERED, is_memwells
-from memwell.storage.protocols import Backend, Blobs
+from memwell.storage.protocols import Backend
 from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import new_id, shown
 
@@ -83,7 +83,7 @@ def forget_parts(url: str | os.PathLike[str]) -> bool:
     ``open_backend``, and ``ReadOnlyStore`` for a read-only home.
     """
     with _named(url, load_settings()).open() as home:
-        return forget(home)
+        return home.kv.delete(REMEMBERED, _LAYOUT)
 
 
 class _Named(NamedTuple):
@@ -231,20 +231,9 @@ def _bytes(url: str, settings: Settings) -> Any:
         from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only such a part needs it
 
         blobs = FileBlobs(rest)
-        return Bytes(lambda: blobs, lambda: None, place, "files")
+        return Bytes(lambda: blobs, place, "files")
     kind = _whole(url, "no place for blobs", "files:path/to/folder")
-    opened: list[Backend] = []
-
-    def open_blobs() -> Blobs:
-        if not opened:
-            opened.append(_single(url, settings))
-        return opened[0].blobs
-
-    def close() -> None:
-        for store in opened:
-            store.close()
-
-    return Bytes(open_blobs, close, place, kind)
+    return Bytes(lambda: _single(url, settings), place, kind)
 
 
 def _load(kind: _Kind) -> Any:
@@ -303,11 +292,6 @@ def check_parts(home: Backend, home_place: str, parts: Mapping[str, Any]) -> Non
             except Conflict:
                 # Another process has just stored a layout: compare with that.
                 check_parts(home, home_place, parts)
-
-
-def forget(home: Backend) -> bool:
-    """Forget the layout; whether there was one. What the parts hold is then no longer found here."""
-    return home.kv.delete(REMEMBERED, _LAYOUT)
 
 
 def _layout_of(home: Backend) -> _Layout | None:

@@ -30,9 +30,7 @@ def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBacken
     blobs = FileBlobs(place / "blobs")
     # The suites expect of so few vectors that they are searched exactly, and so they are.
     engine = Attached(lambda: StoreVectors(SqliteBackend(place / "vectors.db"), "exact"), "exact", "a file")
-    return ComposedBackend(
-        home, log=part, kv=part, index=engine, blobs=Bytes(lambda: blobs, lambda: None, "a folder", "files")
-    )
+    return ComposedBackend(home, log=part, kv=part, index=engine, blobs=Bytes(lambda: blobs, "a folder", "files"))
 
 
 def opened(place: Path, clock: Clock) -> ComposedBackend:

@@ -121,7 +121,7 @@ LONG = "长" * 70
 def spaces_store(tmp_path: Path) -> Iterator[ComposedBackend]:
     part = Part(RedisBackend(redis.single_url(tmp_path)), "a server")
     blobs = FileBlobs(tmp_path / "blobs")
-    folder = Bytes(lambda: blobs, lambda: None, "a folder")
+    folder = Bytes(lambda: blobs, "a folder")
     with ComposedBackend(postgres.open_recycled(tmp_path), log=part, kv=part, blobs=folder) as backend:
         yield backend
     postgres.recycle(tmp_path)
@@ -179,7 +179,7 @@ def there(tmp_path: Path) -> FileBlobs:
 
 @pytest.fixture
 def blobs_store(tmp_path: Path, there: FileBlobs) -> Iterator[ComposedBackend]:
-    with ComposedBackend(SqliteBackend(tmp_path / "a.db"), blobs=Bytes(lambda: there, lambda: None, "there")) as made:
+    with ComposedBackend(SqliteBackend(tmp_path / "a.db"), blobs=Bytes(lambda: there, "there")) as made:
         yield made
 
 
@@ -240,7 +240,7 @@ def test_where_their_place_is_away_only_blobs_fail(tmp_path: Path):
             raise BackendUnavailable("nobody answers")
         return FileBlobs(tmp_path / "bytes")
 
-    with ComposedBackend(SqliteBackend(tmp_path / "a.db"), blobs=Bytes(opened, lambda: None, "there")) as blobs_store:
+    with ComposedBackend(SqliteBackend(tmp_path / "a.db"), blobs=Bytes(opened, "there")) as blobs_store:
         blobs_store.kv.put(HOME, "key", 1)
         with pytest.raises(BackendUnavailable, match="blobs at there"):
             blobs_store.blobs.put(HOME, b"x")

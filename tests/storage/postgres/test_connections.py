@@ -192,7 +192,7 @@ def test_while_a_server_is_known_to_be_away_one_tries_and_the_others_do_not_wait
     def open_link() -> Link:
         tried.append(there.is_set())
         if there.is_set():
-            return connect(address_of(server().url()), Settings(), path="public")
+            return connect(address_of(server().url()), Settings(), {"search_path": "public"})
         raise psycopg.OperationalError("timeout expired")
 
     pool = Pool(open_link, Settings(pool_size=2), "there")

@@ -222,7 +222,7 @@ def graphs(place: Path, space: Space = HOME) -> list[tuple[Any, ...]]:
 
 @given(st.lists(st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3), max_size=4))
 def test_vectors_are_sent_as_the_server_sends_them_back(sent: list[list[float]]):
-    data = HalfvecArray(sent, 4711).encoded()
+    data = HalfvecArray([pack_half(one) for one in sent], 4711).encoded()
     head = 20 if sent else 12
     size = 4 + 4 + 2 * 3
     assert len(data) == head + size * len(sent)

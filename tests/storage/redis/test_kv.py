@@ -23,6 +23,6 @@ def test_what_is_over_is_dropped_by_later_writes(tmp_path: Path):
             store.kv.put(HOME, "staying", number)
         assert [entry.value for entry in store.kv.scan(HOME).items] == [2]
         assert store.check() == []
-        base = store._connections.tags.entries(HOME).base
+        base = store._connections.tags.of_space("k", HOME).base
         [left] = store._connections.ask(store._connections.servers.of_slot(0), ("HLEN", f"{base}v"))
         assert left == 1

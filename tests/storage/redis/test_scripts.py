@@ -106,11 +106,11 @@ def test_a_process_that_dies_leaves_a_name_and_never_content_without_one(
 ):
     tags = store._connections.tags
     with RedisBackend(single_url(tmp_path)) as dead:
-        die_when_listed(dead, tags.threads(HOME), monkeypatch)
+        die_when_listed(dead, tags.of_space("l", HOME), monkeypatch)
         with pytest.raises(Stopped):
             dead.log.append(TALK, [human("lost")])
     with RedisBackend(single_url(tmp_path)) as dead:
-        shard = tags.entries(HOME).parent
+        shard = tags.of_space("k", HOME).parent
         assert shard is not None
         die_when_listed(dead, shard, monkeypatch)
         with pytest.raises(Stopped):

@@ -56,7 +56,8 @@ class ComposedBackend(Backend):
         place: str = "",
         ask_above: int = 0,
     ) -> None:
-        self._home = home
+        self.home = home
+        """The store that is the truth."""
         self.path: Any = getattr(home, "path", None)
         """The home's file, where it has one."""
         self._place = place
@@ -65,9 +66,9 @@ class ComposedBackend(Backend):
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
         self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
         self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
-        self._follower = None if index is None else FollowedIndex(home, index, ask_above)
-        self.index = self._follower or home.index
-        self._bytes = blobs
+        self.follower = None if index is None else FollowedIndex(home, index, ask_above)
+        """The index with the following engine, if there is one."""
+        self.index = self.follower or home.index
         self._blobs = None if blobs is None else PlacedBlobs(home, blobs)
         self.blobs = self._blobs or home.blobs
 
@@ -76,59 +77,49 @@ class ComposedBackend(Backend):
         for name, part in self._parts.items():
             # A read-only store stays as it is.
             with suppress(ReadOnlyStore):
-                while self._home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
+                while self.home.kv.get(given.REMEMBERED, f"taken home from {name}") is None:
                     self._take_home(name, part)
 
     def _take_home(self, name: str, part: Part) -> None:
         try:
-            self._home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
+            self.home.kv.put(given.REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
         except Conflict:
             # Another process does it.
             time.sleep(_TAKING_NAP_S)
             return
         try:
-            take_home(self._home, part.store, [name])
-            self._home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
+            take_home(self.home, part.store, [name])
+            self.home.kv.put(given.REMEMBERED, f"taken home from {name}", part.place)
         finally:
-            self._home.kv.delete(given.REMEMBERED, "taking home")
-
-    @property
-    def home(self) -> Backend:
-        """The store that is the truth."""
-        return self._home
-
-    @property
-    def follower(self) -> FollowedIndex | None:
-        """The index with the following engine, if there is one."""
-        return self._follower
+            self.home.kv.delete(given.REMEMBERED, "taking home")
 
     @property
     def durable(self) -> bool:
-        return self._home.durable and all(store.durable for store in self._others)
+        return self.home.durable and all(store.durable for store in self._others)
 
     @property
     def read_only(self) -> bool:
-        return self._home.read_only
+        return self.home.read_only
 
     # Transactions
 
     def transaction(self) -> Transaction:
-        return Transaction(self._home)
+        return Transaction(self.home)
 
     def together(self) -> Transaction:
         return self.transaction()
 
     def atransaction(self) -> AsyncContext[None]:
-        return AsyncContext(self.transaction(), current, *self._home.atransaction().carried)
+        return AsyncContext(self.transaction(), current, *self.home.atransaction().carried)
 
     def _refuse_inside(self, done: str) -> None:
-        if transaction_on(self._home) is not None:
+        if transaction_on(self.home) is not None:
             raise BackendError(f"a store cannot be {done} inside its own transaction")
 
     # As a whole
 
     def check(self) -> list[str]:
-        found = self._home.check()
+        found = self.home.check()
         for name, part in self._parts.items():
             try:
                 found += [f"{name}: {complaint}" for complaint in part.store.check()]
@@ -136,15 +127,15 @@ class ComposedBackend(Backend):
                 if "closed" in str(error):
                     raise
                 found.append(f"the {name} at {part.place} does not answer: {error}")
-        if self._follower is not None:
-            found += self._follower.problems()
+        if self.follower is not None:
+            found += self.follower.problems()
         if self._blobs is not None and self._blobs.facts()["answers"]:
             found += self._blobs.problems(self._all_spaces())
         return found
 
     def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
         """Repair the engine from the rows, and remove blobs without a reference. Raises ``BackendUnavailable``."""
-        found = Reconciled() if self._follower is None else self._follower.reconcile(space, progress)
+        found = Reconciled() if self.follower is None else self.follower.reconcile(space, progress)
         self.remove_unreferenced(space)
         return found
 
@@ -154,36 +145,32 @@ class ComposedBackend(Backend):
             return None
         return self._blobs.reconcile(self._all_spaces() if space is None else iter([space]))
 
-    def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
-        """Fill the engine again from the rows; how many spaces. Raises ``BackendUnavailable``."""
-        return 0 if self._follower is None else self._follower.rebuild(space, progress)
-
     def scrub(self) -> None:
         self._refuse_inside("scrubbed")
-        if self._follower is not None:
+        if self.follower is not None:
             # An unavailable engine gets the deletions when it is back.
             with suppress(BackendError):
-                self._follower.catch_up_everywhere()
+                self.follower.catch_up_everywhere()
         for store in self._others:
             store.scrub()
-        self._home.scrub()
+        self.home.scrub()
 
     def facts(self) -> dict[str, Any]:
-        facts = self._home.facts()
+        facts = self.home.facts()
         parts: dict[str, Any] = {"home": {"place": self._place, "answers": True, "kind": facts.get("kind")}}
         for name, part in self._parts.items():
             parts[name], counts = _part_facts(name, part)
             facts.update(counts)
-        if self._follower is not None:
-            parts["index"] = self._follower.facts()
-        if self._bytes is not None and self._blobs is not None:
-            parts["blobs"] = {"kind": self._bytes.kind, **self._blobs.facts()}
-            facts["blobs"] = self._blobs.count(paged(lambda cursor: self._home.spaces(limit=_PAGE, cursor=cursor)))
+        if self.follower is not None:
+            parts["index"] = self.follower.facts()
+        if self._blobs is not None:
+            parts["blobs"] = self._blobs.facts()
+            facts["blobs"] = self._blobs.count(paged(lambda cursor: self.home.spaces(limit=_PAGE, cursor=cursor)))
         return {**facts, "parts": parts}
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)
-        return spaces_of(self._home, self._others, limit, given.check_name_cursor(cursor))
+        return spaces_of(self.home, self._others, limit, given.check_name_cursor(cursor))
 
     def _all_spaces(self) -> Iterator[Space]:
         return paged(lambda cursor: self.spaces(limit=_PAGE, cursor=cursor))
@@ -191,22 +178,22 @@ class ComposedBackend(Backend):
     def seal(self, reason: str | None) -> None:
         self._refuse_inside("sealed")
         self.require("seal")
-        for store in (*self._others, self._home):
+        for store in (*self._others, self.home):
             store.seal(reason)
 
     def notify(self, topic: str) -> None:
-        self._home.notify(topic)
+        self.home.notify(topic)
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
-        return self._home.listen(heard)
+        return self.home.listen(heard)
 
     def close(self) -> None:
         self._refuse_inside("closed")
-        if self._follower is not None:
-            self._follower.close()
-        if self._bytes is not None:
-            self._bytes.close()
-        for store in (*self._others, self._home):
+        if self.follower is not None:
+            self.follower.close()
+        if self._blobs is not None:
+            self._blobs.close()
+        for store in (*self._others, self.home):
             store.close()
 
 

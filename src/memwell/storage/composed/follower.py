@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -28,10 +29,10 @@ from msgspec.structs import replace
 from memwell._products import product
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
 from memwell.filters import Filter, FilterLike, as_filter, holds
-from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
+from memwell.records import MAX_SEGMENTS, Hit, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
-from memwell.storage.protocols import Backend, Changes, IndexInfo, KeptCache, KeyValue, RecordIndex, VectorEngine
+from memwell.storage.protocols import Backend, Changes, IndexInfo, KeyValue, RecordIndex, VectorEngine
 from memwell.values import new_id
 
 PAGE = 1000
@@ -339,11 +340,9 @@ class Feeding:
         return None if self._finish(mine, state) else False
 
     def _pages(self, space: Space) -> Iterator[list[Record]]:
-        page = self._home.scan(space, limit=PAGE)
-        yield page.items
-        while page.next is not None:
-            page = self._home.scan(space, limit=PAGE, cursor=page.next)
-            yield page.items
+        records = paged(lambda cursor: self._home.scan(space, limit=PAGE, cursor=cursor))
+        while page := list(islice(records, PAGE)):
+            yield page
 
     def _follow(self, space: Space, held: Position, info: IndexInfo) -> bool | None:
         """Feed what changed since the position."""
@@ -372,25 +371,21 @@ class Feeding:
         self.agree(space, [id_ for ids in deletions.values() for id_ in ids])
         self.deletions.remove(space, deletions)
 
-    def _apply(self, space: Space, records: Sequence[Record]) -> None:
-        with_vector = [one for one in records if one.vector is not None]
-        without = [one.id for one in records if one.vector is None]
-        for start in range(0, len(with_vector), PAGE):
-            part = with_vector[start : start + PAGE]
+    def _apply(self, space: Space, records: Sequence[Record], ids: Iterable[str] = ()) -> None:
+        """Copy records to the engine; those of ``ids`` that are not among them, or have no vector, it drops."""
+        stored = [one for one in records if one.vector is not None]
+        for start in range(0, len(stored), PAGE):
+            part = stored[start : start + PAGE]
             self._attached.use(lambda engine, part=part: engine.store(space, part))
-        if without:
-            self._attached.use(lambda engine: engine.drop(space, without))
+        dropped = sorted({*ids, *(one.id for one in records)} - {one.id for one in stored})
+        if dropped:
+            self._attached.use(lambda engine: engine.drop(space, dropped))
 
     def agree(self, space: Space, ids: Sequence[str]) -> None:
         """Copy the current state of these ids to the engine."""
         for start in range(0, len(ids), PAGE):
             part = ids[start : start + PAGE]
-            kept = [one for one in self._home.get(space, part) if one.vector is not None]
-            gone = sorted(set(part) - {one.id for one in kept})
-            if kept:
-                self._attached.use(lambda engine, kept=kept: engine.store(space, kept))
-            if gone:
-                self._attached.use(lambda engine, gone=gone: engine.drop(space, gone))
+            self._apply(space, self._home.get(space, part), part)
 
     def _finish(self, mine: Position, state: int | None) -> bool:
         if self.positions.finish(mine, state):
@@ -521,12 +516,21 @@ class _Question(NamedTuple):
     where: Filter | None
 
 
+def _asked_at_home(name: str) -> Any:
+    """A method that the home store answers alone."""
+
+    def call(self: FollowedIndex, *args: Any, **options: Any) -> Any:
+        return getattr(self.home, name)(*args, **options)
+
+    return call
+
+
 class FollowedIndex(RecordIndex):
     """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors."""
 
     def __init__(self, home: Backend, attached: Attached, ask_above: int) -> None:
         self._store = home
-        self._home = home.index
+        self.home = home.index
         self._ask_above = ask_above
         self.attached = attached
         self.feeding = Feeding(home.index, home.kv, attached)
@@ -538,7 +542,7 @@ class FollowedIndex(RecordIndex):
 
     def upsert(self, records: Sequence[Record]) -> None:
         checked = given.check_records(records)
-        self._home.upsert(list(checked.values()))
+        self.home.upsert(list(checked.values()))
         self._touched({space for space, _ in checked})
 
     def _touched(self, spaces: Iterable[Space]) -> None:
@@ -550,7 +554,7 @@ class FollowedIndex(RecordIndex):
         given.check_space(space)
         wanted = list(dict.fromkeys(given.check_ids(ids)))
         with Transaction(self._store):
-            gone = self._home.delete(space, wanted)
+            gone = self.home.delete(space, wanted)
             if gone:
                 self.feeding.deletions.add(space, wanted)
         if gone:
@@ -558,48 +562,18 @@ class FollowedIndex(RecordIndex):
         return gone
 
     def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
-        self._home.revector(space, vectors)
+        self.home.revector(space, vectors)
         self._touched([space])
 
     # Reading
 
-    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        return self._home.get(space, ids)
-
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        newest_first: bool = False,
-    ) -> Page[Record]:
-        return self._home.scan(space, where=where, limit=limit, cursor=cursor, newest_first=newest_first)
-
-    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        return self._home.match(space, text, limit=limit, where=where)
-
-    def changes(self, space: Space, since: int | None = None) -> Changes:
-        return self._home.changes(space, since)
-
-    def numbered(self, space: Space, numbers: Mapping[str, int]) -> list[Record]:
-        return self._home.numbered(space, numbers)
-
-    def metadata(self, space: Space) -> Iterable[tuple[int, dict[str, Any]]]:
-        return self._home.metadata(space)
-
-    def pieces(self, space: Space) -> Iterator[Changes]:
-        return self._home.pieces(space)
-
-    def keep_cache(self, space: Space, state: int, parts: Iterable[bytes | memoryview]) -> bool:
-        return self._home.keep_cache(space, state, parts)
-
-    def kept_cache(self, space: Space) -> KeptCache | None:
-        return self._home.kept_cache(space)
+    get, scan, match = _asked_at_home("get"), _asked_at_home("scan"), _asked_at_home("match")
+    changes, pieces = _asked_at_home("changes"), _asked_at_home("pieces")
+    numbered, metadata = _asked_at_home("numbered"), _asked_at_home("metadata")
+    keep_cache, kept_cache = _asked_at_home("keep_cache"), _asked_at_home("kept_cache")
 
     def info(self, space: Space) -> IndexInfo:
-        info = self._home.info(space)
+        info = self.home.info(space)
         return replace(info, search=self.attached.name) if self._answers(space, info) else info
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
@@ -612,7 +586,7 @@ class FollowedIndex(RecordIndex):
                 raise
             self.due([space])
             hits = None
-        return self._home.near(space, vector, limit=limit, where=where) if hits is None else hits
+        return self.home.near(space, vector, limit=limit, where=where) if hits is None else hits
 
     def _answers(self, space: Space, info: IndexInfo) -> bool:
         held = self.feeding.positions.get(space) if info.vectors > self._ask_above else None
@@ -623,7 +597,7 @@ class FollowedIndex(RecordIndex):
     def _from_engine(self, question: _Question) -> list[Hit] | None:
         """Hits from the engine and the changes since; None when they cannot answer."""
         space = question.space
-        info = self._home.info(space)
+        info = self.home.info(space)
         if info.vectors <= self._ask_above or len(question.vector) != info.dimensions or self.attached.resting:
             return None
         held = self.feeding.positions.get(space)
@@ -646,7 +620,7 @@ class FollowedIndex(RecordIndex):
             asked = wanted
             found = self._asked(question, asked)
             # Read after the search, so that everything fed meanwhile is among them.
-            changes = self._home.changes(space, state)
+            changes = self.home.changes(space, state)
             if changes.state is None or changes.whole:
                 return None
             kept, fresh = self._rows(question, found, changes)
@@ -672,7 +646,7 @@ class FollowedIndex(RecordIndex):
     ) -> tuple[list[Record], list[Record]]:
         """The unchanged rows among what was found, and the changed rows; each of those that satisfy the question."""
         changed = {record.id: record for _, record in changes.records}
-        rows = self._home.get(question.space, [id_ for id_, _ in found if id_ not in changed])
+        rows = self.home.get(question.space, [id_ for id_, _ in found if id_ not in changed])
         size = len(question.vector)
 
         def asked_for(record: Record) -> bool:
@@ -694,7 +668,7 @@ class FollowedIndex(RecordIndex):
 
     def _behind(self) -> Iterator[Space]:
         for space in self.spaces():
-            info, held = self._home.info(space), self.feeding.positions.get(space)
+            info, held = self.home.info(space), self.feeding.positions.get(space)
             if held is None:
                 behind = info.vectors > 0
             else:
@@ -755,7 +729,7 @@ class FollowedIndex(RecordIndex):
             return []
 
     def _problem(self, space: Space) -> str | None:
-        info = self._home.info(space)
+        info = self.home.info(space)
         if info.vectors and self.feeding.positions.get(space) is None:
             return None
         if not self.feeding.differs(space):

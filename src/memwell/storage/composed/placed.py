@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import groupby, islice
 from types import TracebackType
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import MAX_SEGMENTS, Page, Space, Thread, paged
 from memwell.storage.arguments import REMEMBERED, is_memwells
 from memwell.storage.parts import BaseBlobs, copy_thread
-from memwell.storage.protocols import Backend, Blobs, ThreadInfo
+from memwell.storage.protocols import Backend, Blobs, Entry, ThreadInfo
 
 T = TypeVar("T")
 
@@ -152,8 +152,11 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
     for space in list(paged(lambda cursor: part.spaces(limit=_PAGE, cursor=cursor))):
         if not is_memwells(space) or space == REMEMBERED:
             continue
-        threads = [one.thread for one in _threads(part, space)] if "log" in kinds else []
-        entries = list(paged(lambda cursor: part.kv.scan(space, cursor=cursor))) if "kv" in kinds else []  # noqa: B023 - used at once
+        threads, entries = list[Thread](), list[Entry]()
+        if "log" in kinds:
+            threads = [one.thread for one in paged(lambda cursor, at=space: part.log.threads(at, cursor=cursor))]
+        if "kv" in kinds:
+            entries = list(paged(lambda cursor, at=space: part.kv.scan(at, cursor=cursor)))
         with home.transaction():
             home.kv.restore(space, [one for one in entries if home.kv.get(space, one.key) is None])
             for thread in threads:
@@ -165,10 +168,6 @@ def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:
             part.kv.delete(space, entry.key)
 
 
-def _threads(store: Backend, space: Space) -> Iterable[ThreadInfo]:
-    return paged(lambda cursor: store.log.threads(space, cursor=cursor))
-
-
 # Blobs in another store, and the references to them in the home store. Bytes without a reference do not count.
 
 
@@ -176,13 +175,31 @@ REFERENCES = "blob-references"
 _BLOBS_PAGE = 1000
 
 
-class Bytes(NamedTuple):
-    """A store for blobs: how it is opened and closed, its place without secrets, and its kind."""
+class Bytes:
+    """A place for blobs, opened lazily: a folder, or the blobs of a store, which it closes."""
 
-    open: Callable[[], Blobs]
-    close: Callable[[], None]
-    place: str
-    kind: str = "store"
+    def __init__(self, opener: Callable[[], Blobs | Backend], place: str, kind: str = "store") -> None:
+        self._opener = opener
+        self.place = place
+        """Where it is, without secrets."""
+        self.kind = kind
+        self._lock = threading.Lock()
+        self._opened: Blobs | Backend | None = None
+
+    def open(self) -> Blobs:
+        """The blobs there. Raises ``BackendUnavailable``."""
+        with self._lock:
+            if self._opened is None:
+                try:
+                    self._opened = self._opener()
+                except BackendError as error:
+                    raise BackendUnavailable(f"the blobs at {self.place} are unavailable: {error}") from error
+            return self._opened.blobs if isinstance(self._opened, Backend) else self._opened
+
+    def close(self) -> None:
+        """Close the store."""
+        if isinstance(self._opened, Backend):
+            self._opened.close()
 
 
 class PlacedBlobs(BaseBlobs):
@@ -191,10 +208,10 @@ class PlacedBlobs(BaseBlobs):
     def __init__(self, home: Backend, placed: Bytes) -> None:
         self._home = home
         self._kv = home.kv
-        self._opener = placed.open
+        self._part = placed.open
         self._place = placed.place
-        self._lock = threading.Lock()
-        self._opened: Blobs | None = None
+        self._kind = placed.kind
+        self.close = placed.close
 
     def _put(self, space: Space, digest: str, blob: bytes) -> None:
         with Transaction(self._home):
@@ -265,21 +282,13 @@ class PlacedBlobs(BaseBlobs):
         return set(paged(lambda cursor: self.scan(space, limit=_BLOBS_PAGE, cursor=cursor))), there
 
     def facts(self) -> dict[str, Any]:
-        """The place of the bytes, and whether it answers."""
+        """The kind and place of the bytes, and whether it answers."""
+        own = {"kind": self._kind, "place": self._place}
         try:
             self._part().scan(Space("memwell", "asked"), limit=1)
         except BackendError as error:
-            return {"place": self._place, "answers": False, "why": str(error)}
-        return {"place": self._place, "answers": True}
-
-    def _part(self) -> Blobs:
-        with self._lock:
-            if self._opened is None:
-                try:
-                    self._opened = self._opener()
-                except BackendError as error:
-                    raise BackendUnavailable(f"the blobs at {self._place} are unavailable: {error}") from error
-            return self._opened
+            return {**own, "answers": False, "why": str(error)}
+        return {**own, "answers": True}
 
 
 # The spaces of several stores in one order, without the internal spaces of the composed store.

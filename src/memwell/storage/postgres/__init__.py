@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from memwell.storage.postgres.connections import (
     connect,
     current_transaction,
     is_starting,
+    opened,
     session_options,
     translated,
 )
@@ -74,15 +75,11 @@ class Server(NamedTuple):
     number: int
     vector: str
     syncs: bool
+    """Whether an acknowledged commit is on disk. Our sessions turn ``synchronous_commit`` on if it is off."""
     commits: str
     """``synchronous_commit`` as the server has it."""
     superuser: bool
     bypasses: bool
-
-    @property
-    def durable(self) -> bool:
-        """Whether an acknowledged commit is on disk. Our sessions turn ``synchronous_commit`` on if it is off."""
-        return self.syncs
 
     @property
     def wall(self) -> str:
@@ -318,12 +315,11 @@ class PostgresBackend(Backend):
         self._settings = settings or Settings()
         self._address = address_of(url)
         self._clock = clock
-        self._path = f"{self._address.schema},public"
-        self._extra = ""
+        self._options = session_options(self._settings, f"{self._address.schema},public")
         self._server = self._set_up()
         place = self._address.shown
         pool = Pool(self._open_link, self._settings, place)
-        self._connections = Connections(pool, _walls(self._address, self._settings, self._path, self._extra), place)
+        self._connections = Connections(pool, _walls(self._address, self._options), place)
         self.log = PostgresLog(self._connections, clock)
         self.kv = PostgresKeyValue(self._connections, clock)
         self._index = self.index = PostgresIndex(
@@ -336,38 +332,28 @@ class PostgresBackend(Backend):
         return f"PostgresBackend({self._address.shown!r})"
 
     def _open_link(self) -> Link:
-        return connect(self._address, self._settings, path=self._path, extra=self._extra)
+        return connect(self._address, self._settings, self._options)
 
     def _set_up(self) -> Server:
         """Check the server, migrate the schema, and choose the settings of sessions."""
         place = self._address.shown
         try:
-            with self._first_link() as link:
+            # Waits for a server that is starting up, not for one that is unavailable.
+            with opened(self._open_link, self._settings.connect_timeout_s, is_starting) as link:
                 server = server_of(link)
                 _check_server(server, place)
                 migrate(link, self._address.schema, place)
                 _check_vector(server_of(link), place)
-                self._path = f"{self._address.schema},{vectors_schema(link)}"
+                self._options["search_path"] = f"{self._address.schema},{vectors_schema(link)}"
                 if server.commits == "off":
-                    self._extra = "-c synchronous_commit=on"
+                    self._options["synchronous_commit"] = "on"
                 return server_of(link)
         except psycopg.Error as error:
             raise translated(error, place) from error
 
-    def _first_link(self) -> Link:
-        """The first connection. Waits for a server that is starting up, not for one that is unavailable."""
-        end = time.monotonic() + self._settings.connect_timeout_s
-        while True:
-            try:
-                return self._open_link()
-            except psycopg.Error as error:
-                if not is_starting(error) or time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
-
     @property
     def durable(self) -> bool:
-        return self._server.durable or self._address.vouched
+        return self._server.syncs or self._address.vouched
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._connections.transaction()
@@ -442,13 +428,12 @@ class PostgresBackend(Backend):
         self._connections.close()
 
 
-def _walls(address: Address, settings: Settings, path: str, extra: str) -> Walls:
+def _walls(address: Address, options: Mapping[str, str]) -> Walls:
     sql = "SELECT set_config('memwell.space', %s, true)"
     if address.pooled:
         # A pooled session may be another one in the next transaction, so its settings are repeated in each.
-        for option in f"{session_options(settings, path)} {extra}".split("-c "):
-            name, _, value = option.strip().partition("=")
-            if name and not name.startswith("tcp_"):
+        for name, value in options.items():
+            if not name.startswith("tcp_"):
                 sql += f", set_config('{name}', '{value}', true)"
     return Walls(address.schema, sql, address.pooled)
 

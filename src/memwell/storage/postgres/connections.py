@@ -222,8 +222,8 @@ def _is_news(record: logging.LogRecord) -> bool:
 logging.getLogger("psycopg").addFilter(_is_news)
 
 
-def connect(address: Address, settings: Settings, *, path: str, extra: str = "") -> Link:
-    """A new connection in autocommit mode. Raises ``psycopg.OperationalError``."""
+def connect(address: Address, settings: Settings, options: Mapping[str, str]) -> Link:
+    """A new connection in autocommit mode, with these settings. Raises ``psycopg.OperationalError``."""
     timeout = max(1, round(settings.connect_timeout_s))
     parameters: dict[str, Any] = {
         "application_name": f"memwell {address.schema} {os.getpid()}",
@@ -235,8 +235,8 @@ def connect(address: Address, settings: Settings, *, path: str, extra: str = "")
         **address.parameters,
     }
     if not address.pooled:
-        asked = f"{parameters.get('options', '')} {session_options(settings, path)} {extra}".strip()
-        parameters["options"] = asked
+        chosen = " ".join(f"-c {name}={value}" for name, value in options.items())
+        parameters["options"] = f"{parameters.get('options', '')} {chosen}".strip()
     link = Link.connect(**parameters, autocommit=True, prepare_threshold=None if address.pooled else 2)
     # All integers are sent as one type, so that a statement is prepared once and not for every size of integer.
     link.adapters.register_dumper(int, Int8BinaryDumper)
@@ -244,9 +244,9 @@ def connect(address: Address, settings: Settings, *, path: str, extra: str = "")
     return link
 
 
-def session_options(settings: Settings, path: str) -> str:
+def session_options(settings: Settings, path: str) -> dict[str, str]:
     """The settings of a session: the search path and time limits."""
-    chosen = {
+    return {
         "search_path": path,
         "statement_timeout": f"{settings.statement_timeout_s * 1000:.0f}",
         "lock_timeout": f"{settings.busy_timeout_s * 1000:.0f}",
@@ -255,7 +255,6 @@ def session_options(settings: Settings, path: str) -> str:
         "tcp_keepalives_interval": "10",
         "tcp_keepalives_count": "3",
     }
-    return " ".join(f"-c {name}={value}" for name, value in chosen.items())
 
 
 class Pool:
@@ -273,8 +272,8 @@ class Pool:
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._idle: list[Link] = []
-        self._in_use = 0
-        self._freed = threading.Condition(threading.Lock())
+        self._free = threading.Semaphore(self._size)
+        self._lock = threading.Lock()
         self._away: BackendUnavailable | None = None
         self._next_try = 0.0
         self._trying = False
@@ -292,32 +291,27 @@ class Pool:
         """A connection. Raises ``BackendUnavailable`` when none is free in time, or the server cannot be reached."""
         self.ready()
         end = time.monotonic() + self._timeout_s
-        self._reserve(end)
+        if not self._free.acquire(timeout=self._timeout_s):
+            raise BackendUnavailable(
+                f"all {self._size} connections to the store {self._place} stayed in use for {self._timeout_s:g} s; "
+                "set pool_size higher, or do less at once"
+            )
         try:
-            while (link := self._idle_link()) is not None:
+            self.ready()
+            return self._idle_link() or self._reached(end)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _idle_link(self) -> Link | None:
+        try:
+            while True:
+                link = self._idle.pop()
                 if _is_sound(link):
                     return link
                 link.close()
-            return self._reached(end)
-        except BaseException:
-            self._free(None)
-            raise
-
-    def _reserve(self, end: float) -> None:
-        with self._freed:
-            while self._in_use >= self._size and not self.closed:
-                left = end - time.monotonic()
-                if left <= 0 or not self._freed.wait(left):
-                    raise BackendUnavailable(
-                        f"all {self._size} connections to the store {self._place} stayed in use for "
-                        f"{self._timeout_s:g} s; set pool_size higher, or do less at once"
-                    )
-            self.ready()
-            self._in_use += 1
-
-    def _idle_link(self) -> Link | None:
-        with self._freed:
-            return self._idle.pop() if self._idle else None
+        except IndexError:
+            return None
 
     def _reached(self, end: float) -> Link:
         """A new connection. While the server is unavailable one caller at a time tries; the others fail at once."""
@@ -338,20 +332,17 @@ class Pool:
 
     def _try_alone(self, known: BackendUnavailable) -> None:
         """Raise the last error again, unless it is time for another attempt and no other thread makes one."""
-        with self._freed:
+        with self._lock:
             if self._trying or time.monotonic() < self._next_try:
                 raise BackendUnavailable(str(known)) from known
             self._trying = True
 
     def _opened(self, end: float) -> Link:
         """A new connection; waits for a server that is starting up."""
-        while True:
-            try:
-                return self._open_link()
-            except psycopg.Error as error:
-                if not (is_starting(error) or _refused(error)) or time.monotonic() > end:
-                    raise translated(error, self._place) from error
-                time.sleep(_NAP_S)
+        try:
+            return opened(self._open_link, end - time.monotonic(), lambda error: is_starting(error) or _refused(error))
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
 
     def spare(self) -> Link:
         """A connection outside the pool, which the caller closes."""
@@ -363,31 +354,35 @@ class Pool:
         if link.pgconn.transaction_status != TransactionStatus.IDLE:
             link.close()
         link.idle_since = time.monotonic()
-        self._free(None if link.closed or self.closed else link)
+        if not link.closed:
+            self._idle.append(link)
+        self._free.release()
         if self.closed:
-            link.close()
-
-    def _free(self, link: Link | None) -> None:
-        with self._freed:
-            self._in_use -= 1
-            if link is not None:
-                self._idle.append(link)
-            self._freed.notify()
+            self.forget_idle()
 
     def forget_idle(self) -> None:
         """Close the idle connections: where one was lost, the others mostly are too."""
-        with self._freed:
-            idle, self._idle = self._idle, []
-        for link in idle:
-            link.close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when they are returned."""
         self.closed = True
         if self._pid == os.getpid():
             self.forget_idle()
-            with self._freed:
-                self._freed.notify_all()
+
+
+def opened(open_link: Callable[[], Link], patience_s: float, passes: Callable[[psycopg.Error], bool]) -> Link:
+    """A new connection, tried again for a while after errors that pass. Raises ``psycopg.Error``."""
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            return open_link()
+        except psycopg.Error as error:
+            if not passes(error) or time.monotonic() > end:
+                raise
+            time.sleep(_NAP_S)
 
 
 def _is_sound(link: Link) -> bool:
@@ -572,7 +567,9 @@ _SWEEP_EVERY = 512
 _LONG_WORK_S = 86_400.0
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
-_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_postgres", default=None)
+current_transaction: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar(
+    "memwell_postgres", default=None
+)
 
 
 class Connections:
@@ -613,23 +610,7 @@ class Connections:
         transaction = self.transaction_here()
         if transaction is not None:
             return transaction.run(space, inside, writing=False)
-        return self._twice(self.pool.take, self.pool.give, outside, reading=True)
-
-    def _twice(
-        self, take: Callable[[], Link], give: Callable[[Link], None], operation: Operation[T], *, reading: bool = False
-    ) -> T:
-        """Run an idempotent operation on a connection; again after a lost connection."""
-        for again in (True, False):
-            link = take()
-            try:
-                return operation(Session(link, self.walls))
-            except psycopg.Error as error:
-                if not (again and is_lost(error, link)):
-                    raise translated(error, self.place, reading=reading) from error
-                self.pool.forget_idle()
-            finally:
-                give(link)
-        raise AssertionError("the second try returns or raises")
+        return self.again(lambda link: outside(Session(link, self.walls)), reading=True)
 
     def apart(self, operation: Operation[T]) -> T:
         """Run long maintenance on a connection outside the pool, without a transaction, time limit, wall or retry."""
@@ -659,11 +640,14 @@ class Connections:
             self._sweep_receipts()
         return result
 
-    def again(self, attempt: Callable[[Link], T]) -> T:
-        """Run an idempotent attempt on a connection; again after a lost connection, and a few times after conflicts."""
+    def again(self, attempt: Callable[[Link], T], *, reading: bool = False, apart: bool = False) -> T:
+        """Run an idempotent attempt on a connection; again after a lost connection, and a few times after conflicts.
+
+        With ``apart`` the connection is not one of the pool.
+        """
         lost, clashes = 0, 0
         while True:
-            link = self.pool.take()
+            link = self.pool.spare() if apart else self.pool.take()
             try:
                 return attempt(link)
             except psycopg.Error as error:
@@ -671,11 +655,14 @@ class Connections:
                 clashes += is_clash(error)
                 retried = lost == 1 if is_lost(error, link) else is_clash(error) and clashes < _CLASHES
                 if not retried:
-                    raise translated(error, self.place) from error
+                    raise translated(error, self.place, reading=reading) from error
                 if lost:
                     self.pool.forget_idle()
             finally:
-                self.pool.give(link)
+                if apart:
+                    link.close()
+                else:
+                    self.pool.give(link)
 
     def _write(self, link: Link, space: Space | None, operation: Operation[T]) -> T:
         session = Session(link, self.walls)
@@ -706,7 +693,8 @@ class Connections:
     def _was_kept(self, owner: str, receipt: UUID) -> bool:
         """Whether a transaction with a lost answer was committed; if not, make sure that it never is."""
 
-        def decide(session: Session) -> bool:
+        def decide(link: Link) -> bool:
+            session = Session(link, self.walls)
             session.look(None)
             session.execute(*_receipt(owner, receipt, kept=False))
             sql = "SELECT kept FROM memwell_receipt WHERE space = %s AND id = %s"
@@ -714,7 +702,7 @@ class Connections:
 
         try:
             # Outside the pool, all of whose connections may be waiting for this.
-            return self._twice(self.pool.spare, psycopg.Connection.close, decide)
+            return self.again(decide, apart=True)
         except BackendError as error:
             raise BackendUnavailable(
                 f"the connection to the store {self.place} was lost while it committed, and it cannot be asked; "
@@ -746,7 +734,7 @@ class Connections:
 
     def transaction_here(self) -> Transaction | None:
         """The open transaction on this store that the calling context is inside of."""
-        transaction = _current.get()
+        transaction = current_transaction.get()
         while transaction is not None:
             if transaction.connections is self and transaction.open:
                 return transaction
@@ -780,14 +768,14 @@ class Transaction:
         self._failed: BaseException | None = None
 
     def __enter__(self) -> None:
-        self.outer = _current.get()
+        self.outer = current_transaction.get()
         self._around = self.connections.transaction_here()
         if self._around is not None:
             self._savepoint = self._around.savepoint()
             return
         self.connections.pool.ready()
         self.open = True
-        _current.set(self)
+        current_transaction.set(self)
 
     def _usable(self) -> Session:
         if not self.open:
@@ -864,7 +852,7 @@ class Transaction:
             return
         with self._lock:
             self.open = False
-            _current.set(self.outer)
+            current_transaction.set(self.outer)
             session, self._session = self._session, None
             try:
                 self._finish(session, error)
@@ -888,7 +876,3 @@ class Transaction:
             session.link.close()
             if error is None and self._wrote:
                 raise translated(failure, self.connections.place) from failure
-
-
-current_transaction = _current
-"""Carried into async callers by ``AsyncContext``."""

@@ -21,10 +21,18 @@ from psycopg.pq import Format
 
 from memwell.errors import InvalidInput, MemwellError
 from memwell.filters import FilterLike, as_filter
-from memwell.language.segment import query_terms, segment
+from memwell.language.segment import query_terms
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_record, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage.parts import K1, B, distinct_terms, packed_vectors
+from memwell.storage.parts import (
+    K1,
+    B,
+    PreparedRecord,
+    check_dimensions,
+    distinct_terms,
+    packed_vectors,
+    prepare_records,
+)
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.schema import RECORD, Condition, compiled, filter_document, keyed, space_key
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
@@ -49,9 +57,9 @@ _PAUSE_S = 30.0
 
 
 class HalfvecArray:
-    """Vectors of one size as a binary ``halfvec[]``: sending them as text would take longer than storing them."""
+    """Packed vectors of one size as a binary ``halfvec[]``: sending text would take longer than storing it."""
 
-    def __init__(self, vectors: Sequence[Vector], element_type: int) -> None:
+    def __init__(self, vectors: Sequence[bytes], element_type: int) -> None:
         self.vectors = vectors
         self.element_type = element_type
 
@@ -60,9 +68,9 @@ class HalfvecArray:
         if not self.vectors:
             return struct.pack(">iiI", 0, 0, self.element_type)
         size = len(self.vectors[0])
-        one = struct.Struct(f">ihh{size}e")
         head = struct.pack(">iiIii", 1, 0, self.element_type, len(self.vectors), 1)
-        return head + b"".join([one.pack(one.size - 4, size, 0, *vector) for vector in self.vectors])
+        front = struct.pack(">ihh", size + 4, size // 2, 0)
+        return head + b"".join([front + _turned(vector) for vector in self.vectors])
 
 
 class _HalfvecArrayDumper(Dumper):
@@ -84,12 +92,15 @@ def halfvec_type(session: Session) -> int:
 
 def unpacked(sent: bytes | None) -> Vector | None:
     """The vector that ``halfvec_send`` gave."""
-    if sent is None:
-        return None
-    turned = bytearray(len(sent) - 4)
-    turned[0::2] = sent[5::2]
-    turned[1::2] = sent[4::2]
-    return unpack_half(bytes(turned))
+    return None if sent is None else unpack_half(_turned(sent[4:]))
+
+
+def _turned(data: bytes) -> bytes:
+    """Half-precision numbers with the other order of bytes."""
+    turned = bytearray(len(data))
+    turned[0::2] = data[1::2]
+    turned[1::2] = data[0::2]
+    return bytes(turned)
 
 
 def _written(vector: Vector) -> str:
@@ -118,14 +129,15 @@ class Question(NamedTuple):
         return self.limit + self.limit // 2 + 16
 
 
-_NEAREST = """
+_FIELDS = "record.number, record.id, record.kind, record.stamp, record.metadata, record.text"
+_NEAREST = f"""
     WITH likely AS MATERIALIZED (
-        SELECT held.number, held.vector FROM memwell_record_vector AS held {allowed}
-        WHERE held.space = %s AND held.dimensions = %s ORDER BY {distance} LIMIT %s
+        SELECT held.number, held.vector FROM memwell_record_vector AS held {{allowed}}
+        WHERE held.space = %s AND held.dimensions = %s ORDER BY {{distance}} LIMIT %s
     ), best AS MATERIALIZED (
         SELECT number, 1.0 - (vector::vector <=> %s::vector) AS score FROM likely ORDER BY score DESC, number LIMIT %s
     )
-    SELECT state.vectors, state.dimensions, best.score, {fields}
+    SELECT state.vectors, state.dimensions, best.score, {_FIELDS}
     FROM memwell_record_space AS state
     LEFT JOIN (best JOIN memwell_record AS record ON record.space = %s AND record.number = best.number) ON true
     WHERE state.space = %s ORDER BY best.score DESC, best.number"""
@@ -140,30 +152,26 @@ _GRAPH_SETTINGS = (
 _PLAIN_SETTINGS = "SELECT set_config('enable_sort', 'on', true)"
 
 
-def nearest(session: Session, question: Question, fields: str) -> list[tuple[Any, ...]]:
+def nearest(session: Session, question: Question, distance: str = _BY_READING) -> list[tuple[Any, ...]]:
     """The space's count and size of vectors, the score and the fields of the best, best first.
 
     One row with neither score nor fields when nothing is found, and none when the space has never held a record.
     """
-    return _asked(session, question, fields, _BY_READING)
-
-
-def nearest_by_graph(session: Session, question: Question, fields: str) -> list[tuple[Any, ...]]:
-    """The same by the space's graph, which may miss a few, and finds too few with a selective filter."""
-    session.execute(_GRAPH_SETTINGS, (str(min(_MOST_EFFORT, max(_EFFORT, question.likely))),))
-    found = _asked(session, question, fields, _BY_GRAPH.format(dimensions=question.dimensions))
-    session.execute(_PLAIN_SETTINGS)
-    return found
-
-
-def _asked(session: Session, question: Question, fields: str, distance: str) -> list[tuple[Any, ...]]:
     space, condition, vector = question.space, question.condition, _written(question.vector)
     allowed = _ALLOWED.format(condition=condition.sql) if condition else ""
     bindings = [
         *((space, *condition.bindings) if condition else ()),
         *(space, question.dimensions, vector, question.likely, vector, question.limit, space, space),
     ]
-    return session.rows(_NEAREST.format(allowed=allowed, distance=distance, fields=fields), bindings)
+    return session.rows(_NEAREST.format(allowed=allowed, distance=distance), bindings)
+
+
+def nearest_by_graph(session: Session, question: Question) -> list[tuple[Any, ...]]:
+    """The same by the space's graph, which may miss a few, and finds too few with a selective filter."""
+    session.execute(_GRAPH_SETTINGS, (str(min(_MOST_EFFORT, max(_EFFORT, question.likely))),))
+    found = nearest(session, question, _BY_GRAPH.format(dimensions=question.dimensions))
+    session.execute(_PLAIN_SETTINGS)
+    return found
 
 
 # Graphs
@@ -338,7 +346,7 @@ def _groups(terms: Sequence[str]) -> list[list[str]]:
 
 
 def search(
-    session: Session, space: str, terms: Sequence[str], limit: int, condition: Condition | None, fields: str
+    session: Session, space: str, terms: Sequence[str], limit: int, condition: Condition | None
 ) -> list[tuple[Any, ...]]:
     """The exact BM25 score and the fields of the best records, best first, the newest first among equals."""
     prefix = space_prefix(space)
@@ -352,7 +360,7 @@ def search(
         limit,
         space,
     )
-    return session.rows(_SEARCH.format(allowed=allowed, fields=fields), bindings)
+    return session.rows(_SEARCH.format(allowed=allowed), bindings)
 
 
 def _quoted(lexeme: str) -> str:
@@ -384,7 +392,7 @@ _SEARCH = f"""
     ), best AS MATERIALIZED (
         SELECT scored.score, scored.number FROM scored {{allowed}} ORDER BY score DESC, scored.number DESC LIMIT %s
     )
-    SELECT best.score, {{fields}} FROM best
+    SELECT best.score, {_FIELDS} FROM best
     JOIN memwell_record AS record ON record.space = %s AND record.number = best.number
     ORDER BY best.score DESC, best.number DESC"""
 _ALLOWED_MATCHES = (
@@ -397,7 +405,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _AT_ONCE = 2_000
 """How many records one statement takes: its parameters are in memory on both sides."""
-_FIELDS = "record.number, record.id, record.kind, record.stamp, record.metadata, record.text"
 _WHOLE = (
     f"SELECT {_FIELDS}, halfvec_send(held.vector) FROM memwell_record AS record "
     "LEFT JOIN memwell_record_vector AS held ON held.space = record.space AND held.number = record.number "
@@ -425,12 +432,6 @@ class _State(NamedTuple):
     length: int = 0
 
 
-class _Prepared(NamedTuple):
-    record: Record
-    terms: list[str]
-    metadata: str
-
-
 class PostgresIndex(RecordIndex):
     """Records in rows, their words in tsvector, their vectors in halfvec."""
 
@@ -447,10 +448,7 @@ class PostgresIndex(RecordIndex):
     # Writing
 
     def upsert(self, records: Sequence[Record]) -> None:
-        prepared: dict[Space, list[_Prepared]] = {}
-        for record in given.check_records(records).values():
-            metadata = str(given.encode_value(record.metadata))
-            prepared.setdefault(record.space, []).append(_Prepared(record, segment(record.text), metadata))
+        prepared = prepare_records(records)
         if len(prepared) == 1:
             for space, group in prepared.items():
                 self._upsert(space, group)
@@ -460,22 +458,24 @@ class PostgresIndex(RecordIndex):
                 for space, group in sorted(prepared.items()):
                     self._upsert(space, group)
 
-    def _upsert(self, space: Space, group: list[_Prepared]) -> None:
-        dimensions = _one_size([(one.record.id, one.record.vector) for one in group if one.record.vector is not None])
-        path = space_key(space)
+    def _upsert(self, space: Space, group: list[PreparedRecord]) -> None:
+        path, dimensions = space_key(space), None
+        for one in group:
+            if one.vector is not None:
+                dimensions = check_dimensions(one.record.id, len(one.vector) // 2, dimensions)
 
         def operation(session: Session) -> None:
             for start in range(0, len(group), _AT_ONCE):
                 piece = group[start : start + _AT_ONCE]
                 row = session.one(_UPSERT, self._row_values(session, path, piece, dimensions))
                 if row is not None and row[0] is not None:
-                    first = next(one.record for one in group if one.record.vector is not None)
-                    raise _other_size(first.id, dimensions or 0, row[0])
+                    first = next(one.record for one in group if one.vector is not None)
+                    check_dimensions(first.id, dimensions or 0, row[0])
 
         self._connections.write(space, operation)
 
     def _row_values(
-        self, session: Session, path: str, piece: list[_Prepared], dimensions: int | None
+        self, session: Session, path: str, piece: list[PreparedRecord], dimensions: int | None
     ) -> tuple[Any, ...]:
         records = [one.record for one in piece]
         keys = [keyed(record.id) for record in records]
@@ -485,7 +485,7 @@ class PostgresIndex(RecordIndex):
             for place, one in enumerate(piece, 1)
             for number, row in enumerate(word_rows(prefix, one.terms))
         ]
-        vectors = [(place, r.vector) for place, r in enumerate(records, 1) if r.vector is not None]
+        vectors = [(place, one.vector) for place, one in enumerate(piece, 1) if one.vector is not None]
         return (
             path,
             self._kept_changes,
@@ -504,7 +504,7 @@ class PostgresIndex(RecordIndex):
             self._sent(session, [vector for _, vector in vectors]),
         )
 
-    def _sent(self, session: Session, vectors: Sequence[Vector]) -> HalfvecArray:
+    def _sent(self, session: Session, vectors: Sequence[bytes]) -> HalfvecArray:
         if self._element_type is None:
             self._element_type = halfvec_type(session)
         return HalfvecArray(vectors, self._element_type)
@@ -525,8 +525,8 @@ class PostgresIndex(RecordIndex):
 
     def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
         path = space_key(given.check_space(space))
-        pairs = [(id_, unpack_half(data)) for id_, data in packed_vectors(vectors).items()]
-        dimensions = _one_size(pairs)
+        pairs = list(packed_vectors(vectors).items())
+        dimensions = len(pairs[0][1]) // 2 if pairs else None
 
         def operation(session: Session) -> None:
             session.execute("SELECT memwell_clear_vectors(%s, %s::bigint)", (path, self._kept_changes))
@@ -550,10 +550,6 @@ class PostgresIndex(RecordIndex):
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
         path = space_key(given.check_space(space))
         wanted = given.check_ids(ids)
-        if not wanted:
-            # A closed store raises even when nothing is asked for.
-            self._connections.read(space, lambda session: session.execute("SELECT 1"))
-            return []
         keys = list(dict.fromkeys(map(keyed, wanted)))
         sql = f"{_WHOLE} AND record.key = ANY (%s::text[])"
         found = {row[1]: row for row in self._connections.read(space, lambda session: session.rows(sql, (path, keys)))}
@@ -599,14 +595,14 @@ class PostgresIndex(RecordIndex):
         def by_reading(session: Session) -> list[tuple[Any, ...]] | None:
             if self.graphs.serves(session, question.space, question.dimensions):
                 return None
-            return nearest(session, question, _FIELDS)
+            return nearest(session, question)
 
         def by_graph(session: Session) -> list[tuple[Any, ...]]:
-            rows = nearest_by_graph(session, question, _FIELDS)
+            rows = nearest_by_graph(session, question)
             # With a selective filter a graph stops before it has found enough.
             found = sum(row[2] is not None for row in rows)
             complete = not rows or found >= min(question.limit, rows[0][0])
-            return rows if complete else nearest(session, question, _FIELDS)
+            return rows if complete else nearest(session, question)
 
         rows = self._connections.read(space, by_reading)
         return self._connections.snapshot(space, by_graph) if rows is None else rows
@@ -617,11 +613,9 @@ class PostgresIndex(RecordIndex):
         condition = None if where is None else compiled(as_filter(where), RECORD)
         given.check_limit(limit)
 
-        def operation(session: Session) -> list[tuple[Any, ...]]:
-            return search(session, path, terms, limit, condition, _FIELDS)
-
         # Text without a word finds nothing, but a closed store raises.
-        return [Hit(_record(space, row[1:], None), row[0]) for row in self._connections.read(space, operation)]
+        rows = self._connections.read(space, lambda session: search(session, path, terms, limit, condition))
+        return [Hit(_record(space, row[1:], None), row[0]) for row in rows]
 
     def changes(self, space: Space, since: int | None = None) -> Changes:
         path = space_key(given.check_space(space))
@@ -655,21 +649,6 @@ class PostgresIndex(RecordIndex):
             return IndexInfo(state.records, state.vectors, state.dimensions, searched, state.change)
 
         return self._connections.read(space, operation)
-
-
-def _one_size(pairs: Sequence[tuple[str, Vector]]) -> int | None:
-    """The size of all vectors, None without vectors. Raises ``InvalidInput`` when sizes differ."""
-    if not pairs:
-        return None
-    size = len(pairs[0][1])
-    for id_, vector in pairs:
-        if len(vector) != size:
-            raise _other_size(id_, len(vector), size)
-    return size
-
-
-def _other_size(id_: str, size: int, expected: int) -> InvalidInput:
-    return InvalidInput(f"record {id_!r} has a vector of {size} dimensions in a space of {expected}")
 
 
 def _state(session: Session, path: str) -> _State:

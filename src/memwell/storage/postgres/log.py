@@ -187,15 +187,9 @@ class PostgresLog(BaseLog):
         def operation(session: Session) -> list[Placed]:
             key, row = self._opened(session, thread)
             placed = place(prepared, Tail(row.next, row.round, row.ended), keep_places=True)
-            self._insert(session, thread, key, [(one.index, one.round, one.tokens, one.id, one.body) for one in placed])
-            self._update(
-                session,
-                thread,
-                next_index=placed[-1].index + 1,
-                round=placed[-1].round,
-                messages=row.messages + len(placed),
-                tokens=row.tokens + sum(one.tokens for one in placed),
-            )
+            end = (placed[-1].index + 1, placed[-1].round)
+            wanted = CopiedThread(row.created, row.metadata, row.first, *end, row.ended, row.edits)
+            self._take_over(session, thread, key, row, wanted, [CopiedPlace(*one, []) for one in placed])
             return placed
 
         return self._connections.write(thread.space, operation)

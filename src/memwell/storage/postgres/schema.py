@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 
 from memwell.errors import BackendError, ConfigurationError
-from memwell.filters import Filter, Where
+from memwell.filters import Where
 from memwell.records import Space
 from memwell.storage.arguments import domain
 from memwell.storage.parts import ORDER, Condition, Dialect, FilterTarget, joined
@@ -645,11 +645,6 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def compiled(node: Filter | None, target: FilterTarget) -> Condition:
-    """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    return _DIALECT.compiled(node, target)
-
-
 # Attributes: columns of one type that are never NULL
 
 
@@ -726,4 +721,4 @@ def _text(place: str) -> str:
     return f"({place} #>> '{{}}')"
 
 
-_DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
+compiled = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document).compiled

@@ -134,16 +134,16 @@ class RedisKeyValue(BaseKeyValue):
         self._tags = connections.tags
 
     def _get(self, space: Space, key: str, now: float) -> StoredEntry | None:
-        stored = self._call(_GET, self._tags.entries(space), [key])
+        stored = self._call(_GET, self._tags.of_space("k", space), [key])
         return None if stored is None else _live(key, stored, now)
 
     def _put(self, space: Space, entry: StoredEntry, expect: int | None, now: float) -> None:
         arguments = [repr(now), "" if expect is None else str(expect), entry.key, _packed(entry)]
-        _check_reply(entry.key, expect, self._call(_PUT, self._tags.entries(space), arguments))
+        _check_reply(entry.key, expect, self._call(_PUT, self._tags.of_space("k", space), arguments))
 
     def _delete(self, space: Space, key: str, expect: int | None, now: float) -> bool:
         arguments = [repr(now), "" if expect is None else str(expect), key]
-        reply = self._call(_DELETE, self._tags.entries(space), arguments)
+        reply = self._call(_DELETE, self._tags.of_space("k", space), arguments)
         _check_reply(key, expect, reply)
         return bool(reply)
 
@@ -155,7 +155,7 @@ class RedisKeyValue(BaseKeyValue):
 
     def _count(self, space: Space, where: Filter | None, now: float) -> int:
         if where is None:
-            return self._call(_COUNT, self._tags.entries(space), [repr(now)])
+            return self._call(_COUNT, self._tags.of_space("k", space), [repr(now)])
         return sum(1 for _ in self._satisfying(space, where, None, _AT_ONCE, now))
 
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:
@@ -163,12 +163,12 @@ class RedisKeyValue(BaseKeyValue):
         for entry in entries:
             arguments += (entry.key, _packed(entry))
         if arguments:
-            self._call(_RESTORE, self._tags.entries(space), arguments)
+            self._call(_RESTORE, self._tags.of_space("k", space), arguments)
 
     def _satisfying(
         self, space: Space, where: Filter | None, start: str | None, most: int, now: float
     ) -> Iterator[Entry]:
-        tag, step = self._tags.entries(space), min(most, _AT_ONCE)
+        tag, step = self._tags.of_space("k", space), min(most, _AT_ONCE)
         while True:
             found = self._call(_SCAN, tag, ["-" if start is None else f"({start}", step])
             for name, stored in zip(found[::2], found[1::2], strict=True):
@@ -183,7 +183,7 @@ class RedisKeyValue(BaseKeyValue):
 
     def complaints(self, space: Space) -> list[str]:
         """Contradictions among the entries of a space, in words."""
-        found = self._call(_CHECK, self._tags.entries(space))
+        found = self._call(_CHECK, self._tags.of_space("k", space))
         return [f"the entries of {space!r} and their order do not agree at {key.decode()!r}" for key in found]
 
 

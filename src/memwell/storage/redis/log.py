@@ -512,13 +512,12 @@ class RedisLog(BaseLog):
         tag = self._tags.thread_of(thread)
         while True:
             edits, created, *stored = self._call(_ROWS, tag, list(wanted))
-            rows = dict(zip(wanted, map(_row_of, stored), strict=True))
             bodies: dict[int, str | None] = {}
             arguments: list[Argument] = [edits or b"", created or b"", repr(self._clock()), 0, 0]
-            for index, message in wanted.items():
-                row = rows[index]
-                if row is None:
+            for (index, message), data in zip(wanted.items(), stored, strict=True):
+                if data is None:
                     raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
+                row = _row(data)
                 bodies[index] = body = None if message is None else replaced_body(message, index, row.round, row.id)
                 if body is not None or row.body:
                     _note_change(arguments, index, row, message, body)
@@ -587,7 +586,7 @@ class RedisLog(BaseLog):
         return found
 
     def _listed(self, space: Space, start: str | None, limit: int) -> list[str]:
-        members = self._call(MEMBERS, self._tags.threads(space), ["-" if start is None else f"({start}", limit])
+        members = self._call(MEMBERS, self._tags.of_space("l", space), ["-" if start is None else f"({start}", limit])
         return [member.decode() for member in members]
 
     def _infos(self, space: Space, names: Sequence[str]) -> list[ThreadInfo]:
@@ -663,10 +662,6 @@ def _row(stored: bytes) -> _Row:
     round_, tokens, _, length, rest = stored.split(b" ", 4)
     start = int(length)
     return _Row(int(round_.lstrip(b"-")), int(tokens), rest[:start].decode(), rest[start:].decode())
-
-
-def _row_of(stored: bytes | None) -> _Row | None:
-    return None if stored is None else _row(stored)
 
 
 def _info_of(reply: list[bytes | None]) -> _Info | None:

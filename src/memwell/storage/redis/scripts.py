@@ -61,25 +61,15 @@ class Tags:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         # Cached, because a conversation asks for its tag with every message.
-        self.thread = lru_cache(maxsize=4096)(self._thread)
+        self.thread_of = lru_cache(maxsize=4096)(self._thread)
 
-    def thread_of(self, thread: Thread) -> HashTag:
+    def _thread(self, thread: Thread) -> HashTag:
         """The messages of a thread; listed among the threads of its space."""
-        return self.thread(thread.space, thread.id)
-
-    def _thread(self, space: Space, id_: str) -> HashTag:
-        return self._made("t", f"{space.encoded()}\0{id_}", self.threads(space), id_)
-
-    def threads(self, space: Space) -> HashTag:
-        """The list of the threads of a space."""
-        return self.of_space("l", space)
-
-    def entries(self, space: Space) -> HashTag:
-        """The entries of a space."""
-        return self.of_space("k", space)
+        space, id_ = thread.space, thread.id
+        return self._made("t", f"{space.encoded()}\0{id_}", self.of_space("l", space), id_)
 
     def of_space(self, kind: str, space: Space) -> HashTag:
-        """One kind of data in a space."""
+        """One kind of data in a space: the list of its threads (``l``) or its entries (``k``)."""
         path = space.encoded()
         shard = self.shard(int(hashlib.sha256(path.encode()).hexdigest()[0], 16) % SHARDS)
         # NUL is in no path and sorts before everything, so the members sort as their paths do.

@@ -27,24 +27,25 @@ from memwell.values import check_text, shown
 
 # Facts: sizes, counts, and the state of the indexes
 
-_COUNTED = ("thread", "message", "entry", "record", "record_vector", "blob")
+_COUNTED = {
+    "threads": "thread",
+    "messages": "message WHERE body IS NOT NULL",
+    "messages_indexed": "message_length",
+    "entries": "entry",
+    "records": "record",
+    "vectors": "record_vector",
+    "blobs": "blob",
+}
 
 
 def counted(session: Session) -> dict[str, Any]:
     """The counts of everything, and a line for every space with records."""
-    counts = {name: _number(session, f"SELECT count(*) FROM {name}") for name in _COUNTED}
     return {
         "sqlite": apsw.sqlite_lib_version(),
-        "format": _number(session, "PRAGMA user_version"),
+        "format": session.rows("PRAGMA user_version")[0][0],
         "read_only": session.connection.readonly("main"),
         "sealed": sealed(session),
-        "threads": counts["thread"],
-        "messages": _number(session, "SELECT count(*) FROM message WHERE body IS NOT NULL"),
-        "messages_indexed": _number(session, "SELECT count(*) FROM message_length"),
-        "entries": counts["entry"],
-        "records": counts["record"],
-        "vectors": counts["record_vector"],
-        "blobs": counts["blob"],
+        **{name: session.rows(f"SELECT count(*) FROM {rows}")[0][0] for name, rows in _COUNTED.items()},
         "spaces": [_space(*row) for row in session.rows(_SPACES)],
     }
 
@@ -80,11 +81,6 @@ def file_sizes(path: Path) -> dict[str, int]:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
-
-
-def _number(session: Session, sql: str) -> int:
-    row = session.one(sql)
-    return int(row[0]) if row else 0
 
 
 # Checks: whether words, vectors and counts agree with the rows

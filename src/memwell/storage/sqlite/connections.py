@@ -307,7 +307,7 @@ def _patience(timeout_s: float) -> Callable[[int], bool]:
 Operation = Callable[[Session], T]
 
 
-_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_sqlite", default=None)
+current_transaction: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_sqlite", default=None)
 
 
 class Connections:
@@ -409,7 +409,7 @@ class Connections:
 
         None when others are writing, and the statement must go with theirs through ``write``.
         """
-        if self._pid != os.getpid() or self.closed or _current.get() is not None:
+        if self._pid != os.getpid() or self.closed or current_transaction.get() is not None:
             return False
         if not self.writers.take():
             return None
@@ -511,7 +511,7 @@ class Connections:
 
     def transaction_here(self) -> Transaction | None:
         """The open transaction on this file that the calling context is inside of."""
-        transaction = _current.get()
+        transaction = current_transaction.get()
         while transaction is not None:
             if transaction.connections is self and transaction.open:
                 return transaction
@@ -587,7 +587,7 @@ class Transaction:
         self._failed: BaseException | None = None
 
     def __enter__(self) -> None:
-        self.outer = _current.get()
+        self.outer = current_transaction.get()
         self._around = self.connections.transaction_here()
         if self._around is not None:
             self._around.run(lambda session: session.execute("SAVEPOINT nested"), savepoint=False)
@@ -603,7 +603,7 @@ class Transaction:
                 raise translated(error, connections.path) from error
             raise
         self.open = True
-        _current.set(self)
+        current_transaction.set(self)
 
     def run(self, operation: Operation[T], *, savepoint: bool) -> T:
         """Run an operation inside; one that raises is rolled back alone and leaves the transaction open."""
@@ -640,7 +640,7 @@ class Transaction:
             return
         with self._lock:
             self.open = False
-            _current.set(self.outer)
+            current_transaction.set(self.outer)
             try:
                 self._finish(error)
             finally:
@@ -665,7 +665,3 @@ def _leave_savepoint(session: Session, error: BaseException | None) -> None:
         session.execute("ROLLBACK TO nested")
     if session.connection.in_transaction:
         session.execute("RELEASE nested")
-
-
-current_transaction = _current
-"""Carried into async callers by ``AsyncContext``."""

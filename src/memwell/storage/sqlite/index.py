@@ -11,16 +11,16 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
 from memwell.errors import InvalidInput, MemwellError
 from memwell.filters import FilterLike, as_filter
 from memwell.language.segment import query_terms, segment
-from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
+from memwell.records import Hit, Page, Record, Space, Vector, stored_record, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage.parts import distinct_terms, packed_vectors
+from memwell.storage.parts import PreparedRecord, check_dimensions, distinct_terms, packed_vectors, prepare_records
 from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import (
@@ -45,14 +45,8 @@ _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, re
 
 _PIECE = 4_096
 _NO_SPACE = SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
-_PIECES = (
-    f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
-    "WHERE record.key >= ? AND record.key <= ? ORDER BY record.key LIMIT ?"
-)
-_SCAN = (
-    f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
-    "WHERE record.key >= ? AND record.key <= ? AND {condition} ORDER BY record.key {order} LIMIT ?"
-)
+_WHOLE = f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key"
+_OF_SPACE = f"{_WHOLE} WHERE record.key >= ? AND record.key <= ?"
 # The plus takes the column's affinity away, without which SQLite would not use the index of ids.
 _BY_IDS = (
     f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
@@ -63,13 +57,6 @@ _BY_KEYS = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_e
 _OUTDATED_GRAPHS = (
     "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
 )
-
-
-class _Prepared(NamedTuple):
-    record: Record
-    terms: list[str]
-    metadata: str | bytes
-    vector: bytes | None
 
 
 class SqliteIndex(RecordIndex):
@@ -102,11 +89,7 @@ class SqliteIndex(RecordIndex):
     # Writing
 
     def upsert(self, records: Sequence[Record]) -> None:
-        prepared: dict[Space, list[_Prepared]] = {}
-        for record in given.check_records(records).values():
-            vector = None if record.vector is None else pack_half(record.vector)
-            metadata = given.encode_value(record.metadata)
-            prepared.setdefault(record.space, []).append(_Prepared(record, segment(record.text), metadata, vector))
+        prepared = prepare_records(records)
         if not prepared:
             return
 
@@ -116,7 +99,7 @@ class SqliteIndex(RecordIndex):
 
         self._connections.write(operation)
 
-    def _upsert(self, session: Session, path: str, group: list[_Prepared]) -> None:
+    def _upsert(self, session: Session, path: str, group: list[PreparedRecord]) -> None:
         row = space_row(session, path)
         if row is None:
             session.execute("INSERT INTO space (path) VALUES (?)", (path,))
@@ -125,8 +108,10 @@ class SqliteIndex(RecordIndex):
             row = self._store(session, row, one)
         save_space(session, row, self._kept_changes)
 
-    def _store(self, session: Session, row: SpaceRow, one: _Prepared) -> SpaceRow:
-        dimensions = _checked_dimensions(one, row.dimensions)
+    def _store(self, session: Session, row: SpaceRow, one: PreparedRecord) -> SpaceRow:
+        dimensions = row.dimensions
+        if one.vector is not None:
+            dimensions = check_dimensions(one.record.id, len(one.vector) // 2, dimensions)
         old = session.one("SELECT key, text FROM record WHERE key >> 36 = ? AND id = ?", (row.key, one.record.id))
         if old is None:
             key = row.low | row.next
@@ -233,7 +218,8 @@ class SqliteIndex(RecordIndex):
                 low = min(low + start + 1, high + 1)
             elif cursor is not None:
                 high = min(low + start - 1, high)
-            sql = _SCAN.format(condition=condition.sql, order="DESC" if newest_first else "ASC")
+            order = "DESC" if newest_first else "ASC"
+            sql = f"{_OF_SPACE} AND {condition.sql} ORDER BY record.key {order} LIMIT ?"
             return session.execute(sql, (low, high, *condition.bindings, limit + 1)).fetchall()
 
         rows = self._connections.snapshot(operation)
@@ -371,15 +357,6 @@ def _revectored(session: Session, row: SpaceRow, packed: Mapping[str, bytes]) ->
     return row._replace(vectors=stored, dimensions=size if stored else None)
 
 
-def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
-    if one.vector is None:
-        return dimensions
-    size = len(one.vector) // 2
-    if dimensions is not None and size != dimensions:
-        raise InvalidInput(f"record {one.record.id!r} has a vector of {size} dimensions in a space of {dimensions}")
-    return size
-
-
 def _changes(session: Session, space: Space, known: SpaceRow | None, since: int | None, *, inside: bool) -> Changes:
     row = known or _NO_SPACE
     state = None if inside else row.change
@@ -394,7 +371,7 @@ def _changes(session: Session, space: Space, known: SpaceRow | None, since: int 
 
 
 def _piece(session: Session, *, start: int, end: int) -> list[tuple[Any, ...]]:
-    return session.rows(_PIECES, (start, end, _PIECE))
+    return session.rows(f"{_OF_SPACE} ORDER BY record.key LIMIT ?", (start, end, _PIECE))
 
 
 class _Numbered(Sequence[tuple[int, Record]]):
@@ -424,14 +401,10 @@ def _changed_keys(session: Session, row: SpaceRow, since: int) -> list[int]:
 
 def _whole_rows(session: Session, row: SpaceRow, keys: Sequence[int] | None) -> list[tuple[Any, ...]]:
     """Records with their vectors: those of the keys, or all of the space."""
-    source = (
-        f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key"
-    )
     if keys is None:
-        return session.rows(f"{source} WHERE record.key >= ? AND record.key <= ? ORDER BY record.key", row.bounds)
-    wanted = msgspec.json.encode(keys).decode()
-    sql = f"{source} WHERE record.key IN (SELECT value FROM json_each(?)) ORDER BY record.key"
-    return session.rows(sql, (wanted,))
+        return session.rows(f"{_OF_SPACE} ORDER BY record.key", row.bounds)
+    sql = f"{_WHOLE} WHERE record.key IN (SELECT value FROM json_each(?)) ORDER BY record.key"
+    return session.rows(sql, (msgspec.json.encode(keys).decode(),))
 
 
 def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:

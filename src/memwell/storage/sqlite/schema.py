@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from memwell.errors import BackendError
-from memwell.filters import Filter, Where
+from memwell.filters import Where
 from memwell.storage.parts import ORDER, Condition, Dialect, FilterTarget, joined
 from memwell.storage.sqlite.connections import Session, translated
 
@@ -368,11 +368,6 @@ ALWAYS = Condition("1", ())
 _NEVER = Condition("0", ())
 
 
-def compiled(node: Filter | None, target: FilterTarget) -> Condition:
-    """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    return _DIALECT.compiled(node, target)
-
-
 def _of_attribute(node: Where, column: str) -> Condition:
     return _compared(node, "'real'" if node.field == "@time" else "'text'", column)
 
@@ -430,4 +425,4 @@ def _contains(wanted: Any, kind: str, value: str) -> Condition:
     return joined(" OR ", [part, inside])
 
 
-_DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
+compiled = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document).compiled

@@ -551,11 +551,10 @@ class SqliteVectors:
             fresh = self._rebuilt(space)
         if fresh is None or self._stopped:
             return False
-        index_graph, change = fresh
-        self._cache.folder.mkdir(exist_ok=True)
-        sidecar = save_index(index_graph.index, self._cache.folder, space, change)
-        self._connections.write(lambda session: self._name(session, space, sidecar))
-        self._cache.take(space, index_graph)
+        sidecar = save_index(fresh.index, self._cache.folder, space, fresh.recent.change)
+        sql, bindings = "INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar)
+        self._connections.write(lambda session: session.execute(sql, bindings))
+        self._cache.take(space, fresh)
         self._remove_older(space, sidecar.file)
         return True
 
@@ -563,7 +562,7 @@ class SqliteVectors:
         path = session.one("SELECT path FROM space WHERE key = ?", (space,))
         return None if path is None else space_row(session, path[0])
 
-    def _updated(self, session: Session, space: int, known: HnswGraph | None) -> tuple[HnswGraph, int] | None:
+    def _updated(self, session: Session, space: int, known: HnswGraph | None) -> HnswGraph | None:
         """The last written graph with the changes since added, when they are few."""
         row = self._row(session, space)
         if known is None or row is None or row.dimensions is None:
@@ -576,9 +575,9 @@ class SqliteVectors:
         index = load_index(self._cache.folder, sidecar, row.dimensions)
         if index is None or not update_index(index, changes, row.dimensions, lambda: self._stopped):
             return None
-        return HnswGraph(index, row.dimensions, row.change), row.change
+        return HnswGraph(index, row.dimensions, row.change)
 
-    def _rebuilt(self, space: int) -> tuple[HnswGraph, int] | None:
+    def _rebuilt(self, space: int) -> HnswGraph | None:
         def read(session: Session) -> tuple[SpaceRow, list[tuple[int, bytes]]] | None:
             row = self._row(session, space)
             if row is None or row.dimensions is None:
@@ -592,11 +591,7 @@ class SqliteVectors:
         row, rows = found
         dimensions = row.dimensions or 0
         index = build_index(rows, dimensions, lambda: self._stopped)
-        return None if index is None else (HnswGraph(index, dimensions, row.change), row.change)
-
-    @staticmethod
-    def _name(session: Session, space: int, sidecar: SidecarFile) -> None:
-        session.execute("INSERT OR REPLACE INTO sidecar VALUES (?, ?, ?, ?)", (space, *sidecar))
+        return None if index is None else HnswGraph(index, dimensions, row.change)
 
     def _remove_older(self, space: int, current: str) -> None:
         for file in self._cache.folder.glob(f"{space}-*.usearch"):

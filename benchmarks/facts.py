@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from rich.progress import track
 
 from memwell.language.claims import claims
-from memwell.longterm.indexing import model_claims
+from memwell.longterm.indexing import SaidText, model_claims
 from memwell.models.http import OpenAICompatible
 from memwell.models.ports import ChatModel
 
@@ -73,7 +73,7 @@ def _same_words(one: str, other: str) -> bool:
 
 def read(text: str, chat: ChatModel | None = None) -> list[Fact]:
     """The facts that are read from a text, by the rules or by a model."""
-    found = claims(text, time=_NOW) if chat is None else model_claims(chat, text, time=_NOW).claims
+    found = claims(text, time=_NOW) if chat is None else model_claims(chat, [SaidText(text, "", _NOW)])[0].claims
     return [
         Fact(one.subject, one.relation, one.object, one.negated or (one.valid_to is not None and one.valid_to <= _NOW))
         for one in found

@@ -280,9 +280,9 @@ def _said_together(matter: str, about: Sequence[Record]) -> str:
     """The weightiest sentences of the memories on a matter, the earliest first; nothing if all they do is ask or greet."""
     ordered = sorted(about, key=lambda record: (record.time, record.id))
     lines = [line for record in ordered for line in lines_of("", record.text) if is_statement(line.text)]
-    words = _END_MISSING.sub(r"\1; ", "\n".join(line.text for line in summarise(lines, limit=_LONGEST_INSIGHT))).replace(
-        "\n", " "
-    )
+    words = _END_MISSING.sub(
+        r"\1; ", "\n".join(line.text for line in summarise(lines, limit=_LONGEST_INSIGHT))
+    ).replace("\n", " ")
     return words and (f"{matter}：{words}" if language_of(words) == "zh" else f"{matter}: {words}")
 
 

@@ -144,7 +144,7 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     words = found.object or _words(sentence, found, timing)
     # An end without an object ends every value: "I quit my job".
     ends_all = found.negated and not found.object and found.object_start == found.object_end
-    if not (words or ends_all) or len(words) > _LONGEST_OBJECT or _is_secret(found.relation, words):
+    if not (words or ends_all) or len(words) > _LONGEST_OBJECT or is_secret(found.relation, words):
         return None
     # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from
@@ -163,7 +163,8 @@ def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: dat
     )
 
 
-def _is_secret(relation: str, words: str) -> bool:
+def is_secret(relation: str, words: str) -> bool:
+    """Whether a value must not become a fact: a password, the number of a card."""
     # The rules of telephones have their own bounds.
     return relation not in ("phone", "email") and (_SECRET(words) or _SECRET(relation)) is not None
 

@@ -132,6 +132,14 @@ def _weights_data(weights: Weights, name: str) -> WeightsGiven:
     return WeightsGiven(curves=dict(weights.curves), decay=weights.decay, note=weights.note)
 
 
+def _weights_of(given: WeightsGiven) -> Weights:
+    return Weights(given.curves, given.decay, given.note)
+
+
+def _space_of(path: list[str]) -> Space:
+    return Space(*path)
+
+
 def _number(value: float, name: str) -> float:
     if not is_number(value) or not math.isfinite(value):
         # JSON has no infinity and no NaN.
@@ -145,8 +153,8 @@ def _plain_text(text: str | Parsed) -> str:
     return check_text(text, "a document's text")
 
 
-Sent = Callable[[Any, str], Any]
-Read = Callable[[Any], Any]
+Sent: TypeAlias = Callable[[Any, str], Any]
+Read: TypeAlias = Callable[[Any], Any]
 
 
 def _by(change: Callable[[Any], Any]) -> Sent:
@@ -184,8 +192,8 @@ SHAPES: dict[Any, Shape] = {
     Iterable[str]: Shape(list[str], _by(as_ids)),
     Sequence[str]: Shape(list[str], _listed),
     Vector: Shape(list[float], _by(lambda vector: as_vector(vector).tolist())),
-    SpaceLike: Shape(list[str], _by(lambda space: list(as_space(space))), lambda path: Space(*path)),
-    Weights: Shape(WeightsGiven, _weights_data, lambda given: Weights(given.curves, given.decay, given.note)),
+    SpaceLike: Shape(list[str], _by(lambda space: list(as_space(space))), _space_of),
+    Weights: Shape(WeightsGiven, _weights_data, _weights_of),
     Rememberable: Shape(str | _Data | list[str | _Data], _by(_content_data), _content_of),
     Iterable[Evidence]: Shape(tuple[Evidence, ...], _by(check_evidence)),
     Sequence[Message]: Shape(tuple[_Data, ...], _by(lambda given: tuple(map(message_data, given))), messages_of),

@@ -24,8 +24,7 @@ from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve, Weights
 from memwell.messages import Message, Role, check_message, decode_message
 from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
-from memwell.runtime.context.assembly import Shares
-from memwell.runtime.context.choosing import Passage
+from memwell.runtime.context import Passage, Shares
 from memwell.runtime.engine import passage_of
 from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai

@@ -24,7 +24,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Remembered
 from memwell.messages import Message
 from memwell.records import Page, Space
-from memwell.runtime.context.choosing import Receipt, Receipts
+from memwell.runtime.context import Receipt, Receipts
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire import running
 from memwell.runtime.wire.codec import AnswerBody, Request

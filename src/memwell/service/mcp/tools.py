@@ -25,8 +25,7 @@ from memwell.longterm.remembering import Remembered
 from memwell.longterm.statements import BY_HAND
 from memwell.messages import Role
 from memwell.records import Page
-from memwell.runtime.context import Context, Receipt
-from memwell.runtime.context.choosing import framed
+from memwell.runtime.context import Context, Receipt, framed
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import as_moment
 from memwell.runtime.wire.operations import READ, WRITE

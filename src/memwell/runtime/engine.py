@@ -56,10 +56,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SEGMENTS_OF_KNOWLEDGE = 3
+"""How many segments the deepest space of documents has more than its owner."""
 _READ_AT_ONCE = 200
 _READ_UP_TO = "remembered-thread/"
 """The key of when a conversation was begun and of the last message of it that was read."""
-"""How many segments the deepest space of documents has more than its owner."""
 
 
 class EngineParts:
@@ -321,7 +321,7 @@ class Engine(Closing):
             budget=budget,
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment),
-            profile=None if profile is None else self._profile_in_words(profile, words),
+            profile=None if profile is None else self.profile(profile, language=words).text(words) or None,
             profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,
@@ -335,9 +335,6 @@ class Engine(Closing):
             stored = self.receipts.put(made.receipt)
             made = replace(made, receipt=replace(made.receipt, id=stored))
         return made
-
-    def _profile_in_words(self, subject: str, language: str) -> str | None:
-        return self.profile(subject, language=language).text(language) or None
 
     @property
     def knowledge(self) -> Knowledge:

@@ -23,7 +23,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -595,7 +595,8 @@ class Metrics:
         In a read-only store nothing is kept.
         """
         with self._flushing:
-            courses = self._courses()
+            with self._lock:
+                courses = [self._whole, *self._spaces.values()]
             with suppress(BackendError):
                 # When this fails, only the totals of memories and conversations are missing.
                 self._sample(courses)
@@ -607,7 +608,9 @@ class Metrics:
                         taken.append((one, one.encoded()))
                         one.changed = False
             try:
-                self._store(taken)
+                with self.backend.together() if taken else nullcontext():
+                    for one, value in taken:
+                        self.backend.kv.put(FIGURES, one.key, value, ttl=one.kept_s)
             except ReadOnlyStore:
                 pass
             except BackendError:
@@ -619,10 +622,6 @@ class Metrics:
             self.unflushed = 0
             self._drop_ended(courses)
 
-    def _courses(self) -> list[Course]:
-        with self._lock:
-            return [self._whole, *self._spaces.values()]
-
     def _sample(self, courses: Sequence[Course]) -> None:
         """Write the totals of memories and conversations into the courses."""
         end = time.monotonic() + _SAMPLING_S
@@ -632,12 +631,6 @@ class Metrics:
                 with self._lock:
                     for _, tally in course.tallies(course.last):
                         tally.count_stored(*counts)
-
-    def _store(self, rows: Sequence[tuple[_OpenRow, bytes]]) -> None:
-        if rows:
-            with self.backend.together():
-                for one, value in rows:
-                    self.backend.kv.put(FIGURES, one.key, value, ttl=one.kept_s)
 
     def _drop_ended(self, courses: Sequence[Course]) -> None:
         now = self.clock()
@@ -739,7 +732,8 @@ def figures_of(
         raise InvalidInput(f"a span is one of {', '.join(SPANS)}, not {shown(span)}")
     now, asked, space = metrics.clock(), SPANS[span], None if whole else engine.space
     begin = int(now // asked.step_s + 1) * asked.step_s - asked.length_s
-    past = metrics.past(space, asked.level, begin // asked.level.slot_s, int(now // asked.level.slot_s))
+    slots = (begin // asked.level.slot_s, int(now // asked.level.slot_s))
+    past = metrics.past(space, asked.level, *slots)
     steps = _steps(past, asked)
     total = _merged(steps.values())
     queue = metrics.stock.pending_whole(engine) if whole else metrics.stock.pending(engine)
@@ -749,7 +743,8 @@ def figures_of(
         since=_moment(begin),
         step_s=asked.step_s,
         whole=whole,
-        complete=whole or not _missed(metrics, asked, begin, now),
+        # Not when requests of some space were counted for the whole service only.
+        complete=whole or not any(row.missed for _, row in metrics.past(None, asked.level, *slots).slots),
         availability=_availability(total, metrics, now, whole=whole),
         totals=metrics.stock.whole(engine) if whole else metrics.stock.of(engine),
         write=latency_of(total.write),
@@ -832,12 +827,6 @@ def _active(metrics: Metrics, space: Space | None, now: float) -> ActiveUsers:
         found[f"spaces_{name}"] = distinct(total.spaces, HOURS.most) if space is None else int(total.requests > 0)
         found[f"speakers_{name}"] = distinct(total.speakers, HOURS.most)
     return ActiveUsers(**found)
-
-
-def _missed(metrics: Metrics, asked: TimeSpan, begin: int, now: float) -> bool:
-    """Whether requests of some space were counted for the whole service only."""
-    slots = metrics.past(None, asked.level, begin // asked.level.slot_s, int(now // asked.level.slot_s)).slots
-    return any(row.missed for _, row in slots)
 
 
 def costs_of(ledger: KeptLedger) -> ModelCosts:

@@ -222,7 +222,8 @@ class Worker:
                 self.store_uses()
                 stored = time.monotonic()
             if not self._waiting:
-                self._wake.wait(self._pause())
+                due = min((due for due, _ in self._put_off.values()), default=float("inf"))
+                self._wake.wait(max(0.0, min(_LOOK_S, due - time.monotonic())))
 
     def _add_due(self) -> None:
         """Add the spaces whose next try is due, and every five seconds those that other processes have listed."""
@@ -244,10 +245,6 @@ class Worker:
             if entry is None:
                 return
             yield Space.decode(entry.key)
-
-    def _pause(self) -> float:
-        now = time.monotonic()
-        return max(0.0, min([now + _LOOK_S, *(due for due, _ in self._put_off.values())]) - now)
 
     def _round(self) -> None:
         """Do one batch for each space that has work."""

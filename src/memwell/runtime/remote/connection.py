@@ -228,11 +228,13 @@ class Connection(Closing):
                 # Shorter than the keep-alive of the service, so that it seldom closes a socket that is about to be used.
                 limits = self._http.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=15.0)
                 here = is_loopback(self.address)
+                plain = here and self.address.lower().startswith("http:")
                 self._clients[os.getpid()] = self._http.Client(
                     headers=self._headers,
                     timeout=waits,
                     limits=limits,
-                    verify=_no_certificates() if here and self.address.lower().startswith("http:") else True,
+                    # Without TLS no certificates: loading them would take longer than connecting.
+                    verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
                     # No proxy for this machine itself.
                     trust_env=not here,
                 )
@@ -266,7 +268,11 @@ class Connection(Closing):
         except InvalidInput:
             return _Failure(BackendError(self._foreign(response)))
         if problem.code == "no-such-address":
-            return _Failure(ConfigurationError(self._nothing_there(response)))
+            nothing = (
+                f"nothing of a memwell service is at {self.address}: {response.request.url.path} is no address of it. Give "
+                "the address that memwell serve prints, such as http://127.0.0.1:7411, without a page or /v1 behind it"
+            )
+            return _Failure(ConfigurationError(nothing))
         # The service has retried a failed model itself.
         transient = (status in _TRANSIENT and problem.code != "model") or problem.code == "in-progress"
         return _Failure(error_of(problem), transient, after if after is not None else problem.retry_after)
@@ -278,12 +284,6 @@ class Connection(Closing):
         hint = f" and points to {shown(self._without_key(moved))}" if moved else ""
         return (
             f"{self.address} is no memwell service, or there is something before it: it answers {status} ({kind}){hint}"
-        )
-
-    def _nothing_there(self, response: httpx.Response) -> str:
-        return (
-            f"nothing of a memwell service is at {self.address}: {response.request.url.path} is no address of it. Give the "
-            "address that memwell serve prints, such as http://127.0.0.1:7411, without a page or /v1 behind it"
         )
 
     def _without_key(self, text: str) -> str:
@@ -302,11 +302,6 @@ def _content(body: Body) -> Generator[Any]:
             yield held.enter_context(body.open("rb"))
         else:
             yield body
-
-
-def _no_certificates() -> ssl.SSLContext:
-    """For a connection without TLS: loading certificates would take longer than connecting."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _close(clients: dict[int, httpx.Client]) -> None:
@@ -390,7 +385,7 @@ def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
     target = "/" + "/".join(parts)
     if asked is None or not route.takes_query:
         return target
-    query = "&".join(f"{name}={_quoted(value)}" for name, value in _pairs(asked))
+    query = "&".join(f"{name}={quote_plus(value, safe='[]{},:')}" for name, value in _pairs(asked))
     if len(query) > _LONGEST_ADDRESS:
         raise InvalidInput(
             f"the request goes into an address, which holds {_LONGEST_ADDRESS:,} characters, not {len(query):,}; a "
@@ -403,10 +398,6 @@ def _segment(value: object) -> str:
     text = quote(check_id(value, "an id"), safe="")
     # Proxies resolve dot segments.
     return text.replace(".", "%2E") if text in (".", "..") else text
-
-
-def _quoted(text: str) -> str:
-    return quote_plus(text, safe="[]{},:")
 
 
 def _pairs(asked: Any) -> list[tuple[str, str]]:

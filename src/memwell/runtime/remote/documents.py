@@ -155,7 +155,8 @@ class RemoteMedia(Remote):
             description=check_text(description, "a description"),
             transcript=check_text(transcript, "a transcript"),
             features=list(words) or None,
-            vector=None if vector is None else _numbers(vector),
+            # A store keeps half precision.
+            vector=None if vector is None else f"[{','.join(f'{number:.6g}' for number in vector)}]",
             sentiment=None if feeling is None else str(feeling),
             session=session,
             speaker=speaker,
@@ -224,11 +225,6 @@ class RemoteMedia(Remote):
     adata = asyncify(data)
     athumbnail = asyncify(thumbnail)
     aremove = asyncify(remove)
-
-
-def _numbers(vector: Iterable[float]) -> str:
-    # A store keeps half precision.
-    return f"[{','.join(f'{number:.6g}' for number in vector)}]"
 
 
 # Uploads

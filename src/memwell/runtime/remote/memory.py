@@ -415,8 +415,8 @@ class RemoteMemory(Closing, Remote):
         """
         if rules is not None:
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
-        heard = None if progress is None else _of_one(progress)
-        return result_of(finished(self._connection, self._connection.call("audit"), heard), AuditReport)
+        job = finished(self._connection, self._connection.call("audit"), progress and (lambda done, of: progress(done)))
+        return result_of(job, AuditReport)
 
     def repair(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
@@ -593,7 +593,3 @@ def _all_of(page: Callable[..., Page[Recalled]], where: FilterLike | None, limit
     block = _BLOCK if wanted is None else min(wanted, _BLOCK)
     pages = paged(lambda cursor: page(where=where, limit=block, cursor=cursor, newest_first=False))
     return list(islice(pages, wanted))
-
-
-def _of_one(progress: Callable[[int], None]) -> Callable[[int, int | None], None]:
-    return lambda done, of: progress(done)

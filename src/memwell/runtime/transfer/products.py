@@ -424,7 +424,9 @@ def _read(piece: Piece) -> Sequence[Arrival]:
         case "entity":
             return _entity(item)
         case "relation":
-            return (_relation(item),)
+            return (
+                related(*(as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType"))),
+            )
         case other:
             raise InvalidInput(f"a line of an MCP memory is an entity or a relation, not {shown(other)}")
 
@@ -435,11 +437,6 @@ def _entity(item: dict[str, Any]) -> list[Arrival]:
     # An entity without observations is a memory too.
     said: list[str | None] = [*dict.fromkeys(as_text(one, "an observation") for one in observations)] or [None]
     return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
-
-
-def _relation(item: dict[str, Any]) -> Arrival:
-    mcp = {key: as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType")}
-    return related(mcp["from"], mcp["to"], mcp["relationType"])
 
 
 def observed(name: str, kind: str, observation: str | None) -> Arrival:

@@ -444,6 +444,7 @@ def _tool(
 ) -> McpTool:
     return McpTool(
         name=name,
+        title="",
         description=about,
         takes=arguments(**takes),
         gives=gives,

@@ -33,7 +33,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.statements import name_key
-from memwell.messages import Role
+from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
@@ -281,8 +281,7 @@ class Engine(Closing):
         count = 0
         while True:
             page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
-            # Neither instructions nor what is hidden from models.
-            said = [one for one in page.items if one.text.strip() and one.for_model and one.role is not Role.SYSTEM]
+            said = [one for one in page.items if is_said(one)]
             if said:
                 count += len(self.remember(said, session=id_).ids)
             if page.items:
@@ -490,6 +489,11 @@ class _RecallerAt(NamedTuple):
 def passage_of(found: Found) -> Passage:
     """A passage that was found in a document, for a prompt."""
     return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
+
+
+def is_said(message: Message) -> bool:
+    """Whether a message of a conversation is remembered: neither an instruction nor what is hidden from models is."""
+    return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
 
 
 def check_path(path: object) -> None:

@@ -1,8 +1,8 @@
 """Idempotency: a request sent again with the same ``Idempotency-Key`` has one effect and one answer.
 
 ``call.answer`` calls ``begin`` before the work and ``finish`` after it, or ``abandon`` when the work failed. A request
-under way holds a lease on its header for a minute; if its process is killed, another may try after that. If it was only slow,
-both reach ``finish``; the second one raises, and its transaction is rolled back.
+under way holds a lease on its header for a minute; if its process is killed, another may try after that. If it was only
+slow, both reach ``finish``; the second one raises, and its transaction is rolled back.
 """
 
 from __future__ import annotations

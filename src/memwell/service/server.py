@@ -27,7 +27,7 @@ from memwell.runtime.opening import open as open_memory
 from memwell.runtime.wire.codec import MEDIA_TYPE, encode, http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service import request_log as logs
-from memwell.service.app import create_app
+from memwell.service.app import App
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.settings import Settings, load_settings
@@ -215,7 +215,7 @@ def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
     settings = service.settings
     listening = _listening(settings)
     config = uvicorn.Config(
-        create_app(service),
+        App(service),
         http=HttpConnection,
         loop="auto",
         ws="none",

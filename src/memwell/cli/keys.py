@@ -47,8 +47,7 @@ def create_command(
     store: Store,
     space: SpaceOption = None,
     bundle: Annotated[
-        str | None,
-        typer.Option("--as", help="reader, app, owner or operator; app by default. 权限组合，默认 app。"),
+        str | None, typer.Option("--as", help="reader, app, owner or operator; app by default. 权限组合，默认 app。")
     ] = None,
     scope: Annotated[
         list[str] | None, typer.Option("--scope", help="Instead: read, write, erase, admin. 或逐项指定权限。")

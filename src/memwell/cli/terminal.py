@@ -103,13 +103,7 @@ class PlainTable(Table):
 def console(*, stderr: bool = False, width: int | None = None, colours: bool | None = None) -> Console:
     """A console that prints every text literally, without markup and emoji, and leaves wrapping to the terminal."""
     return Console(
-        stderr=stderr,
-        width=width,
-        force_terminal=colours,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        soft_wrap=True,
+        stderr=stderr, width=width, force_terminal=colours, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
 
 

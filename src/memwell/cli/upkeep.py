@@ -272,8 +272,7 @@ batch = typer.Typer(
     cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
 )
 Workers = Annotated[
-    int | None,
-    typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
+    int | None, typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。")
 ]
 
 

@@ -782,13 +782,7 @@ class _Plan:
     """A prompt being assembled. ``left`` is how many tokens may still be used."""
 
     def __init__(
-        self,
-        query: Message,
-        budget: int,
-        counter: TokenCounter,
-        shares: Shares,
-        words: Phrases,
-        now: datetime | None,
+        self, query: Message, budget: int, counter: TokenCounter, shares: Shares, words: Phrases, now: datetime | None
     ) -> None:
         self.query = query
         self.budget = budget

@@ -161,12 +161,7 @@ class SharedMemory:
         return self._read(lambda: self._memory.memories(where=where, limit=limit))
 
     def page(
-        self,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        newest_first: bool = True,
+        self, *, where: FilterLike | None = None, limit: int = 50, cursor: str | None = None, newest_first: bool = True
     ) -> Page[Recalled]:
         """One page of the owner's memories, the last stored first."""
         return self._read(lambda: self._memory.page(where=where, limit=limit, cursor=cursor, newest_first=newest_first))

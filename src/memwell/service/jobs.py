@@ -217,11 +217,7 @@ class _Outcome(msgspec.Struct, frozen=True):
         if self.problem is not None:
             return replace(job, status="failed", updated=now, note="", problem=msgspec.to_builtins(self.problem))
         return replace(
-            job,
-            status="done",
-            updated=now,
-            result=self.result,
-            file="" if self.made is None else self.made.name,
+            job, status="done", updated=now, result=self.result, file="" if self.made is None else self.made.name
         )
 
 

@@ -165,11 +165,7 @@ def _ready(call: Call) -> running.Health:
 # Uploads
 
 _ENDINGS = {"jsonl": ".jsonl", "markdown": ".md"}
-_MEDIA_TYPES = {
-    ".jsonl": "application/jsonl",
-    ".md": "text/markdown; charset=utf-8",
-    ".json": "application/json",
-}
+_MEDIA_TYPES = {".jsonl": "application/jsonl", ".md": "text/markdown; charset=utf-8", ".json": "application/json"}
 _LONGEST_LABEL = 255
 _LONGEST_FILE_NAME = 100
 _DRIVE = re.compile("[A-Za-z]:")

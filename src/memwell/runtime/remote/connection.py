@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from importlib import import_module
@@ -101,12 +101,7 @@ class Connection(Closing):
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        key: str,
-        patience: RetryPolicy | None = None,
-        pause: Callable[[float], None] = time.sleep,
+        self, url: str, *, key: str, patience: RetryPolicy | None = None, pause: Callable[[float], None] = time.sleep
     ) -> None:
         self.address = check_address(url)
         self.pause = pause
@@ -400,19 +395,11 @@ def _segment(value: object) -> str:
     return text.replace(".", "%2E") if text in (".", "..") else text
 
 
-def _pairs(asked: Any) -> list[tuple[str, str]]:
-    said = cast("dict[str, Any]", msgspec.to_builtins(asked))
-    pairs: list[tuple[str, str]] = []
-    for name, value in said.items():
-        if isinstance(value, list | tuple):
-            pairs += [(name, _plain(one)) for one in cast("list[Any]", value)]
-        elif value is not None:
-            pairs.append((name, _plain(value)))
-    return pairs
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _pairs(asked: Any) -> Iterator[tuple[str, str]]:
+    for name, said in cast("dict[str, Any]", msgspec.to_builtins(asked)).items():
+        for value in cast("list[Any]", said) if isinstance(said, list | tuple) else [said]:
+            if value is not None:
+                yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Jobs
@@ -434,7 +421,10 @@ def finished(connection: Connection, job: Job, progress: Progress | None = None)
             seen = (job.done, job.of)
             progress(*seen)
     if job.status == "failed":
-        raise error_of(_problem(job))
+        try:
+            raise error_of(msgspec.convert(job.problem, Problem))
+        except msgspec.ValidationError:
+            raise MemwellError(f"the job {job.action!r} failed") from None
     return job
 
 
@@ -449,13 +439,6 @@ def result_of(job: Job, gives: type[T]) -> T:
 def number_of(job: Job, name: str) -> int:
     """A number in a job's result; 0 when it is missing."""
     return int((job.result or {}).get(name, 0))
-
-
-def _problem(job: Job) -> Problem:
-    try:
-        return msgspec.convert(job.problem, Problem)
-    except msgspec.ValidationError:
-        return Problem(type="", title=f"the job {job.action!r} failed", status=500, code="internal")
 
 
 # Methods derived from the table of operations, and names that are refused

@@ -548,11 +548,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export_jsonl(
-    memory: MemoryBase | HasMemory,
-    file: FileLike,
-    *,
-    vectors: bool = False,
-    progress: Progress | None = None,
+    memory: MemoryBase | HasMemory, file: FileLike, *, vectors: bool = False, progress: Progress | None = None
 ) -> int:
     """Write all of a space to a file, and return how many lines there are between the first and the last.
 

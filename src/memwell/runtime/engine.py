@@ -447,10 +447,14 @@ class Engine(Closing):
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
 
 
-# The earlier names, kept for one release.
-_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}
-for _old, _new in {**_RENAMED, **{f"a{old}": f"a{new}" for old, new in _RENAMED.items()}}.items():
-    setattr(Engine, _old, renamed(_old, getattr(Engine, _new)))
+def keep_earlier_names(class_: type) -> None:
+    """Let the methods of an engine answer to their earlier names, for one release."""
+    for old, new in {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}.items():
+        setattr(class_, old, renamed(old, getattr(class_, new)))
+        setattr(class_, f"a{old}", renamed(f"a{old}", getattr(class_, f"a{new}")))
+
+
+keep_earlier_names(Engine)
 
 
 def _uncache(

@@ -235,16 +235,10 @@ class Worker:
             self._waiting.update(space for space in self._listed() if space not in passed_over)
 
     def _listed(self) -> Iterator[Space]:
-        entries = self._pending.entries()
-        while True:
-            try:
-                entry = next(entries, None)
-            except MemwellError as error:
-                _log.warning("the spaces with pending work cannot be listed: %s", error)
-                return
-            if entry is None:
-                return
-            yield Space.decode(entry.key)
+        try:
+            yield from (Space.decode(entry.key) for entry in self._pending.entries())
+        except MemwellError as error:
+            _log.warning("the spaces with pending work cannot be listed: %s", error)
 
     def _round(self) -> None:
         """Do one batch for each space that has work."""

@@ -21,7 +21,7 @@ from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, fields_of, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
@@ -102,10 +102,6 @@ class Call:
     def run(self, asked: Any = None, **instead: Any) -> Any:
         """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
         return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
-
-    def index(self) -> int:
-        """The index of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
-        return place_of(self.path["index"])
 
     def allow(self, scope: str) -> None:
         """Raises ``AccessDenied`` when the key has not this scope."""

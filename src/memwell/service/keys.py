@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space, SpaceLike, as_space, paged
-from memwell.runtime.grants import OWN_SPACES, SERVICE
+from memwell.runtime.grants import OWN_SPACES, SERVICE, check_to_come
 from memwell.runtime.wire.codec import as_written
 from memwell.runtime.wire.running import Key
 from memwell.storage.memory import MemoryBackend
@@ -136,7 +136,7 @@ class Keys:
             space=_checked_space(space),
             scopes=_checked_scopes(scopes),
             created=created,
-            expires=_checked_expires(expires, created),
+            expires=check_to_come(expires, "expires", created),
             rate=None if rate is None else check_count(rate, "rate"),
         )
         secret = secrets.token_hex(32)
@@ -347,15 +347,6 @@ def _checked_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     if unknown or not given:
         raise InvalidInput(f"scopes must be some of {', '.join(SCOPES)}, not {shown(unknown[0] if unknown else given)}")
     return tuple(scope for scope in SCOPES if scope in given)
-
-
-def _checked_expires(expires: datetime | None, now: datetime) -> datetime | None:
-    if expires is None:
-        return None
-    moment = as_utc(expires, "expires")
-    if moment <= now:
-        raise InvalidInput(f"expires must be a time to come, not {shown(expires)}")
-    return moment
 
 
 def _written(kept: _Kept) -> dict[str, Any]:

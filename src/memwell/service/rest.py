@@ -49,7 +49,7 @@ from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import running, table
 from memwell.runtime.wire.codec import decode
-from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of
+from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of, place_of
 from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
 from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
 from memwell.service.call import Call, File, handles, perform
@@ -312,7 +312,7 @@ def _edit_message(call: Call, asked: table.EditMessage) -> Message:
     if (asked.content is None) == (asked.message is None):
         raise InvalidInput("an edit takes either 'content' or 'message'")
     change = asked.content if asked.message is None else messages_of([asked.message])[0]
-    index = call.index()
+    index = place_of(call.path["index"])
     edited = _history(call).edit(index, change or "")
     call.log(call.path["thread"], place=index)
     return edited
@@ -440,10 +440,7 @@ def _flush(memory: Engine, asked: object) -> Work:
 
 @repeated("audit", dict)
 def _audit(memory: Engine, asked: object) -> Work:
-    def work(report: Report) -> dict[str, Any]:
-        return audited(memory.audit(progress=lambda done: report("audit", done, None)))
-
-    return work
+    return lambda report: audited(memory.audit(progress=lambda done: report("audit", done, None)))
 
 
 def audited(found: AuditReport) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from memwell._asyncify import Closing, asyncify, renamed
+from memwell._asyncify import Closing, asyncify
 from memwell.errors import AccessDenied, InvalidInput, MemwellError, NotFound, NotGranted, Unsupported
 from memwell.filters import FilterLike
 from memwell.history import History
@@ -24,7 +24,7 @@ from memwell.longterm.recall import Recalled
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Page, Space, SpaceLike, Thread, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
-from memwell.runtime.engine import Engine, check_path
+from memwell.runtime.engine import Engine, check_path, keep_earlier_names
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Connection,
@@ -331,7 +331,6 @@ class RemoteMemory(Closing, Remote):
     profile, aprofile = called("profile", Engine.profile)
     facts_about, afacts_about = called("facts_about", Engine.facts_about)
     pending, apending = called("pending", Engine.pending)
-    owed, aowed = renamed("owed", pending), renamed("aowed", apending)
     failures, afailures = called("failures", Engine.failures)
     threads, athreads = called("threads", Engine.threads)
     context, acontext = called(
@@ -463,19 +462,16 @@ class RemoteMemory(Closing, Remote):
     aerase_where = asyncify(erase_where)
     aerase_all = asyncify(erase_all)
     aflush = asyncify(flush)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
     aaudit = asyncify(audit)
     arepair = asyncify(repair)
-    mend = renamed("mend", repair)
-    amend = renamed("amend", arepair)
     aexport = asyncify(export)
     aimport_file = asyncify(import_file)
-    bring = renamed("bring", import_file)
-    abring = renamed("abring", aimport_file)
     agrants = asyncify(grants)
     ashared_with_me = asyncify(shared_with_me)
     ashared = asyncify(shared)
+
+
+keep_earlier_names(RemoteMemory)
 
 
 class _Inner(Remote):

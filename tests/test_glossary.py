@@ -28,7 +28,7 @@ RETIRED = re.compile(
 )
 """Words with a plainer one: pending, repair, embedders, filter, read-only view, notified, …: see docs/glossary.md."""
 
-STILL_USED = {"knowledge": 1, "longterm": 2, "runtime": 2}
+STILL_USED = {"knowledge": 1, "longterm": 2}
 """How often each room may still use them. The numbers only shrink; all of them are earlier names of methods."""
 
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 import memwell
 from memwell.records import Space
 from memwell.runtime.wire.operations import Operation
-from memwell.service.app import App, create_app
+from memwell.service.app import App
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.service.server import HttpConnection
@@ -187,7 +187,7 @@ def running(store: str | Path = "memory:", *, embedder: Any = None, **settings: 
     chosen = Settings(language="en", **{"serve_log": "off", "serve_rate": 0, **settings})
     service = Service(memwell.open(store, embedder=embedder, settings=chosen, work=False), chosen)
     service.failures = _Unbounded()  # pyright: ignore[reportAttributeAccessIssue]
-    app = create_app(service)
+    app = App(service)
     # With lines as the service has them.
     with listening_to(app, http=HttpConnection, lifespan="on") as at:
         yield Running(int(at.rpartition(":")[2]), service, app)

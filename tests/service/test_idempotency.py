@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import Busy, Conflict, InvalidInput
 from memwell.records import Space
-from memwell.service.idempotency import (
-    LARGEST_KEPT,
-    InProgress,
-    KeptAnswer,
-    Mismatch,
-    Once,
-    Overtaken,
-    fingerprint_of,
-)
+from memwell.service.idempotency import LARGEST_KEPT, KeptAnswer, Mismatch, Once, Overtaken, fingerprint_of
 from memwell.service.keys import SERVICE, Keys
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
@@ -69,7 +61,7 @@ def test_another_request_under_the_same_header_is_a_mismatch(once: Once):
 
 def test_a_request_that_is_worked_on_is_not_begun_again(once: Once):
     once.begin("k1", "h", PRINT)
-    with pytest.raises(InProgress) as busy:
+    with pytest.raises(Busy) as busy:
         once.begin("k1", "h", PRINT)
     assert isinstance(busy.value, Busy)
     assert busy.value.code == "in-progress"
@@ -87,7 +79,7 @@ def test_keys_and_headers_are_kept_apart(once: Once):
 def test_what_was_finished_or_is_anothers_is_not_abandoned(once: Once):
     once.begin("k1", "h", PRINT)
     once.abandon("k1", "h", OTHER)
-    with pytest.raises(InProgress):
+    with pytest.raises(Busy):
         once.begin("k1", "h", PRINT)
     once.finish("k1", "h", PRINT, 200, b"x")
     once.abandon("k1", "h", PRINT)
@@ -107,7 +99,7 @@ def test_an_answer_is_kept_for_a_day(once: Once, clock: Clock):
 def test_a_killed_one_blocks_for_a_minute(once: Once, clock: Clock):
     once.begin("k1", "h", PRINT)
     clock.now += 59
-    with pytest.raises(InProgress):
+    with pytest.raises(Busy):
         once.begin("k1", "h", PRINT)
     clock.now += 1
     assert once.begin("k1", "h", PRINT) is None
@@ -144,7 +136,7 @@ def test_effect_and_receipt_are_stored_together_or_not_at_all(once: Once, backen
         once.finish("k1", "h", PRINT, 200, b"x")
         raise Failed
     assert backend.kv.get(Space("acme"), "effect") is None
-    with pytest.raises(InProgress):
+    with pytest.raises(Busy):
         once.begin("k1", "h", PRINT)
     once.abandon("k1", "h", PRINT)
     assert once.begin("k1", "h", PRINT) is None

@@ -130,7 +130,9 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
         _step(screen, "3.", text, message_table(window, language))
         queries = ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather")
         for number, query in enumerate(queries, start=4):
-            _step(screen, f"{number}.", say("demo_search", language, query=query), _found(history, query, language))
+            hits = history.search(query, limit=3)
+            found = message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
+            _step(screen, f"{number}.", say("demo_search", language, query=query), found)
     question = "要带什么衣服？" if language.startswith("zh") else "how warm will it be?"
     with memwell.open(path) as memory:
         memory.remember_thread(THREAD)
@@ -145,11 +147,6 @@ def _step(screen: Console, number: str, text: str, below: PlainTable | None = No
     if below is not None:
         below.indent = 3
         screen.print(below)
-
-
-def _found(history: History, query: str, language: str) -> PlainTable:
-    hits = history.search(query, limit=3)
-    return message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
 
 
 def _child(step: str, path: Path, language: str, screen: Console) -> subprocess.CompletedProcess[str]:

@@ -47,8 +47,7 @@ def create_command(
     store: Store,
     space: SpaceOption = None,
     bundle: Annotated[
-        str | None,
-        typer.Option("--as", help="reader, app, owner or operator; app by default. 权限组合，默认 app。"),
+        str | None, typer.Option("--as", help="reader, app, owner or operator; app by default. 权限组合，默认 app。")
     ] = None,
     scope: Annotated[
         list[str] | None, typer.Option("--scope", help="Instead: read, write, erase, admin. 或逐项指定权限。")
@@ -68,11 +67,7 @@ def create_command(
         log.append(
             "create_key", space=key.space, targets=[key.id], detail={**_NOTED_BY, "scopes": " ".join(key.scopes)}
         )
-    if as_json:
-        print_json({"key": key, "token": token})
-        return
-    _print_token(key, token)
-    console().print(say("token_once"), style="yellow")
+    _print_token(key, token, as_json=as_json)
 
 
 @app.command("list")
@@ -112,14 +107,10 @@ def rotate_command(
         turned, token = keys.rotate(_meant(keys, key), grace=longer)
         seconds = int(longer.total_seconds())
         log.append("rotate_key", space=turned.space, targets=[turned.id], detail={**_NOTED_BY, "grace_s": seconds})
-    if as_json:
-        print_json({"key": turned, "token": token})
-        return
-    _print_token(turned, token)
-    screen = console()
-    screen.print(say("token_once"), style="yellow")
-    until = None if turned.rotated is None or not longer else turned.rotated + longer
-    screen.print(say("old_ended") if until is None else say("old_ends", time=_minute(until)))
+    _print_token(turned, token, as_json=as_json)
+    if not as_json:
+        until = None if turned.rotated is None or not longer else turned.rotated + longer
+        console().print(say("old_ended") if until is None else say("old_ends", time=_minute(until)))
 
 
 @app.command("revoke")
@@ -216,11 +207,14 @@ def _meant(keys: Keys, given: str) -> str:
     return named[0]
 
 
-def _print_token(key: Key, token: str) -> None:
-    screen = console()
-    space = one_line(" / ".join(key.space))
+def _print_token(key: Key, token: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"key": key, "token": token})
+        return
+    screen, space = console(), one_line(" / ".join(key.space))
     screen.print(say("key_made", id=key.id, space=space, scopes=", ".join(key.scopes)))
     screen.print(Styled(token, style="bold"))
+    screen.print(say("token_once"), style="yellow")
 
 
 def _print_keys(found: Sequence[Key]) -> None:

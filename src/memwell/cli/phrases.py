@@ -53,10 +53,7 @@ _PHRASES = {
     "wall": ("wall between spaces", "空间之间的隔离"),
     "integrity": ("integrity", "完整性"),
     "durability": ("durability", "持久性"),
-    "not_durable": (
-        "This store can lose what it has acknowledged: {words}",
-        "该存储可能丢失已确认的写入：{words}",
-    ),
+    "not_durable": ("This store can lose what it has acknowledged: {words}", "该存储可能丢失已确认的写入：{words}"),
     "size": ("size", "大小"),
     "log_size": ("write-ahead log", "预写日志"),
     "graph_size": ("graph files", "图索引文件"),
@@ -500,10 +497,7 @@ _PHRASES = {
     # serve
     "serving": ("memwell is running at {address}", "memwell 已启动：{address}"),
     "store_is": ("The store is {store}", "存储：{store}"),
-    "first_key": (
-        "Your key. It is shown this once, so keep it:",
-        "这是你的密钥，只显示这一次，请妥善保存：",
-    ),
+    "first_key": ("Your key. It is shown this once, so keep it:", "这是你的密钥，只显示这一次，请妥善保存："),
     "open_page": ("Open the page, signed in:", "打开页面（已登录）："),
     "sign_in": (
         "Sign in with your key at {address}. To make another: memwell keys create NAME --as operator --store {store}",

@@ -67,16 +67,12 @@ _REASON = re.compile(r"(?:can only be read|takes no writes|is sealed): (.+)", re
 """The reason in the message of a read-only store."""
 
 
-def _store_default() -> str:
-    return load_settings().url
-
-
 Store = Annotated[
     str,
     typer.Option(
         "--store",
         "-s",
-        default_factory=_store_default,
+        default_factory=lambda: load_settings().url,
         show_default="MEMWELL_URL, or memwell.db",
         help="The store: a file or a URL. 存储文件或 URL。",
     ),

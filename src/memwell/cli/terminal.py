@@ -103,13 +103,7 @@ class PlainTable(Table):
 def console(*, stderr: bool = False, width: int | None = None, colours: bool | None = None) -> Console:
     """A console that prints every text literally, without markup and emoji, and leaves wrapping to the terminal."""
     return Console(
-        stderr=stderr,
-        width=width,
-        force_terminal=colours,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        soft_wrap=True,
+        stderr=stderr, width=width, force_terminal=colours, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
 
 
@@ -130,13 +124,11 @@ def help_style() -> Literal["rich"] | None:
 
 def visible(text: str) -> str:
     """The text with control characters shown instead of sent to the terminal."""
-    return _CONTROLS.sub(lambda found: _picture(ord(found[0])), text)
 
+    def picture(found: re.Match[str]) -> str:
+        return chr(0x2400 + ord(found[0])) if found[0] < " " else "␡" if found[0] == "\x7f" else "\ufffd"
 
-def _picture(code: int) -> str:
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else "\N{REPLACEMENT CHARACTER}"
+    return _CONTROLS.sub(picture, text)
 
 
 def one_line(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -272,23 +272,14 @@ batch = typer.Typer(
     cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
 )
 Workers = Annotated[
-    int | None,
-    typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
+    int | None, typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。")
 ]
-
-
-@batch.callback()
-def batch_root() -> None:
-    """Work over a whole store, restartable. 对整个存储的批处理，可续跑。"""
 
 
 @batch.command("audit")
 def batch_audit_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
-    _check(store)
-    from memwell.runtime.batch import audit_all  # noqa: PLC0415 - loads the engine
-
-    results = _run(audit_all, store, workers, say("auditing"))
+    results = _run("audit_all", store, workers, say("auditing"))
     rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
     _print_results(results, ("records", "found"), rows, as_json=as_json)
 
@@ -296,10 +287,7 @@ def batch_audit_command(store: Store, workers: Workers = None, as_json: AsJson =
 @batch.command("consolidate")
 def consolidate_command(store: Store, workers: Workers = None, as_json: AsJson = False) -> None:
     """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
-    _check(store)
-    from memwell.runtime.batch import consolidate_all  # noqa: PLC0415 - loads the engine
-
-    results = _run(consolidate_all, store, workers, say("consolidating"))
+    results = _run("consolidate_all", store, workers, say("consolidating"))
     rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
     _print_results(results, ("records", "merged", "insights"), rows, as_json=as_json)
 
@@ -309,10 +297,13 @@ def _check(store: str) -> None:
     check_exists(store)
 
 
-def _run(work: Callable[..., BatchOutcome], store: str, workers: int | None, label: str) -> list[dict[str, Any]]:
+def _run(work: str, store: str, workers: int | None, label: str) -> list[dict[str, Any]]:
     """The results of all spaces. When some failed, they are named and the command fails."""
+    _check(store)
+    from memwell.runtime import batch  # noqa: PLC0415 - loads the engine
+
     with progress_bar(label) as progress:
-        outcome = work(store, workers=workers or _cores(), progress=progress)
+        outcome: BatchOutcome = getattr(batch, work)(store, workers=workers or _cores(), progress=progress)
     for space, error in outcome.failures:
         warn(say("batch_failed", space=one_line(" / ".join(space)), error=one_line(error)))
     if outcome.failures:
@@ -398,6 +389,8 @@ def doctor_command(store: Store, as_json: AsJson = False) -> None:
 
 def examine(backend: Backend, console: Console) -> dict[str, Any]:
     """Check the whole store and collect its facts. A large one takes a while."""
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415 - loads the weights
+
     with console.status(say("checking")):
         problems = backend.check()
         facts = of_users(backend)
@@ -405,7 +398,10 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
             {"space": list(space), "words": one.words, "vectors": one.vectors}
             for space, one in pending_by_space(backend).items()
         ]
-        model = _embedder_facts()
+        try:
+            model = LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
+        except MemwellError as error:
+            model = {"error": str(error)}
     return {"versions": versions(), "store": facts, "pending": pending, "embedder": model, "problems": problems}
 
 
@@ -424,16 +420,6 @@ def of_users(backend: Backend) -> dict[str, Any]:
     return facts
 
 
-def _embedder_facts() -> dict[str, Any]:
-    """The embedder of the settings, and the cost of its first call."""
-    from memwell.models.local import LocalEmbedder  # noqa: PLC0415 - loads the weights
-
-    try:
-        return LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
-    except MemwellError as error:
-        return {"error": str(error)}
-
-
 def versions() -> dict[str, str]:
     """The versions of Python, memwell and its main packages."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
@@ -441,42 +427,29 @@ def versions() -> dict[str, str]:
 
 def report(found: dict[str, Any], console: Console) -> None:
     """Print what was found."""
-    facts = found["store"]
-    console.print(_rows(say("versions"), found["versions"]))
-    console.print()
-    console.print(_rows(say("store"), _store_rows(facts, found["problems"])))
-    if "parts" in facts:
-        console.print()
-        console.print(_parts(facts["parts"]))
-    if facts.get("spaces"):
-        console.print()
-        console.print(_spaces(facts["spaces"]))
-    if "embedder" in found:
-        console.print()
-        console.print(_rows(say("model"), _model_rows(found["embedder"])))
+    facts, problems = found["store"], found["problems"]
+    tables = [_rows(say("versions"), found["versions"]), _rows(say("store"), _store_rows(facts, problems))]
+    tables += [_parts(facts["parts"])] if "parts" in facts else []
+    tables += [_spaces(facts["spaces"])] if facts.get("spaces") else []
+    tables += [_rows(say("model"), _model_rows(found["embedder"]))] if "embedder" in found else []
+    tables += [_pending(found["pending"])] if found.get("pending") else []
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(table)
     if found.get("pending"):
-        console.print()
-        console.print(_pending(found["pending"]))
         advice = "pending_read_only" if facts.get("read_only") else "pending_what_to_do"
         console.print(say(advice), style="yellow")
-    problems = found["problems"]
     console.print()
-    for words in _not_durable(facts):
-        console.print(say("not_durable", words=visible(words)), style="yellow")
+    for one in (facts, *facts.get("parts", {}).values()):
+        if "durability" in one and one.get("durable") is False:
+            console.print(say("not_durable", words=visible(one["durability"])), style="yellow")
     if facts.get("read_only"):
         console.print(say("unchecked"), style="yellow")
     for problem in problems:
         console.print(Styled.assemble(("• ", "red"), visible(problem)))
     key = "problems" if problems else "healthy"
     console.print(say(key, count=len(problems)), style="red" if problems else "green")
-
-
-def _not_durable(facts: dict[str, Any]) -> list[str]:
-    """The durability of the store and its parts, where acknowledged writes can be lost."""
-    parts: dict[str, dict[str, Any]] = facts.get("parts", {})
-    return [
-        one["durability"] for one in (facts, *parts.values()) if "durability" in one and one.get("durable") is False
-    ]
 
 
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
@@ -486,10 +459,9 @@ def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     if isinstance(sizes, int):
         sizes = {"store": sizes}
     rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
-    rows |= {say(name): visible(facts[name]) for name in ("wall",) if name in facts}
+    rows |= {say("wall"): visible(facts["wall"])} if "wall" in facts else {}
     rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
-    if "durability" in facts:
-        rows[say("durability")] = visible(facts["durability"])
+    rows |= {say("durability"): visible(facts["durability"])} if "durability" in facts else {}
     rows[say("integrity")] = say("problems", count=len(problems)) if problems else say("ok")
     return rows
 
@@ -522,9 +494,9 @@ def _spaces(spaces: list[dict[str, Any]]) -> PlainTable:
     table.whole(say("search_by"))
     for one in spaces:
         vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
-        table.add_row(
-            one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one.get("changes_since_graph"))
-        )
+        changes = one.get("changes_since_graph")
+        by = say("exact") if changes is None else say("graph_behind" if changes else "graph_fresh", changes=changes)
+        table.add_row(one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, by)
     return table
 
 
@@ -553,12 +525,6 @@ def _pending(spaces: list[dict[str, Any]]) -> PlainTable:
     for one in spaces:
         table.add_row(one_line(" / ".join(one["space"])), f"{one['words']:,}", f"{one['vectors']:,}")
     return table
-
-
-def _search(changes: int | None) -> str:
-    if changes is None:
-        return say("exact")
-    return say("graph_behind", changes=changes) if changes else say("graph_fresh")
 
 
 def _bytes(count: int) -> str:

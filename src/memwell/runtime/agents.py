@@ -12,7 +12,7 @@ import sys
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -52,7 +52,7 @@ class Hooked:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for action in _actions(cls):
+        for action in dict.fromkeys(kind.partition("_")[2] for kind in _types(cls)):
             for name in (action, f"_{action}"):
                 method = inspect.getattr_static(cls, name, None)
                 # A method of a mixin, or of a class that did not list the type yet, is not wrapped so far.
@@ -101,10 +101,6 @@ def _types(cls: type) -> list[str]:
     # Those of all classes above count too, so that a subclass can only add to them.
     listed = (kind for base in cls.__mro__ for kind in vars(base).get("supported_hook_types", ()))
     return list(dict.fromkeys(listed))
-
-
-def _actions(cls: type) -> list[str]:
-    return list(dict.fromkeys(kind.partition("_")[2] for kind in _types(cls)))
 
 
 def _check_type(cls: type, hook_type: object) -> str:
@@ -166,18 +162,22 @@ def _with_hooks(method: Callable[..., Any], name: str, action: str, owner: type)
     @functools.wraps(method)
     async def hooked(self: Hooked, *args: Any, **kwargs: Any) -> Any:
         # Called by super(), the method is a part of a call whose hooks are being run.
-        if not _has_hooks(self, pre, post) or _defining(type(self), name) is not owner:
+        if (
+            not _has_hooks(self, pre, post)
+            or next(base for base in type(self).__mro__ if name in vars(base)) is not owner
+        ):
             return await method(self, *args, **kwargs)
-        arguments = await _before(self, pre, _named(signature, self, args, kwargs), signature)
-        positional, named = _as_passed(signature, self, arguments)
-        return await _after(self, post, arguments, await method(*positional, **named))
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        own, *others = bound.arguments.items()
+        arguments = await _before(self, pre, dict(others), signature)
+        # In the order of the signature, whatever the order of what a hook returned.
+        passed = {name: arguments[name] for name in signature.parameters if name in arguments}
+        bound = inspect.BoundArguments(signature, dict([own]) | passed)
+        return await _after(self, post, arguments, await method(*bound.args, **bound.kwargs))
 
     hooked.runs_hooks_of = action  # type: ignore[attr-defined]
     return hooked
-
-
-def _defining(cls: type, name: str) -> type:
-    return next(base for base in cls.__mro__ if name in vars(base))
 
 
 async def _before(
@@ -212,27 +212,6 @@ def _copy(value: Any) -> Any:
     except (TypeError, copy.Error):
         # Such as a lock, a socket or a generator.
         return value
-
-
-# Arguments by name
-
-
-def _named(
-    signature: inspect.Signature, agent: Hooked, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments by the names they have in the signature, with its defaults, without the agent itself."""
-    bound = signature.bind(agent, *args, **kwargs)
-    bound.apply_defaults()
-    return dict(list(bound.arguments.items())[1:])
-
-
-def _as_passed(
-    signature: inspect.Signature, agent: Hooked, arguments: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    own = next(iter(signature.parameters))
-    passed = {own: agent} | {name: arguments[name] for name in signature.parameters if name in arguments}
-    bound = inspect.BoundArguments(signature, passed)
-    return bound.args, bound.kwargs
 
 
 def _checked(changed: object, signature: inspect.Signature, hook_type: str, hook: Hook) -> dict[str, Any]:

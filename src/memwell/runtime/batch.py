@@ -105,11 +105,6 @@ def spaces_with_memories(backend: Backend) -> Iterator[Space]:
             yield owner
 
 
-def _spaces_with_vectors(backend: Backend) -> Iterator[Space]:
-    """Every space with vectors: of memories and of documents."""
-    return (owner for owner, inner in _owners(backend) if backend.kv.get(inner, MARK) is not None)
-
-
 def _owners(backend: Backend) -> Iterator[tuple[Space, Space]]:
     """Every space about which memwell keeps something, and the space where it is kept."""
     for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
@@ -147,7 +142,8 @@ def reembed(
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(embedder)}")
     with _opened(store) as backend:
-        named = _spaces_with_vectors(backend) if spaces is None else map(as_space, spaces)
+        with_vectors = (owner for owner, inner in _owners(backend) if backend.kv.get(inner, MARK) is not None)
+        named = with_vectors if spaces is None else map(as_space, spaces)
         wanted = {space: _reembedding(backend, space, maker) for space in named}
         wanted = {space: one for space, one in wanted.items() if one.begin()}
         records = {space: backend.index.info(space).records for space in wanted}

@@ -106,7 +106,8 @@ class KeptLedger(Ledger):
                 with self._together():
                     month = self.month
                     row, version = self._row(month)
-                    self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
+                    self._elsewhere = sum(account.cost or 0.0 for account in row.models.values())
+                    self._elsewhere += sum(one.cost for one in self._others(row).values())
                     cost = super().reserve(model, lambda: usage)
                     self._put(month, row, version)
                 return cost
@@ -150,7 +151,8 @@ class KeptLedger(Ledger):
         while True:
             try:
                 with self._together():
-                    taken = self._take()
+                    with self._lock:
+                        taken, self._accounts = self._accounts, {}
                     month = self.month
                     row, version = self._row(month)
                     self._put(month, _Month(_added(row.models, taken), row.aside), version)
@@ -168,32 +170,24 @@ class KeptLedger(Ledger):
         transaction = self._backend.together()
         return self._turn if isinstance(transaction, nullcontext) else transaction
 
-    def _take(self) -> dict[str, Account]:
-        with self._lock:
-            taken, self._accounts = self._accounts, {}
-        return taken
-
     def _row(self, month: str) -> tuple[_Month, int]:
         """The row of a month, and its version."""
         entry = self._backend.kv.get(COSTS, month)
         return (_Month(), 0) if entry is None else (msgspec.convert(entry.value, _Month), entry.version)
 
-    def _put(self, month: str, row: _Month, version: int) -> None:
+    def _others(self, row: _Month) -> dict[str, _Aside]:
+        """The reservations of other processes that have not expired."""
         now = self._clock()
-        aside = {process: one for process, one in row.aside.items() if one.until > now and process != self._me}
+        return {process: one for process, one in row.aside.items() if one.until > now and process != self._me}
+
+    def _put(self, month: str, row: _Month, version: int) -> None:
+        aside = self._others(row)
         with self._lock:
             mine = self._reserved
         if mine > 1e-12:
-            aside[self._me] = _Aside(mine, now + _SET_ASIDE_S)
+            aside[self._me] = _Aside(mine, self._clock() + _SET_ASIDE_S)
         value = cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside)))
         self._backend.kv.put(COSTS, month, value, expect=version)
-
-    def _spent_in(self, row: _Month) -> float:
-        return sum(account.cost or 0.0 for account in row.models.values())
-
-    def _set_aside_by_others(self, row: _Month) -> float:
-        now = self._clock()
-        return sum(one.cost for process, one in row.aside.items() if process != self._me and one.until > now)
 
 
 def _added(accounts: Mapping[str, Account], others: Mapping[str, Account]) -> dict[str, Account]:

@@ -33,7 +33,7 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.statements import name_key
-from memwell.messages import Role
+from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel, Embedder, TokenEmbedder
 from memwell.records import MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
@@ -56,10 +56,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SEGMENTS_OF_KNOWLEDGE = 3
+"""How many segments the deepest space of documents has more than its owner."""
 _READ_AT_ONCE = 200
 _READ_UP_TO = "remembered-thread/"
 """The key of when a conversation was begun and of the last message of it that was read."""
-"""How many segments the deepest space of documents has more than its owner."""
 
 
 class EngineParts:
@@ -281,8 +281,7 @@ class Engine(Closing):
         count = 0
         while True:
             page = history.page(limit=_READ_AT_ONCE, cursor=cursor)
-            # Neither instructions nor what is hidden from models.
-            said = [one for one in page.items if one.text.strip() and one.for_model and one.role is not Role.SYSTEM]
+            said = [one for one in page.items if is_said(one)]
             if said:
                 count += len(self.remember(said, session=id_).ids)
             if page.items:
@@ -321,7 +320,7 @@ class Engine(Closing):
             budget=budget,
             history=None if thread is None else self.thread(thread),
             recaller=_RecallerAt(self.memory, moment),
-            profile=None if profile is None else self._profile_in_words(profile, words),
+            profile=None if profile is None else self.profile(profile, language=words).text(words) or None,
             profile_of="" if profile is None or name_key(profile) == USER else profile,
             documents=[one if isinstance(one, Passage) else passage_of(one) for one in documents],
             system=system,
@@ -335,9 +334,6 @@ class Engine(Closing):
             stored = self.receipts.put(made.receipt)
             made = replace(made, receipt=replace(made.receipt, id=stored))
         return made
-
-    def _profile_in_words(self, subject: str, language: str) -> str | None:
-        return self.profile(subject, language=language).text(language) or None
 
     @property
     def knowledge(self) -> Knowledge:
@@ -451,10 +447,14 @@ class Engine(Closing):
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
 
 
-# The earlier names, kept for one release.
-_RENAMED = {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}
-for _old, _new in {**_RENAMED, **{f"a{old}": f"a{new}" for old, new in _RENAMED.items()}}.items():
-    setattr(Engine, _old, renamed(_old, getattr(Engine, _new)))
+def keep_earlier_names(class_: type) -> None:
+    """Let the methods of an engine answer to their earlier names, for one release."""
+    for old, new in {"settle": "flush", "mend": "repair", "bring": "import_file", "owed": "pending"}.items():
+        setattr(class_, old, renamed(old, getattr(class_, new)))
+        setattr(class_, f"a{old}", renamed(f"a{old}", getattr(class_, f"a{new}")))
+
+
+keep_earlier_names(Engine)
 
 
 def _uncache(
@@ -493,6 +493,11 @@ class _RecallerAt(NamedTuple):
 def passage_of(found: Found) -> Passage:
     """A passage that was found in a document, for a prompt."""
     return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
+
+
+def is_said(message: Message) -> bool:
+    """Whether a message of a conversation is remembered: neither an instruction nor what is hidden from models is."""
+    return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
 
 
 def check_path(path: object) -> None:

@@ -70,7 +70,8 @@ class Grants:
 
         Raises ``InvalidInput`` for a space and itself, a space of memwell's own, and a time that is past.
         """
-        grant = Grant(*_two(owner, to), _checked_write(write), self._clock(), self._checked_until(until))
+        now = self._clock()
+        grant = Grant(*_two(owner, to), _checked_write(write), now, check_to_come(until, "until", now))
         for old in self._all("owner", grant.owner):
             if self._is_over(old):
                 self._kv.delete(GRANTS, _key(old.owner, old.to))
@@ -120,14 +121,6 @@ class Grants:
     def _is_over(self, grant: Grant) -> bool:
         return grant.until is not None and grant.until <= self._clock()
 
-    def _checked_until(self, until: datetime | None) -> datetime | None:
-        if until is None:
-            return None
-        moment = as_utc(until, "until")
-        if moment <= self._clock():
-            raise InvalidInput(f"until must be a time to come, not {shown(until)}")
-        return moment
-
 
 class SharedMemory:
     """The memory of another space, as far as its owner has granted it. Made by ``Engine.shared``.
@@ -161,12 +154,7 @@ class SharedMemory:
         return self._read(lambda: self._memory.memories(where=where, limit=limit))
 
     def page(
-        self,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        newest_first: bool = True,
+        self, *, where: FilterLike | None = None, limit: int = 50, cursor: str | None = None, newest_first: bool = True
     ) -> Page[Recalled]:
         """One page of the owner's memories, the last stored first."""
         return self._read(lambda: self._memory.page(where=where, limit=limit, cursor=cursor, newest_first=newest_first))
@@ -212,6 +200,14 @@ def _two(owner: SpaceLike, to: SpaceLike) -> tuple[Space, Space]:
         if space[: len(GRANTS)] in OWN_SPACES:
             raise InvalidInput(f"the space {space!r} is memwell's own; it is not shared")
     return first, second
+
+
+def check_to_come(given: datetime | None, name: str, now: datetime) -> datetime | None:
+    """The time in UTC; None stays None. Raises ``InvalidInput`` for one that is over."""
+    moment = None if given is None else as_utc(given, name)
+    if moment is not None and moment <= now:
+        raise InvalidInput(f"{name} must be a time to come, not {shown(given)}")
+    return moment
 
 
 def _checked_write(write: object) -> bool:

@@ -282,12 +282,7 @@ class JobQueue:
     """Jobs with their states, in a space of the store. ``kept_s`` is how long a job is kept after its last change."""
 
     def __init__(
-        self,
-        backend: Backend,
-        space: Space,
-        *,
-        lease_s: float = LEASE_S,
-        kept_s: float | None = None,
+        self, backend: Backend, space: Space, *, lease_s: float = LEASE_S, kept_s: float | None = None
     ) -> None:
         self._backend = backend
         self._kv = backend.kv
@@ -370,13 +365,11 @@ class JobQueue:
         return None if entry is None else FoundJob(key, _read(entry), entry.version)
 
     def get(self, key: str) -> Job | None:
-        """A job with its result."""
-        found = self.find(key)
-        return None if found is None else self.with_result(found)
-
-    def with_result(self, found: FoundJob) -> Job:
         """A job with its result, also one that is stored apart."""
-        apart = self._kv.get(self._results, found.key) if found.kept.apart else None
+        found = self.find(key)
+        if found is None:
+            return None
+        apart = self._kv.get(self._results, key) if found.kept.apart else None
         job = self._as_seen(found.kept)
         return job if apart is None else replace(job, result=msgspec.json.decode(apart.value))
 

@@ -23,14 +23,15 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from copy import deepcopy
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from types import SimpleNamespace
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from memwell.errors import BackendError, InvalidInput, MissingDependency, ReadOnlyStore
 from memwell.filters import AllOf, Where
@@ -56,9 +57,6 @@ from memwell.runtime.wire.running import (
 from memwell.runtime.worker import listed_spaces, owner_of_documents
 from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import new_id, shown
-
-if TYPE_CHECKING:
-    from prometheus_client.core import Metric
 
 FIGURES = Space("memwell", "service", "figures")
 """Where a store keeps the figures of its service."""
@@ -249,12 +247,17 @@ class _Row(msgspec.Struct, array_like=True, frozen=True):
 _DECODER = msgspec.msgpack.Decoder(_Row)
 
 
-class _OpenRow(NamedTuple):
-    """A row that this process writes."""
+class _OpenRow(msgspec.Struct):
+    """A row that this process writes, how long the store keeps it, and whether it changed since it was stored."""
 
-    level: Level
-    number: int
+    key: str
+    kept_s: float
     row: _Row
+    changed: bool = True
+
+    def encoded(self) -> bytes:
+        """The row as it is stored."""
+        return msgspec.msgpack.encode(self.row)
 
 
 class Course:
@@ -265,12 +268,9 @@ class Course:
         self.number = 0 if space is None else number_of(space)
         self.last = 0.0
         """When something was last observed."""
-        self.unstored: set[str] = set()
-        """The keys of rows that have changed since they were stored."""
         self._tag = WHOLE if space is None else tag_of(space)
         self._days = {MINUTES: 2, HOURS: 400 if space is None else 32}
-        self._rows: dict[str, _OpenRow] = {}
-        self._keys: dict[tuple[Level, int], str] = {}
+        self._rows: dict[tuple[Level, int], _OpenRow] = {}
 
     def observe(
         self, now: float, kind: str, bucket: int, status: int, *, space: int | None, speaker: int | None
@@ -299,35 +299,29 @@ class Course:
 
     def _row(self, level: Level, slot: int) -> _Row:
         number = slot // level.slots
-        key = self._keys.get((level, number))
-        if key is None:
+        held = self._rows.get((level, number))
+        if held is None:
             # Each row has a new name, so that none is ever overwritten by another one.
-            key = self._keys[level, number] = f"{self._tag}/{level.name}/{number:010d}/{new_id()}"
-            self._rows[key] = _OpenRow(level, number, _Row({}, []))
+            key = f"{self._tag}/{level.name}/{number:010d}/{new_id()}"
+            held = self._rows[level, number] = _OpenRow(key, self._days[level] * _DAY_S, _Row({}, []))
             if len(self._rows) > _MOST_ROWS:
-                self._drop(next(iter(self._rows)))
-        self.unstored.add(key)
-        return self._rows[key].row
+                del self._rows[next(iter(self._rows))]
+        held.changed = True
+        return held.row
 
-    def encoded(self, keys: Iterable[str] | None = None) -> dict[str, tuple[bytes, float]]:
-        """The rows by their keys, all or these, as bytes with the seconds that they are kept."""
-        rows = {key: self._rows[key] for key in (self._rows if keys is None else keys)}
-        return {key: (msgspec.msgpack.encode(one.row), self._days[one.level] * _DAY_S) for key, one in rows.items()}
+    def rows(self) -> list[_OpenRow]:
+        """The rows that are still written."""
+        return list(self._rows.values())
 
-    def not_stored(self, keys: set[str]) -> None:
-        """Note that these rows could not be stored."""
-        self.unstored |= keys & self._rows.keys()
+    def changed(self) -> list[_OpenRow]:
+        """The rows that changed since they were stored."""
+        return [one for one in self._rows.values() if one.changed]
 
     def drop_ended(self, now: float) -> None:
         """Drop the stored rows that nothing is added to any more."""
-        for key, one in list(self._rows.items()):
-            if key not in self.unstored and one.number < now // (one.level.slot_s * one.level.slots):
-                self._drop(key)
-
-    def _drop(self, key: str) -> None:
-        level, number, _ = self._rows.pop(key)
-        del self._keys[level, number]
-        self.unstored.discard(key)
+        for (level, number), one in list(self._rows.items()):
+            if not one.changed and number < now // (level.slot_s * level.slots):
+                del self._rows[level, number]
 
 
 class Past(NamedTuple):
@@ -335,23 +329,6 @@ class Past(NamedTuple):
 
     slots: list[tuple[int, Tally]]
     failures: list[Failed]
-
-
-def read(kv: KeyValue, tag: str, level: Level, first: int, last: int, live: Mapping[str, bytes] | None = None) -> Past:
-    """The slots from ``first`` to ``last`` of all processes; ``live`` rows replace their stored state."""
-    prefix = f"{tag}/{level.name}/"
-    begin, end = f"{prefix}{first // level.slots:010d}", f"{prefix}{last // level.slots + 1:010d}"
-    where = AllOf((Where("@id", "ge", begin), Where("@id", "lt", end)))
-    stored = paged(lambda cursor: kv.scan(FIGURES, where=where, limit=_A_PAGE, cursor=cursor))
-    rows = {entry.key: cast("bytes", entry.value) for entry in stored}
-    rows.update((key, value) for key, value in (live or {}).items() if key.startswith(prefix))
-    slots: list[tuple[int, Tally]] = []
-    failures: list[Failed] = []
-    for value in rows.values():
-        row = _DECODER.decode(value)
-        slots.extend((number, tally) for number, tally in row.slots.items() if first <= number <= last)
-        failures.extend(row.failures)
-    return Past(sorted(slots, key=lambda slot: slot[0]), sorted(failures, reverse=True))
 
 
 def tag_of(space: Space) -> str:
@@ -415,11 +392,8 @@ class Stock:
         """The pending work of all spaces, counted in the first 200 of them."""
         listed = self._listed()
         each = [self.pending(engine.at(_owner(space))) for space in listed[:_MOST_PENDING]]
-        return Queue(
-            words=sum(one.words for one in each),
-            vectors=sum(one.vectors for one in each),
-            spaces=sum(one.spaces for one in each) + max(len(listed) - _MOST_PENDING, 0),
-        )
+        words, vectors, spaces = (sum(getattr(one, name) for one in each) for name in ("words", "vectors", "spaces"))
+        return Queue(words=words, vectors=vectors, spaces=spaces + max(len(listed) - _MOST_PENDING, 0))
 
     def _listed(self) -> list[Space]:
         """The spaces with pending work."""
@@ -621,73 +595,74 @@ class Metrics:
         In a read-only store nothing is kept.
         """
         with self._flushing:
-            courses = self._courses()
+            with self._lock:
+                courses = [self._whole, *self._spaces.values()]
             with suppress(BackendError):
                 # When this fails, only the totals of memories and conversations are missing.
                 self._sample(courses)
-            rows: dict[str, tuple[bytes, float]] = {}
-            taken: dict[Course, set[str]] = {}
+            taken: list[tuple[_OpenRow, bytes]] = []
             for course in courses:
                 # The lock is taken for one at a time: requests must not wait until a thousand are encoded.
                 with self._lock:
-                    taken[course] = course.unstored
-                    rows.update(course.encoded(course.unstored))
-                    course.unstored = set()
+                    for one in course.changed():
+                        taken.append((one, one.encoded()))
+                        one.changed = False
             try:
-                self._store(rows)
+                with self.backend.together() if taken else nullcontext():
+                    for one, value in taken:
+                        self.backend.kv.put(FIGURES, one.key, value, ttl=one.kept_s)
             except ReadOnlyStore:
                 pass
             except BackendError:
                 self.unflushed += 1
                 with self._lock:
-                    for course, keys in taken.items():
-                        course.not_stored(keys)
+                    for one, _ in taken:
+                        one.changed = True
                 raise
             self.unflushed = 0
             self._drop_ended(courses)
-
-    def _courses(self) -> list[Course]:
-        with self._lock:
-            return [self._whole, *self._spaces.values()]
 
     def _sample(self, courses: Sequence[Course]) -> None:
         """Write the totals of memories and conversations into the courses."""
         end = time.monotonic() + _SAMPLING_S
         for course in courses:
-            if course.unstored:
+            if course.changed():
                 counts = self.stock.sample(course.space, may_count=time.monotonic() < end)
                 with self._lock:
                     for _, tally in course.tallies(course.last):
                         tally.count_stored(*counts)
-
-    def _store(self, rows: Mapping[str, tuple[bytes, float]]) -> None:
-        if rows:
-            with self.backend.together():
-                for key, (value, ttl) in rows.items():
-                    self.backend.kv.put(FIGURES, key, value, ttl=ttl)
 
     def _drop_ended(self, courses: Sequence[Course]) -> None:
         now = self.clock()
         with self._lock:
             for course in courses:
                 course.drop_ended(now)
-                if course.space is not None and course.last // 3600 < now // 3600 and not course.unstored:
+                if course.space is not None and course.last // 3600 < now // 3600 and not course.changed():
                     del self._spaces[course.space]
 
     def past(self, space: Space | None, level: Level, first: int, last: int) -> Past:
-        """The slots from ``first`` to ``last`` of a space, or with None of the whole service, up to this moment."""
+        """The slots from ``first`` to ``last`` of a space, or with None of the whole service, of all processes, up to
+        this moment.
+        """
+        prefix = f"{WHOLE if space is None else tag_of(space)}/{level.name}/"
+        begin, end = f"{prefix}{first // level.slots:010d}", f"{prefix}{last // level.slots + 1:010d}"
+        where, kv = AllOf((Where("@id", "ge", begin), Where("@id", "lt", end))), self.backend.kv
+        stored = paged(lambda cursor: kv.scan(FIGURES, where=where, limit=_A_PAGE, cursor=cursor))
+        rows = {entry.key: cast("bytes", entry.value) for entry in stored}
         with self._lock:
             course = self._whole if space is None else self._spaces.get(space)
-            live = {} if course is None else {key: row[0] for key, row in course.encoded().items()}
-        return read(self.backend.kv, WHOLE if space is None else tag_of(space), level, first, last, live)
+            live = [] if course is None else course.rows()
+            # They replace their stored state.
+            rows.update((one.key, one.encoded()) for one in live if one.key.startswith(prefix))
+        found = [_DECODER.decode(value) for value in rows.values()]
+        slots = [slot for row in found for slot in row.slots.items() if first <= slot[0] <= last]
+        failures = sorted((one for row in found for one in row.failures), reverse=True)
+        return Past(sorted(slots, key=lambda slot: slot[0]), failures)
 
     def counts(self) -> dict[str, OperationCounts]:
         """Every operation since the process began."""
         with self._lock:
-            return {
-                name: replace(one, statuses=dict(one.statuses), buckets=list(one.buckets))
-                for name, one in self._operations.items()
-            }
+            return deepcopy(self._operations)
 
     def operations(self) -> list[OperationFigures]:
         """Every operation by name: its counts, and its durations since the process began."""
@@ -757,7 +732,8 @@ def figures_of(
         raise InvalidInput(f"a span is one of {', '.join(SPANS)}, not {shown(span)}")
     now, asked, space = metrics.clock(), SPANS[span], None if whole else engine.space
     begin = int(now // asked.step_s + 1) * asked.step_s - asked.length_s
-    past = metrics.past(space, asked.level, begin // asked.level.slot_s, int(now // asked.level.slot_s))
+    slots = (begin // asked.level.slot_s, int(now // asked.level.slot_s))
+    past = metrics.past(space, asked.level, *slots)
     steps = _steps(past, asked)
     total = _merged(steps.values())
     queue = metrics.stock.pending_whole(engine) if whole else metrics.stock.pending(engine)
@@ -767,7 +743,8 @@ def figures_of(
         since=_moment(begin),
         step_s=asked.step_s,
         whole=whole,
-        complete=whole or not _missed(metrics, asked, begin, now),
+        # Not when requests of some space were counted for the whole service only.
+        complete=whole or not any(row.missed for _, row in metrics.past(None, asked.level, *slots).slots),
         availability=_availability(total, metrics, now, whole=whole),
         totals=metrics.stock.whole(engine) if whole else metrics.stock.of(engine),
         write=latency_of(total.write),
@@ -852,12 +829,6 @@ def _active(metrics: Metrics, space: Space | None, now: float) -> ActiveUsers:
     return ActiveUsers(**found)
 
 
-def _missed(metrics: Metrics, asked: TimeSpan, begin: int, now: float) -> bool:
-    """Whether requests of some space were counted for the whole service only."""
-    slots = metrics.past(None, asked.level, begin // asked.level.slot_s, int(now // asked.level.slot_s)).slots
-    return any(row.missed for _, row in slots)
-
-
 def costs_of(ledger: KeptLedger) -> ModelCosts:
     """What models cost in this month."""
     models = [
@@ -889,32 +860,23 @@ def exposition(
     """
     try:
         # An optional dependency, only needed here.
-        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
+        from prometheus_client import CONTENT_TYPE_LATEST, core, generate_latest  # noqa: PLC0415
     except ImportError as error:
         raise MissingDependency('figures for Prometheus need: pip install "memwell[server]"') from error
-    families = [*_requests(metrics), *_gauges(metrics, engine, jobs)]
+    families = [*_requests(core, metrics), *_gauges(core, metrics, engine, jobs)]
     if ledger is not None:
-        families += _costs(ledger)
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector([*families, _build(version)]))
+        families += _costs(core, ledger)
+    build = core.InfoMetricFamily("memwell_build", "What is running.")
+    build.add_metric((), {"version": version, "python": platform.python_version()})
+    registry = cast("Any", SimpleNamespace(collect=lambda: [*families, build]))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
-class _Collector:
-    """Gives the registry of one answer its families."""
-
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> list[Metric]:
-        return self._families
-
-
-def _requests(metrics: Metrics) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415 - as above
-
-    requests = CounterMetricFamily("memwell_requests", "Requests that were answered.", labels=("operation", "status"))
-    seconds = HistogramMetricFamily("memwell_request_seconds", "How long requests took.", labels=("operation",))
+def _requests(core: Any, metrics: Metrics) -> tuple[Any, ...]:
+    requests = core.CounterMetricFamily(
+        "memwell_requests", "Requests that were answered.", labels=("operation", "status")
+    )
+    seconds = core.HistogramMetricFamily("memwell_request_seconds", "How long requests took.", labels=("operation",))
     for name, one in metrics.counts().items():
         for status, many in one.statuses.items():
             requests.add_metric((name, str(status)), many)
@@ -922,37 +884,30 @@ def _requests(metrics: Metrics) -> Iterator[Metric]:
         below = list(accumulate(one.buckets))
         bounds = [*((repr(BOUNDS[place]), float(below[place])) for place in _COARSE), ("+Inf", float(below[-1]))]
         seconds.add_metric((name,), bounds, one.seconds)
-    yield from (requests, seconds)
+    return requests, seconds
 
 
-def _gauges(metrics: Metrics, engine: Engine, jobs: int) -> Iterator[Metric]:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    yield GaugeMetricFamily("memwell_in_flight", "Requests under way.", value=metrics.requests_in_flight)
-    yield GaugeMetricFamily("memwell_start_time_seconds", "When the process began.", value=metrics.started)
-    yield GaugeMetricFamily(
-        "memwell_unflushed", "How often figures could not be stored since they last were.", value=metrics.unflushed
-    )
-    stored = metrics.stock.whole(engine)
-    for name in _STORED:
-        many: int | None = getattr(stored, name)
-        if many is not None:
-            yield GaugeMetricFamily(f"memwell_{name}", f"The {name} of all spaces.", value=many)
-    yield GaugeMetricFamily(
-        "memwell_counted_time_seconds", "When what is stored was counted.", value=stored.counted.timestamp()
-    )
-    queue = metrics.stock.pending_whole(engine)
-    pending = GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
+def _gauges(core: Any, metrics: Metrics, engine: Engine, jobs: int) -> Iterator[Any]:
+    stored, queue = metrics.stock.whole(engine), metrics.stock.pending_whole(engine)
+    failed = "How often figures could not be stored since they last were."
+    for name, about, value in (
+        ("in_flight", "Requests under way.", metrics.requests_in_flight),
+        ("start_time_seconds", "When the process began.", metrics.started),
+        ("unflushed", failed, metrics.unflushed),
+        *((name, f"The {name} of all spaces.", getattr(stored, name)) for name in _STORED),
+        ("counted_time_seconds", "When what is stored was counted.", stored.counted.timestamp()),
+    ):
+        if value is not None:
+            yield core.GaugeMetricFamily(f"memwell_{name}", about, value=value)
+    pending = core.GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
     for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs)):
         pending.add_metric((work,), many)
     yield pending
 
 
-def _costs(ledger: KeptLedger) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    costs = CounterMetricFamily("memwell_cost", "What models cost in this calendar month.", labels=("model",))
-    tokens = CounterMetricFamily("memwell_tokens", "Tokens of this calendar month.", labels=("model", "direction"))
+def _costs(core: Any, ledger: KeptLedger) -> Iterator[Any]:
+    costs = core.CounterMetricFamily("memwell_cost", "What models cost in this calendar month.", labels=("model",))
+    tokens = core.CounterMetricFamily("memwell_tokens", "Tokens of this calendar month.", labels=("model", "direction"))
     for model, account in ledger.accounts().items():
         if account.cost is not None:
             costs.add_metric((model,), account.cost)
@@ -960,12 +915,4 @@ def _costs(ledger: KeptLedger) -> Iterator[Metric]:
         tokens.add_metric((model, "output"), account.output_tokens)
     yield from (costs, tokens)
     if ledger.spend_cap is not None:
-        yield GaugeMetricFamily("memwell_spend_cap", "What may be spent in a month.", value=ledger.spend_cap)
-
-
-def _build(version: str) -> Metric:
-    from prometheus_client.core import InfoMetricFamily  # noqa: PLC0415 - as above
-
-    build = InfoMetricFamily("memwell_build", "What is running.")
-    build.add_metric((), {"version": version, "python": platform.python_version()})
-    return build
+        yield core.GaugeMetricFamily("memwell_spend_cap", "What may be spent in a month.", value=ledger.spend_cap)

@@ -87,8 +87,8 @@ def open(  # noqa: A001 - the first word users type
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {
         "embedder": _embedder(embedder, chosen),
-        "chat": None if chat is None else _chat(chat),
-        "reranker": None if reranker is None else _reranker(reranker),
+        "chat": chat if chat is None or isinstance(chat, ChatModel) else as_chat_model(chat),
+        "reranker": reranker if reranker is None or isinstance(reranker, Reranker) else as_reranker(reranker),
         "gate": gate,
         "weights": weights,
         # The default embedder keeps the vectors that a space has; a named one replaces them.
@@ -119,11 +119,3 @@ def _embedder(given: Embedder | Callable[..., Any] | str | None, settings: Setti
 
         return LocalEmbedder(settings.embedder if given == "local" else given)  # pyright: ignore[reportArgumentType]
     return as_embedder(given)
-
-
-def _chat(given: ChatModel | Callable[..., Any]) -> ChatModel:
-    return given if isinstance(given, ChatModel) else as_chat_model(given)
-
-
-def _reranker(given: Reranker | Callable[..., Any]) -> Reranker:
-    return given if isinstance(given, Reranker) else as_reranker(given)

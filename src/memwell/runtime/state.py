@@ -124,17 +124,6 @@ class _Change(NamedTuple):
     undo: Callable[[], None]
 
 
-def _assignment(module: StateModule, name: str, value: Any) -> _Change:
-    before = getattr(module, name)
-    return _Change(partial(setattr, module, name, value), partial(setattr, module, name, before))
-
-
-def _own_loading(module: StateModule, state: Mapping[str, Any], strict: bool) -> _Change:
-    """For a module that overrides ``load_state_dict``: it can fail only when it is called."""
-    before = module.state_dict()
-    return _Change(partial(module.load_state_dict, state, strict=strict), partial(module.load_state_dict, before))
-
-
 def _changes(module: StateModule, state: object, strict: bool, where: str) -> Iterator[_Change]:
     if not isinstance(state, Mapping):
         raise InvalidInput(f"the state of {where} must be a mapping, not {shown(state)}")
@@ -144,10 +133,13 @@ def _changes(module: StateModule, state: object, strict: bool, where: str) -> It
         if type(nested).load_state_dict is StateModule.load_state_dict:
             yield from _changes(nested, parts[name], strict, f"{where}.{name}")
         else:
-            yield _own_loading(nested, parts[name], strict)
+            # It can fail only when it is called.
+            load = nested.load_state_dict
+            yield _Change(partial(load, parts[name], strict=strict), partial(load, nested.state_dict()))
     for name, converters in _present(attributes, parts, strict, where):
         value = _plain(parts[name], f"the state of {where}.{name}")
-        yield _assignment(module, name, value if converters.from_json is None else converters.from_json(value))
+        value = value if converters.from_json is None else converters.from_json(value)
+        yield _Change(partial(setattr, module, name, value), partial(setattr, module, name, getattr(module, name)))
 
 
 def _present(expected: Mapping[str, T], state: Mapping[str, Any], strict: bool, where: str) -> Iterator[tuple[str, T]]:

@@ -222,7 +222,8 @@ class Worker:
                 self.store_uses()
                 stored = time.monotonic()
             if not self._waiting:
-                self._wake.wait(self._pause())
+                due = min((due for due, _ in self._put_off.values()), default=float("inf"))
+                self._wake.wait(max(0.0, min(_LOOK_S, due - time.monotonic())))
 
     def _add_due(self) -> None:
         """Add the spaces whose next try is due, and every five seconds those that other processes have listed."""
@@ -234,20 +235,10 @@ class Worker:
             self._waiting.update(space for space in self._listed() if space not in passed_over)
 
     def _listed(self) -> Iterator[Space]:
-        entries = self._pending.entries()
-        while True:
-            try:
-                entry = next(entries, None)
-            except MemwellError as error:
-                _log.warning("the spaces with pending work cannot be listed: %s", error)
-                return
-            if entry is None:
-                return
-            yield Space.decode(entry.key)
-
-    def _pause(self) -> float:
-        now = time.monotonic()
-        return max(0.0, min([now + _LOOK_S, *(due for due, _ in self._put_off.values())]) - now)
+        try:
+            yield from (Space.decode(entry.key) for entry in self._pending.entries())
+        except MemwellError as error:
+            _log.warning("the spaces with pending work cannot be listed: %s", error)
 
     def _round(self) -> None:
         """Do one batch for each space that has work."""

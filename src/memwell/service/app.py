@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ignore[reportUnusedImport]
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
-from memwell.records import DEFAULT_SPACE, Space
+from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
 from memwell.runtime.wire.codec import http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
@@ -138,10 +138,6 @@ class _Seen:
         self.status = 500
         self.started = False
 
-    @property
-    def space(self) -> Space | None:
-        return None if self.key is None else self.key.space
-
 
 class App:
     """The ASGI application. It owns the service: shutting it down closes the store."""
@@ -221,17 +217,9 @@ class App:
                     await self._send(response, request, seen, send)
             finally:
                 span.note(route=seen.route.name, status=seen.status)
-                took = time.perf_counter() - seen.begun
-                kind = cast("Kind", seen.route.kind)
-                metrics.observe(
-                    seen.route.name,
-                    kind,
-                    took,
-                    status=seen.status,
-                    space=seen.space,
-                    speaker=seen.speaker,
-                    code=seen.code,
-                )
+                took, name, kind = time.perf_counter() - seen.begun, seen.route.name, cast("Kind", seen.route.kind)
+                space = None if seen.key is None else seen.key.space
+                metrics.observe(name, kind, took, status=seen.status, space=space, speaker=seen.speaker, code=seen.code)
                 logs.request(seen.id, request.method, seen.route, seen.status, took, seen.key)
 
     async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
@@ -268,15 +256,12 @@ class App:
             return answered
         seen.code = answered.code
         if answered.code in _LOGGED_REFUSALS:
-            self._note_refusal(request, seen)
+            # The origin is checked before the address.
+            route = self._meant(request) if seen.route is _UNKNOWN else seen.route
+            self._access.note_refusal(request, route.name, seen.code, seen.key)
         if answered.failed is not None:
             logs.failure(seen.id, seen.route, answered.failed)
         return self._response_of(answered, request, seen)
-
-    def _note_refusal(self, request: Request, seen: _Seen) -> None:
-        # The origin is checked before the address.
-        route = self._meant(request) if seen.route is _UNKNOWN else seen.route
-        self._access.note_refusal(request, route.name, seen.code, seen.key)
 
     def _meant(self, request: Request) -> Operation:
         path = _raw_path(request)
@@ -302,9 +287,8 @@ class App:
             self.service.rates.check(key)
         call = Call(self.service, found, key, path, id=seen.id, from_page=PAGE_HEADER in request.headers)
         call.allow(found.scope)
-        asked = RequestData(
-            request.method, _target(request), _query(request), once=request.headers.get("idempotency-key")
-        )
+        target = (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
+        asked = RequestData(request.method, target, _query(request), once=request.headers.get("idempotency-key"))
         if found.name in _AT_ONCE:
             return answer(call, asked)
         with self._place():
@@ -389,10 +373,6 @@ def _raw_path(request: Request) -> bytes:
     return request.scope.get("raw_path") or request.scope["path"].encode()
 
 
-def _target(request: Request) -> str:
-    return (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
-
-
 def _query(request: Request) -> dict[str, list[str]]:
     raw = request.scope.get("query_string", b"")
     if not raw:
@@ -434,8 +414,3 @@ def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
         await send(message)
 
     return watch
-
-
-def create_app(service: Service) -> App:
-    """The application that serves a service."""
-    return App(service)

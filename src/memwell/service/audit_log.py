@@ -26,6 +26,7 @@ import msgspec
 from memwell.errors import BackendError, Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Page, Space, paged
+from memwell.runtime.wire.codec import as_written
 from memwell.runtime.wire.running import LogEntry, Outcome, Verified
 from memwell.service.keys import SERVICE, Failures, without_tokens
 from memwell.storage.protocols import Backend, Entry
@@ -69,10 +70,6 @@ class Refusals:
             return self._unnoted.pop(who, 0)
 
 
-def _at_once(work: Callable[[], object]) -> object:
-    return work()
-
-
 class AuditLog:
     """The audit log of a store. Several threads and processes may append to it at once."""
 
@@ -110,7 +107,11 @@ class AuditLog:
             "outcome": outcome,
             "detail": counts,
         }
-        return self._chained(fields)
+        for _ in range(_TRIES):
+            # Where transactions run side by side, another process may have appended first.
+            with suppress(Conflict), self._backend.transaction():
+                return self._put(fields)
+        raise BackendError("the audit log cannot be continued: its head does not fit its entries; verify it")
 
     def refuse(
         self,
@@ -120,7 +121,7 @@ class AuditLog:
         key: str | None = None,
         space: Space | None = None,
         address: str = "",
-        later: Callable[[Callable[[], object]], object] = _at_once,
+        later: Callable[[Callable[[], object]], object] = lambda work: work(),
     ) -> bool:
         """Log a refusal, and return whether it was logged: not when the key, or the address, had too many of late.
 
@@ -133,13 +134,6 @@ class AuditLog:
         later(lambda: self.append(action, key=key, space=space, outcome="refused", detail=detail))
         return True
 
-    def _chained(self, fields: dict[str, Any]) -> LogEntry:
-        for _ in range(_TRIES):
-            # Where transactions run side by side, another process may have appended first.
-            with suppress(Conflict), self._backend.transaction():
-                return self._put(fields)
-        raise BackendError("the audit log cannot be continued: its head does not fit its entries; verify it")
-
     def _put(self, fields: dict[str, Any]) -> LogEntry:
         number, previous, version = self._head()
         moment = msgspec.to_builtins(self._clock())
@@ -147,7 +141,7 @@ class AuditLog:
         value["digest"] = _digest(value)
         self._kv.put(_LOG, _key(number + 1), value, expect=0)
         self._kv.put(_HEAD, "head", [number + 1, value["digest"]], expect=version)
-        return msgspec.convert(value, LogEntry, dec_hook=_as_space)
+        return msgspec.convert(value, LogEntry, dec_hook=as_written)
 
     def _head(self) -> tuple[int, str, int]:
         """The number and digest of the last entry, and the version of the head."""
@@ -254,17 +248,12 @@ def _key(number: int) -> str:
 
 def _entry(entry: Entry) -> LogEntry:
     try:
-        read = msgspec.convert(entry.value, LogEntry, dec_hook=_as_space)
+        read = msgspec.convert(entry.value, LogEntry, dec_hook=as_written)
     except (msgspec.ValidationError, InvalidInput) as error:
         raise BackendError(f"the entry {entry.key} of the audit log is damaged: {error}") from None
     if entry.key != _key(read.number):
         raise BackendError(f"the entry {entry.key} of the audit log is damaged: it says that it is {read.number}")
     return read
-
-
-def _as_space(kind: type, value: Any) -> Space:
-    # The only type of an entry that is not plain JSON data.
-    return Space(*msgspec.convert(value, list[str]))
 
 
 def _place(cursor: object) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -21,8 +20,8 @@ from memwell.longterm.recall import looking
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
-from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, http_problem, problem_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation, place_of
+from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, fields_of, http_problem, problem_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
@@ -103,10 +102,6 @@ class Call:
     def run(self, asked: Any = None, **instead: Any) -> Any:
         """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
         return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
-
-    def index(self) -> int:
-        """The index of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
-        return place_of(self.path["index"])
 
     def allow(self, scope: str) -> None:
         """Raises ``AccessDenied`` when the key has not this scope."""
@@ -221,7 +216,10 @@ def refused(problem: Problem, error: BaseException | None = None) -> Answered:
 
 def _once(call: Call, asked: RequestData) -> Answered:
     once, key, header = call.service.once, call.key.id, asked.once or ""
-    said = asked.body if call.upload is None else _digest(call.upload)
+    said = asked.body
+    if call.upload is not None:
+        with call.upload.open("rb") as file:
+            said = hashlib.file_digest(file, "sha256").digest()
     fingerprint = fingerprint_of(asked.method, asked.target, said)
 
     def run() -> Answered:
@@ -250,11 +248,6 @@ def _once(call: Call, asked: RequestData) -> Answered:
         raise
 
 
-def _digest(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").digest()
-
-
 def _replayed(kept: KeptAnswer) -> Answered:
     if not kept.whole:
         raise _Gone("this was done when it was first sent; its answer was not stored, or was dropped by an erasure")
@@ -271,10 +264,11 @@ class _Gone(Conflict):
 
 def _run(call: Call, asked: RequestData) -> Answered:
     with looking(call.only_looks):
-        return _handled(call, asked)
+        given = _handled(call, asked)
+    return Answered(call.route.status, given if isinstance(given, File) else encode(given))
 
 
-def _handled(call: Call, asked: RequestData) -> Answered:
+def _handled(call: Call, asked: RequestData) -> Any:
     handler = HANDLERS[call.route.name]
     if call.route.scope == ERASE:
         # Also before: if the process is killed in between, no erased text is left.
@@ -291,31 +285,26 @@ def _handled(call: Call, asked: RequestData) -> Answered:
         given = handler(call, said)
     if call.route.scope == ERASE:
         _drop_kept_answers(call)
-    if isinstance(given, File):
-        return Answered(call.route.status, given)
-    return Answered(call.route.status, encode(given))
+    return given
 
 
 def _said(route: Operation, asked: RequestData) -> Any:
     if not route.takes_query:
         _expect_no_query(asked)
-        # An empty body is an empty request.
-        return _read(asked.body or b"{}", route.takes)
+        try:
+            # An empty body is an empty request.
+            return decode(asked.body or b"{}", route.takes)
+        except NotJson as error:
+            raise _Malformed(str(error)) from None
     _expect_no_body(asked)
-    many = _many(route.takes)
+    # These may be in a query several times.
+    many = fields_of(route.takes, *_LISTS)
     values: dict[str, Any] = {}
     for name, given in asked.query.items():
         if name not in many and len(given) > 1:
             raise InvalidInput(f"{shown(name)} stands in the query {len(given)} times")
         values[name] = given if name in many else given[0]
     return convert(values, route.takes)
-
-
-def _read(body: bytes, type_: Any) -> Any:
-    try:
-        return decode(body, type_)
-    except NotJson as error:
-        raise _Malformed(str(error)) from None
 
 
 def _expect_no_query(asked: RequestData) -> None:
@@ -326,20 +315,6 @@ def _expect_no_query(asked: RequestData) -> None:
 def _expect_no_body(asked: RequestData) -> None:
     if asked.body.strip() not in (b"", b"{}", b"null"):
         raise InvalidInput("this address takes no body")
-
-
-@cache
-def _many(type_: Any) -> frozenset[str]:
-    """The fields that may be in a query several times."""
-    shape = shapes.type_info(type_)
-    assert isinstance(shape, shapes.StructType)
-    return frozenset(field.encode_name for field in shape.fields if _is_list(field.type))
-
-
-def _is_list(shape: shapes.Type) -> bool:
-    if isinstance(shape, shapes.UnionType):
-        return any(_is_list(one) for one in shape.types)
-    return isinstance(shape, _LISTS)
 
 
 def _drop_kept_answers(call: Call) -> None:

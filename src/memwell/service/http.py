@@ -29,7 +29,6 @@ from memwell.runtime.wire.running import Key
 from memwell.service.call import Answered, File
 from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
-from memwell.settings import Settings
 
 PAGE_HEADER = "x-memwell-page"
 """The header of the page's own requests: what a person looks at there is not counted as use."""
@@ -127,7 +126,8 @@ async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
     """The whole body. Raises ``RefusedRequest`` when it is larger than ``most`` bytes or does not arrive in time."""
     _check_length(request, most)
     kind = request.headers.get("content-type", "")
-    if kind and not _is_json(kind):
+    bare = kind.partition(";")[0].strip().casefold()
+    if kind and bare != "application/json" and not bare.endswith("+json"):
         raise RefusedRequest(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
     chunks: list[bytes] = []
     size = 0
@@ -180,11 +180,6 @@ async def _in_time(seconds: float) -> AsyncGenerator[None]:
         raise RefusedRequest(http_problem("malformed", "the connection closed before the request ended")) from None
 
 
-def _is_json(kind: str) -> bool:
-    bare = kind.partition(";")[0].strip().casefold()
-    return bare == "application/json" or bare.endswith("+json")
-
-
 def _check_length(request: Request, most: int) -> None:
     length = request.headers.get("content-length", "0")
     if not length.isascii() or not length.isdigit():
@@ -207,19 +202,13 @@ def response_of(answered: Answered, headers: dict[str, str]) -> Response:
         headers["idempotent-replayed"] = "true"
     if isinstance(answered.body, File):
         return _file(answered.body, headers)
-    if answered.code:
-        headers |= _problem_headers(answered, answered.body)
-    return Response(answered.body, answered.status, headers, answered.media_type)
-
-
-def _problem_headers(answered: Answered, body: bytes) -> dict[str, str]:
-    headers: dict[str, str] = {}
     if answered.status == 401:
         headers["www-authenticate"] = 'Bearer realm="memwell"'
-    problem: Problem = decode(body, Problem)
-    if problem.retry_after is not None:
-        headers["retry-after"] = str(max(1, math.ceil(problem.retry_after)))
-    return headers
+    if answered.code:
+        problem: Problem = decode(answered.body, Problem)
+        if problem.retry_after is not None:
+            headers["retry-after"] = str(max(1, math.ceil(problem.retry_after)))
+    return Response(answered.body, answered.status, headers, answered.media_type)
 
 
 def _file(file: File, headers: dict[str, str]) -> Response:
@@ -255,7 +244,8 @@ class AccessCheck:
         self._later = later
         # A pool of its own: requests without a valid key must not use up the threads of the others.
         self._pool = ThreadPoolExecutor(_CHECKING, thread_name_prefix="memwell-key")
-        self._hosts = _named(service.settings)
+        named = (service.settings.serve_host, *_listed(service.settings.serve_hosts))
+        self._hosts = frozenset(name.casefold() for name in named)
         self.origins = frozenset(_listed(service.settings.serve_origins))
 
     def close(self) -> None:
@@ -352,10 +342,6 @@ class AccessCheck:
             "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key",
             "access-control-max-age": "600",
         }
-
-
-def _named(settings: Settings) -> frozenset[str]:
-    return frozenset(name.casefold() for name in (settings.serve_host, *_listed(settings.serve_hosts)))
 
 
 def _listed(text: str) -> list[str]:

@@ -1,20 +1,8 @@
 """Idempotency: a request sent again with the same ``Idempotency-Key`` has one effect and one answer.
 
-    kept = once.begin(key.id, header, fingerprint)          # a transaction of its own
-    if kept is not None:
-        ...                                                 # answer what was answered then
-    try:
-        with backend.transaction():                         # the effect and its receipt, or neither
-            status, body = handle(request)
-            once.finish(key.id, header, fingerprint, status, body)
-    except Overtaken:
-        ...                                                 # nothing was done here; begin again, and it replays
-    except BaseException:
-        once.abandon(key.id, header, fingerprint)
-        raise
-
-A request under way holds a lease on its header for a minute; if its process is killed, another may try after that. If it
-was only slow, both reach ``finish``; the second one raises, and its transaction is rolled back.
+``call.answer`` calls ``begin`` before the work and ``finish`` after it, or ``abandon`` when the work failed. A request
+under way holds a lease on its header for a minute; if its process is killed, another may try after that. If it was only
+slow, both reach ``finish``; the second one raises, and its transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -53,13 +41,6 @@ class Mismatch(Conflict):
     code = "idempotency-mismatch"
 
 
-class InProgress(Busy):
-    """The same request is under way. ``code`` is ``in-progress``."""
-
-    def __init__(self, message: str = "", *, retry_after: float = 1.0) -> None:
-        super().__init__(message, retry_after=retry_after, code="in-progress")
-
-
 class Overtaken(Conflict):
     """Another process finished the same request. Roll back here; ``begin`` returns its answer."""
 
@@ -90,8 +71,8 @@ class Once:
         """Reserve the header and return None: go ahead. Or return the answer that was given to this request.
 
         Call it outside of a transaction: the reservation is for others to see. Raises ``Mismatch`` when the header came
-        with another request, ``InProgress`` while the same one is worked on, and ``InvalidInput`` for a header that is
-        not 1 to 255 visible ASCII characters.
+        with another request, ``Busy`` (``in-progress``) while the same one is worked on, and ``InvalidInput`` for a header
+        that is not 1 to 255 visible ASCII characters.
         """
         own, name = _ONCE / key_id, _name(header)
         for _ in range(_TRIES):
@@ -104,7 +85,7 @@ class Once:
                 # Another request was faster; its reservation can be read now.
                 continue
             return None
-        raise InProgress("the same request is being worked on, again and again")
+        raise Busy("the same request is being worked on, again and again", code="in-progress")
 
     def finish(self, key_id: str, header: str, fingerprint: bytes, status: int, body: bytes) -> None:
         """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
@@ -129,7 +110,7 @@ class Once:
     def abandon(self, key_id: str, header: str, fingerprint: bytes) -> None:
         """Let the request be tried again at once. Does nothing when it was finished, or is another one.
 
-        Only after ``begin`` returned None: after ``InProgress`` it would end the reservation of the request at work.
+        Only after ``begin`` returned None: after ``Busy`` it would end the reservation of the request at work.
         """
         own, name = _ONCE / key_id, _name(header)
         entry = self._kv.get(own, name)
@@ -167,7 +148,7 @@ def _answered(held: _Held, fingerprint: bytes) -> KeptAnswer:
     if held.fingerprint != fingerprint:
         raise Mismatch("another request was made with this Idempotency-Key; choose a new one for each request")
     if held.answer is None:
-        raise InProgress("the same request is being worked on; try again in a moment")
+        raise Busy("the same request is being worked on; try again in a moment", code="in-progress")
     return held.answer
 
 

@@ -27,7 +27,7 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -57,19 +57,14 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
 
 
-class _Held(NamedTuple):
-    made: Made
-    key: str
-    until: float
-
-
 class JobFiles:
     """The files of this process' jobs, in a folder that is made for the first one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._folder: Path | None = None
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, tuple[Made, str, float]] = {}
+        """By the id of a job: its file, its key in the queue, and until when it is kept."""
         self._closed = False
 
     def path(self, id_: str, ending: str) -> Path:
@@ -87,7 +82,7 @@ class JobFiles:
         """Keep a file for an hour; ``key`` is its job's in the queue. After ``close`` it is removed at once."""
         with self._lock:
             if not self._closed:
-                self._held[id_] = _Held(made, key, time.monotonic() + KEPT_S)
+                self._held[id_] = (made, key, time.monotonic() + KEPT_S)
                 return
         made.path.unlink(missing_ok=True)
 
@@ -95,7 +90,7 @@ class JobFiles:
         """The file of a job, if it exists."""
         with self._lock:
             held = self._held.get(id_)
-        return held.made if held is not None and held.made.path.is_file() else None
+        return held[0] if held is not None and held[0].path.is_file() else None
 
     def drop(self, id_: str) -> None:
         """Remove the files of a job."""
@@ -110,8 +105,8 @@ class JobFiles:
         """Remove the files that expired, and those whose jobs ``is_dropped`` names by their keys in the queue."""
         with self._lock:
             held = list(self._held.items())
-        for id_, one in held:
-            if one.until <= time.monotonic() or is_dropped(one.key):
+        for id_, (_, key, until) in held:
+            if until <= time.monotonic() or is_dropped(key):
                 self.drop(id_)
 
     def close(self) -> None:
@@ -222,11 +217,7 @@ class _Outcome(msgspec.Struct, frozen=True):
         if self.problem is not None:
             return replace(job, status="failed", updated=now, note="", problem=msgspec.to_builtins(self.problem))
         return replace(
-            job,
-            status="done",
-            updated=now,
-            result=self.result,
-            file="" if self.made is None else self.made.name,
+            job, status="done", updated=now, result=self.result, file="" if self.made is None else self.made.name
         )
 
 
@@ -460,21 +451,18 @@ class _JobStates:
                 _log.warning("the state of the job %s could not be stored: %s", live.job.id, error)
                 return
         if job.ended:
-            self._let_go(live, outdated)
+            if self._is_outdated(live):
+                self.files.drop(live.job.id)
+                if not outdated:
+                    # The erasure came while the end was stored, and did not see it.
+                    self._queue.drop_result(live.key)
+            self._leave(live)
 
     def _is_outdated(self, live: _Live) -> bool:
         """Whether something was erased since it began, in any process."""
         if live.outcome is not None and live.outcome.made is not None:
             live.outdated = live.outdated or self._erasures(live.space) != live.erasures
         return live.outdated
-
-    def _let_go(self, live: _Live, outdated: bool) -> None:
-        if self._is_outdated(live):
-            self.files.drop(live.job.id)
-            if not outdated:
-                # The erasure came while the end was stored, and did not see it.
-                self._queue.drop_result(live.key)
-        self._leave(live)
 
     def _lose(self, live: _Live) -> None:
         # It stops at its next report.
@@ -515,13 +503,13 @@ class Jobs(_JobStates, Closing):
 
     def repeat(self, memory: Engine, action: str, asked: Any) -> Job:
         """Begin a job of an action that is ``repeated``, and return at once. Raises ``Busy`` as ``start`` does."""
-        kept = replace(self._new(memory.space, action), again=msgspec.msgpack.encode(asked))
+        kept = self._new(memory.space, action, msgspec.msgpack.encode(asked))
         return self._begin(kept, REPEATED[action][1](memory, asked), None, lambda key: self._queue.add(key, kept))
 
-    def _new(self, space: Space, action: str) -> Kept:
+    def _new(self, space: Space, action: str, again: bytes | None = None) -> Kept:
         now = self._clock()
         job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
-        return Kept(job, space=tuple(space))
+        return Kept(job, space=tuple(space), again=again)
 
     def _begin(self, kept: Kept, work: Work, owned: Path | None, store: Callable[[str], int]) -> Job:
         live = _Live(key_of(Space(*kept.space), kept.job.id), kept, work, owned)
@@ -570,7 +558,8 @@ class Jobs(_JobStates, Closing):
             # Another process took it, or this one is full.
             with suppress(Conflict, Busy):
                 taken += self._take_over(found, memory_of)
-        self.files.sweep(self._is_dropped)
+        # A process drops the result of a job after an erasure, and then no file of it may stay.
+        self.files.sweep(lambda key: (job := self._queue.get(key)) is not None and job.ended and not job.file)
         return taken
 
     def _take_over(self, found: FoundJob, memory_of: Callable[[Space], Engine]) -> bool:
@@ -584,11 +573,13 @@ class Jobs(_JobStates, Closing):
             self._claimed(found.key, replace(kept, job=kept.interrupted()))
         else:
             work = factory(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
-            fresh = replace(kept.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
-            again = replace(kept, job=fresh, begun=kept.begun + 1)
+            again = replace(kept, job=self._afresh(kept.job), begun=kept.begun + 1)
             self._begin(again, work, None, lambda key: self._claimed(key, again))
             return True
         return False
+
+    def _afresh(self, job: Job) -> Job:
+        return replace(job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
 
     def _claimed(self, key: str, kept: Kept) -> int:
         """Claim a free job and store its new state. Raises ``Conflict`` when another process claimed it."""
@@ -596,11 +587,6 @@ class Jobs(_JobStates, Closing):
         if found is None:
             raise Conflict(f"another process has begun the job {kept.job.id}")
         return self._queue.write(key, kept, found.version)
-
-    def _is_dropped(self, key: str) -> bool:
-        """Whether a process dropped the result of a job after an erasure, so that no file of it may stay."""
-        job = self._queue.get(key)
-        return job is not None and job.ended and not job.file
 
     # Running, in a thread of the pool
 
@@ -693,17 +679,14 @@ class Jobs(_JobStates, Closing):
                 self._wake.wait(self._pause_s if self._live else None)
                 live = list(self._live.values())
             with suppress(MemwellError):
-                self._cancel_requested(live)
+                requested = set(self._queue.cancelled()) if live else ()
+                for one in live:
+                    if one.key in requested:
+                        self._queue.take_cancel(one.key)
+                        self._cancel(one)
             for one in live:
                 if one.changed and not self._closed:
                     self._write(one)
-
-    def _cancel_requested(self, live: list[_Live]) -> None:
-        requested = set(self._queue.cancelled()) if live else ()
-        for one in live:
-            if one.key in requested:
-                self._queue.take_cancel(one.key)
-                self._cancel(one)
 
     # The end
 
@@ -737,7 +720,7 @@ class Jobs(_JobStates, Closing):
             self._end(live, _Outcome(problem=_STOPPED))
             return
         with self._writing:
-            waiting = replace(live.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
+            waiting = self._afresh(live.job)
             # If that fails, it is free when the lease of this process ends.
             with suppress(MemwellError):
                 self._queue.give_back(live.key, replace(live.kept, job=waiting), live.version)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
@@ -29,7 +29,8 @@ from msgspec.structs import replace
 from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space, SpaceLike, as_space, paged
-from memwell.runtime.grants import OWN_SPACES, SERVICE
+from memwell.runtime.grants import OWN_SPACES, SERVICE, check_to_come
+from memwell.runtime.wire.codec import as_written
 from memwell.runtime.wire.running import Key
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry
@@ -135,7 +136,7 @@ class Keys:
             space=_checked_space(space),
             scopes=_checked_scopes(scopes),
             created=created,
-            expires=_checked_expires(expires, created),
+            expires=check_to_come(expires, "expires", created),
             rate=None if rate is None else check_count(rate, "rate"),
         )
         secret = secrets.token_hex(32)
@@ -174,11 +175,13 @@ class Keys:
 
         Only a caller with the right secret learns that the key expired or was revoked, or that it exists.
         """
-        id_, secret = _parts(token)
-        entry = self._kv.get(_KEYS, id_)
+        found = _TOKEN.fullmatch(token)
+        if found is None:
+            raise AccessDenied(_NOT_KNOWN)
+        entry = self._kv.get(_KEYS, found[1])
         kept = None if entry is None else _read(entry)
         # An unknown id costs the same digest and the same two comparisons as a known one.
-        if not self._fits(kept, _digest(secret)) or kept is None:
+        if not self._fits(kept, _digest(found[2])) or kept is None:
             raise AccessDenied(_NOT_KNOWN)
         if kept.key.revoked is not None:
             raise AccessDenied("the key was revoked")
@@ -252,27 +255,20 @@ class Keys:
             unsaved, self._unsaved = self._unsaved, {}
             self._noted = {id_: noted for id_, noted in self._noted.items() if noted == minute}
         try:
-            self._write_all(unsaved)
+            with self._backend.transaction() if unsaved else nullcontext():
+                for id_, noted in unsaved.items():
+                    # Stored apart from the key, so that a use never overwrites a revocation.
+                    last = _moment(self._kv.get(_USES, id_))
+                    if last is None or last < noted:
+                        self._kv.put(_USES, id_, noted.isoformat())
         except MemwellError:
             with self._lock:
                 self._unsaved = unsaved | self._unsaved
             raise
         return len(unsaved)
 
-    def _write_all(self, uses: dict[str, datetime]) -> None:
-        if uses:
-            with self._backend.transaction():
-                for id_, minute in uses.items():
-                    self._write_use(id_, minute)
-
     def _minute(self) -> datetime:
         return self._clock().replace(second=0, microsecond=0)
-
-    def _write_use(self, id_: str, minute: datetime) -> None:
-        # Stored apart from the key, so that a use never overwrites a revocation.
-        last = _moment(self._kv.get(_USES, id_))
-        if last is None or last < minute:
-            self._kv.put(_USES, id_, minute.isoformat())
 
     def _with_use(self, key: Key) -> Key:
         times = (_moment(self._kv.get(_USES, key.id)), self._noted.get(key.id))
@@ -315,13 +311,6 @@ def id_in_token(token: str) -> str | None:
     return None if found is None else found[1]
 
 
-def _parts(token: str) -> tuple[str, str]:
-    found = _TOKEN.fullmatch(token)
-    if found is None:
-        raise AccessDenied(_NOT_KNOWN)
-    return found[1], found[2]
-
-
 def _token(key: Key, secret: str) -> str:
     return f"mw_{key.id}_{secret}"
 
@@ -360,15 +349,6 @@ def _checked_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     return tuple(scope for scope in SCOPES if scope in given)
 
 
-def _checked_expires(expires: datetime | None, now: datetime) -> datetime | None:
-    if expires is None:
-        return None
-    moment = as_utc(expires, "expires")
-    if moment <= now:
-        raise InvalidInput(f"expires must be a time to come, not {shown(expires)}")
-    return moment
-
-
 def _written(kept: _Kept) -> dict[str, Any]:
     fields = cast("dict[str, Any]", msgspec.to_builtins(replace(kept, key=replace(kept.key, last_used=None))))
     # As one text too: that is what `all` looks for.
@@ -377,14 +357,9 @@ def _written(kept: _Kept) -> dict[str, Any]:
 
 def _read(entry: Entry) -> _Kept:
     try:
-        return msgspec.convert(entry.value, _Kept, dec_hook=_as_space)
+        return msgspec.convert(entry.value, _Kept, dec_hook=as_written)
     except (msgspec.ValidationError, InvalidInput) as error:
         raise BackendError(f"the key {entry.key} is damaged in the store: {error}") from None
-
-
-def _as_space(kind: type, value: Any) -> Space:
-    # The only type of a key that is not plain JSON data.
-    return Space(*msgspec.convert(value, list[str]))
 
 
 def _moment(entry: Entry | None) -> datetime | None:
@@ -396,35 +371,26 @@ def _moment(entry: Entry | None) -> datetime | None:
 _MOST_BUCKETS = 10_000
 
 
-class _Bucket(msgspec.Struct):
-    left: float
-    at: float
-
-
 class _Buckets:
     """Token buckets by name. The caller holds the lock. Above ``most`` the least recently used is dropped."""
 
     def __init__(self, clock: Callable[[], float], most: int = _MOST_BUCKETS) -> None:
         self._clock = clock
         self._most = most
-        self._held: OrderedDict[str, _Bucket] = OrderedDict()
+        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """How many are left in a bucket, and since when."""
 
     def take(self, name: str, per_minute: int) -> float:
         """Take one from a bucket of ``per_minute``; returns 0, or the seconds until there is one."""
         now = self._clock()
-        bucket = self._held.get(name)
-        if bucket is None:
-            bucket = self._held[name] = _Bucket(per_minute, now)
-            if len(self._held) > self._most:
-                self._held.popitem(last=False)
-        self._held.move_to_end(name)
-        filled = bucket.left + (now - bucket.at) * per_minute / 60
+        left, since = self._held.get(name, (float(per_minute), now))
         # A key's rate may have become smaller meanwhile.
-        bucket.left, bucket.at = min(filled, per_minute), now
-        if bucket.left < 1:
-            return (1 - bucket.left) * 60 / per_minute
-        bucket.left -= 1
-        return 0.0
+        left = min(left + (now - since) * per_minute / 60, per_minute)
+        self._held[name] = (left - 1 if left >= 1 else left, now)
+        self._held.move_to_end(name)
+        if len(self._held) > self._most:
+            self._held.popitem(last=False)
+        return 0.0 if left >= 1 else (1 - left) * 60 / per_minute
 
     def __len__(self) -> int:
         return len(self._held)

@@ -12,7 +12,7 @@ import msgspec
 from memwell._version import VERSION
 from memwell.errors import InvalidInput
 from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, schema_of, times_of
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, JSON, Operation
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, BYTES, JSON, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.values import shown
 
@@ -36,9 +36,13 @@ def description() -> bytes:
 def described() -> dict[str, Any]:
     """The whole description."""
     shapes = [shape for route in OPERATIONS.values() for shape in (route.takes, route.gives) if shape is not None]
-    _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
+    _, components = _components(*shapes, Problem)
     for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None}:
         _describe_fields(asked, components[asked.__name__])
+    for schema in components.values():
+        if "description" in schema:
+            # A docstring, without the indentation of the source.
+            schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
     paths: dict[str, dict[str, Any]] = {}
     for route in OPERATIONS.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -50,7 +54,7 @@ def described() -> dict[str, Any]:
         "security": [{"key": []}],
         "paths": paths,
         "components": {
-            "schemas": _plainly(components),
+            "schemas": components,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "mw_<id>_<secret>"}},
         },
     }
@@ -77,13 +81,13 @@ def _operation(route: Operation) -> dict[str, Any]:
 
 
 def _parameters(route: Operation) -> list[dict[str, Any]]:
+    index, text = {"type": "integer", "minimum": 0}, {"type": "string", "minLength": 1}
     found: list[dict[str, Any]] = [
-        {"name": part[1:-1], "in": "path", "required": True, "schema": _segment(part[1:-1])}
-        for part in route.parts
-        if part.startswith("{")
+        {"name": name, "in": "path", "required": True, "schema": index if name == "index" else text}
+        for name in route.places
     ]
     if route.takes is not None and route.takes_query:
-        schema = _schema(route.takes)
+        schema = _describe_fields(route.takes, _components(route.takes)[1][route.takes.__name__])
         required = schema.get("required", ())
         for name, field in schema["properties"].items():
             about = {"description": field.pop("description")} if "description" in field else {}
@@ -94,13 +98,8 @@ def _parameters(route: Operation) -> list[dict[str, Any]]:
     return found
 
 
-def _segment(name: str) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 0} if name == "index" else {"type": "string", "minLength": 1}
-
-
-def _schema(type_: Any) -> dict[str, Any]:
-    (_,), components = msgspec.json.schema_components([type_], ref_template=_REFERENCE, schema_hook=schema_of)
-    return _describe_fields(type_, components[type_.__name__])
+def _components(*types: Any) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    return msgspec.json.schema_components(types, ref_template=_REFERENCE, schema_hook=schema_of)
 
 
 def _describe_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
@@ -120,10 +119,7 @@ def _describe_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _body(route: Operation) -> dict[str, Any] | None:
     if route.upload:
-        return {
-            "required": False,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        }
+        return {"required": False, "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}}
     if route.takes is None or route.takes_query:
         return None
     content: dict[str, Any] = {"schema": {"$ref": _REFERENCE.format(name=route.takes.__name__)}}
@@ -134,44 +130,28 @@ def _body(route: Operation) -> dict[str, Any] | None:
 
 def _answer(route: Operation) -> dict[str, Any]:
     if route.media_type != JSON or route.gives is None:
-        return {"description": "As asked.", "content": {_kind(route): {"schema": {"type": "string"}}}}
-    (reference,), _ = msgspec.json.schema_components([route.gives], ref_template=_REFERENCE, schema_hook=schema_of)
-    return {"description": "As asked.", "content": {JSON: {"schema": reference}}}
-
-
-def _kind(route: Operation) -> str:
-    # Files say themselves what they are.
-    return "*/*" if route.media_type == "application/octet-stream" else route.media_type
+        # Files say themselves what they are.
+        kind = "*/*" if route.media_type == BYTES else route.media_type
+        return {"description": "As asked.", "content": {kind: {"schema": {"type": "string"}}}}
+    return {"description": "As asked.", "content": {JSON: {"schema": _components(route.gives)[0][0]}}}
 
 
 def _problems(route: Operation) -> dict[str, Any]:
     """The problems that an operation may answer with."""
     shape = {"$ref": _REFERENCE.format(name="Problem")}
-    statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
-    if route.scope == ANYONE:
-        # It needs no key, and changes nothing.
-        statuses -= {401, 404, 409, 501, 502}
+    titles: dict[int, list[str]] = {}
+    for status, title in (*((kind.status, kind.title) for kind in KINDS), *HTTP_KINDS.values()):
+        # What needs no key changes nothing.
+        if route.scope != ANYONE or status not in (401, 404, 409, 501, 502):
+            titles.setdefault(status, []).append(title)
     return {
-        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": shape}}}
-        for status in sorted(statuses)
+        str(status): {"description": "; ".join(said), "content": {MEDIA_TYPE: {"schema": shape}}}
+        for status, said in sorted(titles.items())
     }
-
-
-def _titles(status: int) -> str:
-    own = [kind.title for kind in KINDS if kind.status == status]
-    return "; ".join([*own, *(title for http, title in HTTP_KINDS.values() if http == status)])
 
 
 def _words(text: str) -> str:
     return text.replace("``", "`")
-
-
-def _plainly(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Docstrings as descriptions, without the indentation of the source."""
-    for schema in schemas.values():
-        if "description" in schema:
-            schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
-    return schemas
 
 
 # Examples
@@ -438,7 +418,8 @@ def _check(value: float, what: str, bounds: Bounds) -> None:
 
 @cache
 def _bounded(request: type[msgspec.Struct]) -> tuple[tuple[str, Bounds, bool], ...]:
-    called = request.__name__
+    """The fields with bounds, and whether these are of the length of a list."""
+    called, none = request.__name__, (None, None)
     found = [(name, bounds_of(called, name), False) for name in request.__struct_fields__]
-    counted = [(name, COUNTS.get(f"{called}.{name}", (None, None)), True) for name in request.__struct_fields__]
-    return tuple(one for one in (*found, *counted) if one[1] != (None, None))
+    found += [(name, COUNTS.get(f"{called}.{name}", none), True) for name in request.__struct_fields__]
+    return tuple(one for one in found if one[1] != none)

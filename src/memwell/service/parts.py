@@ -185,13 +185,9 @@ class Service(Closing):
             self.tick()
         self.tracer.close()
         self._engines.clear()
-        closed = _within(self._patience(), self.engine.close)
+        stopping_s = time.monotonic() - (self._stopping_since or time.monotonic())
+        closed = _within(max(_LEAST_S, _ALL_S - stopping_s), self.engine.close)
         self.lingering = self.lingering or self.jobs.lingering or not closed
-
-    def _patience(self) -> float:
-        """How long closing may still wait for background work."""
-        since = self._stopping_since or time.monotonic()
-        return max(_LEAST_S, _ALL_S - (time.monotonic() - since))
 
 
 def _within(seconds: float, call: Callable[[], None]) -> bool:

@@ -27,7 +27,7 @@ from memwell.history import History
 from memwell.history.media import HEAD, types_of
 from memwell.knowledge.documents import Document
 from memwell.knowledge.handle import MOST_BYTES, Knowledge
-from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
+from memwell.knowledge.ingest import URL, Ingested, document_id
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.reading.web import checked_address, is_public
@@ -41,15 +41,15 @@ from memwell.longterm.media.items import MediaItem
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
 from memwell.longterm.statements import name_key
-from memwell.messages import Message, Role
+from memwell.messages import Message
 from memwell.records import Page, Space, paged
-from memwell.runtime.engine import Engine
+from memwell.runtime.engine import Engine, is_said
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import running, table
 from memwell.runtime.wire.codec import decode
-from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of
+from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of, place_of
 from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
 from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
 from memwell.service.call import Call, File, handles, perform
@@ -165,11 +165,7 @@ def _ready(call: Call) -> running.Health:
 # Uploads
 
 _ENDINGS = {"jsonl": ".jsonl", "markdown": ".md"}
-_MEDIA_TYPES = {
-    ".jsonl": "application/jsonl",
-    ".md": "text/markdown; charset=utf-8",
-    ".json": "application/json",
-}
+_MEDIA_TYPES = {".jsonl": "application/jsonl", ".md": "text/markdown; charset=utf-8", ".json": "application/json"}
 _LONGEST_LABEL = 255
 _LONGEST_FILE_NAME = 100
 _DRIVE = re.compile("[A-Za-z]:")
@@ -201,7 +197,10 @@ def taken_upload(call: Call, name: str, *, unnamed: str | None = None) -> Genera
     path = call.take_upload()
     try:
         label = label_of(name) if name or unnamed is None else unnamed
-        path = _with_ending(path, label)
+        suffix = Path(label).suffix.lower()
+        if _SUFFIX.fullmatch(suffix):
+            # Some formats are recognised by the ending alone.
+            path = path.rename(path.with_name(path.name + suffix))
         yield path, label
     except BaseException:
         path.unlink(missing_ok=True)
@@ -226,7 +225,10 @@ def _exporting(memory: Engine, asked: running.Export) -> Work:
     def work(report: Report) -> Made:
         path = report.path(ending)
         count = memory.export(path, vectors=asked.vectors, progress=report.stage("writing"))
-        return Made(path=path, name=_file_name(memory.space, memory.clock(), ending), result={"written": count})
+        # Letters, digits and dashes only, for a browser.
+        said = re.sub(r"[^\w-]+", "-", "-".join(memory.space)).strip("-_")[:_LONGEST_FILE_NAME] or "space"
+        name = f"memwell-{said}-{memory.clock():%Y-%m-%d}{ending}"
+        return Made(path=path, name=name, result={"written": count})
 
     return work
 
@@ -271,31 +273,14 @@ def _job_file(call: Call) -> File:
     return File(content=path, media_type=_MEDIA_TYPES.get(path.suffix, "application/octet-stream"), name=name)
 
 
-def _file_name(space: Space, now: datetime, ending: str) -> str:
-    """The file name of an export for a browser: letters, digits and dashes only."""
-    said = re.sub(r"[^\w-]+", "-", "-".join(space)).strip("-_")[:_LONGEST_FILE_NAME]
-    return f"memwell-{said or 'space'}-{now:%Y-%m-%d}{ending}"
-
-
-def _with_ending(path: Path, label: str) -> Path:
-    """The file with the ending of its name: some formats are recognised by that alone."""
-    suffix = Path(label).suffix.lower()
-    return path.rename(path.with_name(path.name + suffix)) if _SUFFIX.fullmatch(suffix) else path
-
-
 @contextmanager
 def _called(label: str, path: Path) -> Generator[None]:
     """Errors name the file by its label, not by its path on this machine."""
     try:
         yield
-    except InvalidInput as error:
-        raise InvalidInput(_renamed(str(error), path, label)) from None
-    except FileError as error:
-        raise FileError(_renamed(str(error), path, label)) from None
-
-
-def _renamed(message: str, path: Path, label: str) -> str:
-    return message.replace(repr(str(path)), repr(label)).replace(str(path), label)
+    except (InvalidInput, FileError) as error:
+        kind = InvalidInput if isinstance(error, InvalidInput) else FileError
+        raise kind(str(error).replace(repr(str(path)), repr(label)).replace(str(path), label)) from None
 
 
 _FACTS_COUNTED = 10_000
@@ -316,14 +301,10 @@ def _thread(call: Call) -> ThreadInfo:
 def _add_messages(call: Call, asked: table.AddMessages) -> table.AddedMessages:
     history = _history(call)
     stored = history.add(*messages_of(asked.messages))
-    said = [one for one in stored if _is_said(one)] if asked.remember else []
-    remembered = call.memory.remember(said, session=history.thread.id) if asked.remember else None
+    remembered = None
+    if asked.remember:
+        remembered = call.memory.remember([one for one in stored if is_said(one)], session=history.thread.id)
     return table.AddedMessages(messages=stored, remembered=remembered)
-
-
-def _is_said(message: Message) -> bool:
-    # As in remember_thread: an instruction has no speaker, and a hidden message is not recalled for models.
-    return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
 
 
 @handles("edit_message")
@@ -331,7 +312,7 @@ def _edit_message(call: Call, asked: table.EditMessage) -> Message:
     if (asked.content is None) == (asked.message is None):
         raise InvalidInput("an edit takes either 'content' or 'message'")
     change = asked.content if asked.message is None else messages_of([asked.message])[0]
-    index = call.index()
+    index = place_of(call.path["index"])
     edited = _history(call).edit(index, change or "")
     call.log(call.path["thread"], place=index)
     return edited
@@ -459,10 +440,7 @@ def _flush(memory: Engine, asked: object) -> Work:
 
 @repeated("audit", dict)
 def _audit(memory: Engine, asked: object) -> Work:
-    def work(report: Report) -> dict[str, Any]:
-        return audited(memory.audit(progress=lambda done: report("audit", done, None)))
-
-    return work
+    return lambda report: audited(memory.audit(progress=lambda done: report("audit", done, None)))
 
 
 def audited(found: AuditReport) -> dict[str, Any]:
@@ -597,8 +575,11 @@ def _fetch(memory: Engine, asked: _Fetched) -> Work:
         report("fetching")
         # The page of an address is one document; it replaces the one that was fetched before.
         done = knowledge.ingest(asked.url, metadata=asked.metadata, most_bytes=asked.most_bytes, allow_private=False)
-        if done.refused:
-            raise _as_error(done.refused[0])
+        for refused in done.refused:
+            # Nothing is said of addresses of the own network, not even whether a name exists there.
+            if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
+                raise UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
+            raise UnreadableDocument(refused.detail, reason=refused.reason)
         _note_pending(knowledge, report)
         return done
 
@@ -643,13 +624,6 @@ def _is_private_number(host: str) -> bool:
     return not all(is_public(ip_address(one[4][0])) for one in found)
 
 
-def _as_error(refused: Refused) -> UnreadableDocument:
-    """Why a page was refused. Nothing is said of addresses of the own network, not even whether a name exists there."""
-    if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
-        return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
-    return UnreadableDocument(refused.detail, reason=refused.reason)
-
-
 # Media
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -658,13 +632,15 @@ _BYTES = "application/octet-stream"
 
 @handles("add_medium")
 def _add_medium(call: Call, asked: AddMedium) -> MediaItem:
+    feeling = asked.sentiment
     return call.memory.media.add(
         None if call.upload is None else _sent(call.take_upload()),
         kind=asked.kind,
         description=asked.description,
         transcript=asked.transcript,
         features=_features(asked),
-        sentiment=_sentiment(asked.sentiment),
+        # A number when it is written as one, or else a word.
+        sentiment=float(feeling) if feeling is not None and _NUMBER.fullmatch(feeling) else feeling,
         session=asked.session,
         speaker=asked.speaker,
         name=label_of(asked.name) if asked.name else "",
@@ -676,8 +652,10 @@ def _add_medium(call: Call, asked: AddMedium) -> MediaItem:
 @handles("medium_data")
 def _medium_data(call: Call) -> File:
     item = call.memory.media.get(call.path["id"])
-    data = call.memory.media.data(item.id)
-    return File(content=data, media_type=_type_of(data, item.media_type), name=_saved_as(item))
+    data, name = call.memory.media.data(item.id), item.id
+    with suppress(InvalidInput):
+        name = label_of(item.name)
+    return File(content=data, media_type=_type_of(data, item.media_type), name=name)
 
 
 @handles("medium_thumbnail")
@@ -703,21 +681,9 @@ def _features(asked: AddMedium) -> list[str] | list[float] | None:
     return decode(asked.vector.encode(), list[float])
 
 
-def _sentiment(given: str | None) -> str | float | None:
-    """A number when it is written as one, or else a word."""
-    return float(given) if given is not None and _NUMBER.fullmatch(given) else given
-
-
 def _type_of(data: bytes, said: str) -> str:
     """The media type by the bytes: the declared one may come from an import, and could pass a page off as a picture."""
     found = types_of(data[:HEAD])
     if said in found:
         return said
     return found[0] if found else _BYTES
-
-
-def _saved_as(item: MediaItem) -> str:
-    try:
-        return label_of(item.name)
-    except InvalidInput:
-        return item.id

@@ -27,7 +27,7 @@ from memwell.runtime.opening import open as open_memory
 from memwell.runtime.wire.codec import MEDIA_TYPE, encode, http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service import request_log as logs
-from memwell.service.app import create_app
+from memwell.service.app import App
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.settings import Settings, load_settings
@@ -215,7 +215,7 @@ def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
     settings = service.settings
     listening = _listening(settings)
     config = uvicorn.Config(
-        create_app(service),
+        App(service),
         http=HttpConnection,
         loop="auto",
         ws="none",
@@ -272,7 +272,7 @@ def _listening(settings: Settings) -> socket.socket:
         raise ConfigurationError(f"the service cannot listen on {where}: {error}; choose another port") from None
 
 
-def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | None:
+def first_key(service: Service) -> tuple[Key, str] | None:
     """A key that may do everything, when the store has none yet, and None otherwise.
 
     When several processes start over an empty store, one of them gets it.
@@ -280,7 +280,7 @@ def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | No
     with service.backend.transaction():
         if service.keys.all():
             return None
-        key, token = service.keys.create(name, space=DEFAULT_SPACE, scopes=SCOPES)
+        key, token = service.keys.create("first key", space=DEFAULT_SPACE, scopes=SCOPES)
         service.log.append("create_key", key=key.id, space=key.space, targets=[key.id])
     return key, token
 
@@ -312,18 +312,15 @@ class Local(Closing):
             target=self._server.run, kwargs={"sockets": [listening]}, name="memwell-service", daemon=True
         )
         self._thread.start()
-        self._wait()
-
-    def key_for(self, space: SpaceLike, *scopes: str) -> str:
-        """The token of a new key for a space; without scopes it may do everything."""
-        return self.service.keys.create("local", space=as_space(space), scopes=scopes or SCOPES)[1]
-
-    def _wait(self) -> None:
         end = time.monotonic() + _LOCAL_PATIENCE_S
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > end:
                 raise ConfigurationError("the service did not start; its log says why")
             time.sleep(0.005)
+
+    def key_for(self, space: SpaceLike, *scopes: str) -> str:
+        """The token of a new key for a space; without scopes it may do everything."""
+        return self.service.keys.create("local", space=as_space(space), scopes=scopes or SCOPES)[1]
 
     def close(self) -> None:
         """Stop the service, and close the store."""

@@ -16,7 +16,7 @@ import uvicorn
 import memwell
 from memwell.records import Space, SpaceLike
 from memwell.runtime.remote import Connection, RemoteMemory, RetryPolicy
-from memwell.service.app import create_app
+from memwell.service.app import App
 from memwell.service.keys import BUNDLES
 from memwell.service.parts import Service
 from memwell.settings import Settings
@@ -61,7 +61,7 @@ def serving(
     """A service over a store of its own, which is gone when this ends; ``around`` may put something before it."""
     chosen = Settings(language="en", serve_log="off", **settings)
     service = Service(memwell.open(url, embedder=embedder, settings=chosen, work=work), chosen)
-    with listening_to(around(create_app(service))) as address:
+    with listening_to(around(App(service))) as address:
         yield Served(address, service)
 
 

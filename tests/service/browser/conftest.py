@@ -11,7 +11,7 @@ import pytest
 
 from memwell.records import Space
 from memwell.runtime.wire.running import Key
-from memwell.service.app import create_app
+from memwell.service.app import App
 from memwell.service.parts import Service
 from tests.runtime.remote.serving import listening_to
 from tests.service.asking import service_at
@@ -81,7 +81,7 @@ class Visit(NamedTuple):
 @pytest.fixture(scope="module")
 def house() -> Iterator[House]:
     """One service for the tests of a module."""
-    with service_at(work=True) as service, listening_to(create_app(service), lifespan="on") as address:
+    with service_at(work=True) as service, listening_to(App(service), lifespan="on") as address:
         key = _filled(service)
         _, reader = service.keys.create("reader", space=key[0].space, scopes=["read"])
         _, newcomer = service.keys.create("newcomer", space=Space("acme", "new"), scopes=["read", "write"])

@@ -30,7 +30,7 @@ def opened() -> memwell.Engine:
 def use(memory: memwell.Engine, name: str, **arguments: Any) -> Any:
     """What a tool answers, as JSON data."""
     tool = TOOLS[name]
-    return msgspec.to_builtins(tool.used(memory, tool.decoded(arguments)).data)
+    return msgspec.to_builtins(tool.does(memory, tool.decoded(arguments)).data)
 
 
 def entity(name: str, *observations: str, kind: str = "person") -> dict[str, Any]:
@@ -215,7 +215,7 @@ def test_what_the_tools_write_is_recalled_exported_and_undone() -> None:
         assert memory.recall("Who is allergic to nuts?")[0].text == "Ann: is allergic to nuts"
         assert {one.text for one in memory.memories()} >= {"Ann works at Acme.", "Acme: firm"}
         before = use(memory, "read_graph")
-        answer = TOOLS["delete_entities"].used(memory, TOOLS["delete_entities"].decoded({"entityNames": ["Ann"]}))
+        answer = TOOLS["delete_entities"].does(memory, TOOLS["delete_entities"].decoded({"entityNames": ["Ann"]}))
         assert use(memory, "read_graph") == {"entities": [entity("Acme", kind="firm")], "relations": []}
         assert [one.text for one in memory.memories()] == ["Acme: firm"]
         assert len(answer.changed) == 2

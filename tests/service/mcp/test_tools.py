@@ -39,6 +39,9 @@ MEANT: dict[str, dict[str, Any]] = {
 }
 """What is not the same under the same name."""
 
+OTHERWISE = {"list_memories": "memories", "facts": "facts_about"}
+"""Tools that have another name than their operation."""
+
 _NAMES = ("since", "until", "as_of", "now", "valid_from", "ended")
 TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(_NAMES, 1)}
 
@@ -62,12 +65,12 @@ class Listening:
 def test_all_that_a_model_gives_reaches_the_method(tool: McpTool):
     memory, given = Listening(), GIVEN[tool.name]
     with pytest.raises(InterruptedError):
-        tool.used(memory, tool.decoded(given))  # pyright: ignore[reportArgumentType]
-    method = OPERATIONS[tool.operation].does
+        tool.does(memory, tool.decoded(given))  # pyright: ignore[reportArgumentType]
+    method = OPERATIONS[OTHERWISE.get(tool.name, tool.name)].does
     bound = inspect.signature(method).bind(memory, *memory.args, **memory.heard).arguments
     known = {**given, **{name: time for name, time in TIMES.items() if name in given}, **MEANT.get(tool.name, {})}
     renamed = {"text", "source", "days", "id", "language"} - set(inspect.signature(method).parameters)
     expected = {name: value for name, value in known.items() if name not in renamed and name != "time"}
     assert expected.items() <= bound.items()
-    assert memory.args == tuple(given[name] for name in OPERATIONS[tool.operation].places)
+    assert memory.args == tuple(given[name] for name in OPERATIONS[OTHERWISE.get(tool.name, tool.name)].places)
     assert memory.heard.get("time") in (None, datetime(2026, 5, 1, tzinfo=UTC))

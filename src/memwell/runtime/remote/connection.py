@@ -15,7 +15,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from importlib import import_module
@@ -101,12 +101,7 @@ class Connection(Closing):
     """
 
     def __init__(
-        self,
-        url: str,
-        *,
-        key: str,
-        patience: RetryPolicy | None = None,
-        pause: Callable[[float], None] = time.sleep,
+        self, url: str, *, key: str, patience: RetryPolicy | None = None, pause: Callable[[float], None] = time.sleep
     ) -> None:
         self.address = check_address(url)
         self.pause = pause
@@ -228,11 +223,13 @@ class Connection(Closing):
                 # Shorter than the keep-alive of the service, so that it seldom closes a socket that is about to be used.
                 limits = self._http.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=15.0)
                 here = is_loopback(self.address)
+                plain = here and self.address.lower().startswith("http:")
                 self._clients[os.getpid()] = self._http.Client(
                     headers=self._headers,
                     timeout=waits,
                     limits=limits,
-                    verify=_no_certificates() if here and self.address.lower().startswith("http:") else True,
+                    # Without TLS no certificates: loading them would take longer than connecting.
+                    verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
                     # No proxy for this machine itself.
                     trust_env=not here,
                 )
@@ -266,7 +263,11 @@ class Connection(Closing):
         except InvalidInput:
             return _Failure(BackendError(self._foreign(response)))
         if problem.code == "no-such-address":
-            return _Failure(ConfigurationError(self._nothing_there(response)))
+            nothing = (
+                f"nothing of a memwell service is at {self.address}: {response.request.url.path} is no address of it. Give "
+                "the address that memwell serve prints, such as http://127.0.0.1:7411, without a page or /v1 behind it"
+            )
+            return _Failure(ConfigurationError(nothing))
         # The service has retried a failed model itself.
         transient = (status in _TRANSIENT and problem.code != "model") or problem.code == "in-progress"
         return _Failure(error_of(problem), transient, after if after is not None else problem.retry_after)
@@ -278,12 +279,6 @@ class Connection(Closing):
         hint = f" and points to {shown(self._without_key(moved))}" if moved else ""
         return (
             f"{self.address} is no memwell service, or there is something before it: it answers {status} ({kind}){hint}"
-        )
-
-    def _nothing_there(self, response: httpx.Response) -> str:
-        return (
-            f"nothing of a memwell service is at {self.address}: {response.request.url.path} is no address of it. Give the "
-            "address that memwell serve prints, such as http://127.0.0.1:7411, without a page or /v1 behind it"
         )
 
     def _without_key(self, text: str) -> str:
@@ -302,11 +297,6 @@ def _content(body: Body) -> Generator[Any]:
             yield held.enter_context(body.open("rb"))
         else:
             yield body
-
-
-def _no_certificates() -> ssl.SSLContext:
-    """For a connection without TLS: loading certificates would take longer than connecting."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _close(clients: dict[int, httpx.Client]) -> None:
@@ -390,7 +380,7 @@ def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
     target = "/" + "/".join(parts)
     if asked is None or not route.takes_query:
         return target
-    query = "&".join(f"{name}={_quoted(value)}" for name, value in _pairs(asked))
+    query = "&".join(f"{name}={quote_plus(value, safe='[]{},:')}" for name, value in _pairs(asked))
     if len(query) > _LONGEST_ADDRESS:
         raise InvalidInput(
             f"the request goes into an address, which holds {_LONGEST_ADDRESS:,} characters, not {len(query):,}; a "
@@ -405,23 +395,11 @@ def _segment(value: object) -> str:
     return text.replace(".", "%2E") if text in (".", "..") else text
 
 
-def _quoted(text: str) -> str:
-    return quote_plus(text, safe="[]{},:")
-
-
-def _pairs(asked: Any) -> list[tuple[str, str]]:
-    said = cast("dict[str, Any]", msgspec.to_builtins(asked))
-    pairs: list[tuple[str, str]] = []
-    for name, value in said.items():
-        if isinstance(value, list | tuple):
-            pairs += [(name, _plain(one)) for one in cast("list[Any]", value)]
-        elif value is not None:
-            pairs.append((name, _plain(value)))
-    return pairs
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _pairs(asked: Any) -> Iterator[tuple[str, str]]:
+    for name, said in cast("dict[str, Any]", msgspec.to_builtins(asked)).items():
+        for value in cast("list[Any]", said) if isinstance(said, list | tuple) else [said]:
+            if value is not None:
+                yield name, str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Jobs
@@ -443,7 +421,10 @@ def finished(connection: Connection, job: Job, progress: Progress | None = None)
             seen = (job.done, job.of)
             progress(*seen)
     if job.status == "failed":
-        raise error_of(_problem(job))
+        try:
+            raise error_of(msgspec.convert(job.problem, Problem))
+        except msgspec.ValidationError:
+            raise MemwellError(f"the job {job.action!r} failed") from None
     return job
 
 
@@ -458,13 +439,6 @@ def result_of(job: Job, gives: type[T]) -> T:
 def number_of(job: Job, name: str) -> int:
     """A number in a job's result; 0 when it is missing."""
     return int((job.result or {}).get(name, 0))
-
-
-def _problem(job: Job) -> Problem:
-    try:
-        return msgspec.convert(job.problem, Problem)
-    except msgspec.ValidationError:
-        return Problem(type="", title=f"the job {job.action!r} failed", status=500, code="internal")
 
 
 # Methods derived from the table of operations, and names that are refused

@@ -76,12 +76,10 @@ class RemoteKnowledge(Remote):
         allow_private: bool = False,
         progress: IngestProgress | None = None,
     ) -> Ingested:
-        """Upload files and folders of this machine, let the service fetch http(s) addresses, and report on each.
+        """As ``Knowledge.ingest``: files and folders of this machine are uploaded, addresses are fetched by the service.
 
-        Changed documents are replaced. A source that cannot be read is in the report, and the rest goes on. ``progress`` is
-        called with the numbers of done and of all sources. Nothing is removed, whatever ``remove_missing`` says: the report
-        warns of documents that a folder no longer has. Raises ``InvalidInput``, and ``Unsupported`` for ``allow_private``
-        with an address.
+        Nothing is removed, whatever ``remove_missing`` says: the report warns of documents that a folder no longer has.
+        Raises ``Unsupported`` for ``allow_private`` with an address.
         """
         if allow_private and any(is_url(source) for source in sources):
             raise Unsupported("a service fetches no page of a private network; save it and ingest the file")
@@ -142,11 +140,10 @@ class RemoteMedia(Remote):
         metadata: Mapping[str, Any] | None = None,
         time: datetime | None = None,
     ) -> MediaItem:
-        """Store an image, a recording or a video, and return when the service has it on disk with its thumbnail.
+        """As ``MediaMemory.add``, on the service's disk when it returns.
 
         Its description goes into the address of the request, which holds 60,000 characters: some 6,000 numbers of a vector,
-        or as many Chinese characters. Raises ``InvalidInput`` for more, for bytes that do not match their kind or name or
-        are over the limits, and ``FileError`` for a file that cannot be read; nothing is stored then.
+        or as many Chinese characters. Raises ``InvalidInput`` for more.
         """
         words, vector = check_features(features)
         feeling = None if sentiment is None else check_sentiment(sentiment, "")
@@ -155,7 +152,8 @@ class RemoteMedia(Remote):
             description=check_text(description, "a description"),
             transcript=check_text(transcript, "a transcript"),
             features=list(words) or None,
-            vector=None if vector is None else _numbers(vector),
+            # A store keeps half precision.
+            vector=None if vector is None else f"[{','.join(f'{number:.6g}' for number in vector)}]",
             sentiment=None if feeling is None else str(feeling),
             session=session,
             speaker=speaker,
@@ -226,11 +224,6 @@ class RemoteMedia(Remote):
     aremove = asyncify(remove)
 
 
-def _numbers(vector: Iterable[float]) -> str:
-    # A store keeps half precision.
-    return f"[{','.join(f'{number:.6g}' for number in vector)}]"
-
-
 # Uploads
 
 STEP = " › "
@@ -275,16 +268,14 @@ class Upload:
 
     def run(self, sources: Iterable[str | Path]) -> Ingested:
         """Send the sources, and wait until each was ingested or refused."""
-        began = time.monotonic()
-        items = self._distinct(sources)
-        if self._progress is not None:
-            self._progress(0, len(items))
+        began, items = time.monotonic(), self._distinct(sources)
+        report: IngestProgress = self._progress or (lambda done, of: None)
+        report(0, len(items))
         with ThreadPoolExecutor(_UNDER_WAY) as pool:
             try:
                 for done, (item, result) in enumerate(zip(items, pool.map(self._ingested, items), strict=True), 1):
                     self._note(item, result)
-                    if self._progress is not None:
-                        self._progress(done, len(items))
+                    report(done, len(items))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

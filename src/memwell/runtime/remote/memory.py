@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from memwell._asyncify import Closing, asyncify, renamed
+from memwell._asyncify import Closing, asyncify
 from memwell.errors import AccessDenied, InvalidInput, MemwellError, NotFound, NotGranted, Unsupported
 from memwell.filters import FilterLike
 from memwell.history import History
@@ -24,7 +24,7 @@ from memwell.longterm.recall import Recalled
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Page, Space, SpaceLike, Thread, as_space, paged
 from memwell.runtime.context import Context, Receipt, Receipts
-from memwell.runtime.engine import Engine, check_path
+from memwell.runtime.engine import Engine, check_path, keep_earlier_names
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import (
     Connection,
@@ -139,10 +139,7 @@ class RemoteHistory(Remote, History):
     delete, adelete = called("delete_thread", History.delete, reads=bool)  # pyright: ignore[reportAssignmentType]
 
     def add(self, *messages: Message) -> list[Message]:
-        """Store messages at the end, all or none, and return them with their indexes. They are on disk when it returns.
-
-        Raises ``InvalidInput`` for an invalid message and ``Conflict`` for an id that exists already.
-        """
+        """As ``History.add``: the messages are on the service's disk when it returns."""
         if not messages:
             return []
         asked = AddMessages(messages=[message_data(one) for one in messages])
@@ -171,10 +168,7 @@ class RemoteHistory(Remote, History):
         return self._annotate(AnnotateThread(metadata=check_metadata(merged))).metadata
 
     def edit(self, target: Target, change: Content | Message) -> Message:
-        """Replace a message or its content; the earlier version is kept. Raises ``NotFound``.
-
-        Other content keeps a message's tool calls, and a tool result stays the answer to its call.
-        """
+        """As ``History.edit``."""
         index = self._place(target)
         if isinstance(change, str):
             asked = EditMessage(content=change)
@@ -320,10 +314,7 @@ class RemoteMemory(Closing, Remote):
         return RemoteMedia(self._connection, self)
 
     def shared(self, owner: SpaceLike) -> RemoteShared:
-        """The memory of a space that was granted to this one. Raises ``NotGranted`` when it was not.
-
-        The service checks the grant at every call.
-        """
+        """As ``Engine.shared``: the service checks the grant at every call."""
         return RemoteShared(self._connection, as_space(owner), self.space)
 
     # Remembering and recalling
@@ -340,7 +331,6 @@ class RemoteMemory(Closing, Remote):
     profile, aprofile = called("profile", Engine.profile)
     facts_about, afacts_about = called("facts_about", Engine.facts_about)
     pending, apending = called("pending", Engine.pending)
-    owed, aowed = renamed("owed", pending), renamed("aowed", apending)
     failures, afailures = called("failures", Engine.failures)
     threads, athreads = called("threads", Engine.threads)
     context, acontext = called(
@@ -382,14 +372,11 @@ class RemoteMemory(Closing, Remote):
         return self._connection.call("forget_by", asked)
 
     def erase(self, ids: str | Iterable[str]) -> Erased:
-        """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
-
-        Raises ``NotFound`` for an id that never was, and removes nothing then.
-        """
+        """As ``Engine.erase``."""
         return self._connection.call("erase", table.Erase(ids=as_ids(ids)))
 
     def erase_where(self, where: FilterLike) -> Erased:
-        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for a filter that says nothing."""
+        """As ``Engine.erase_where``."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
         return self._connection.call("erase", table.Erase(where=filter_data(where)))
@@ -401,22 +388,18 @@ class RemoteMemory(Closing, Remote):
     # Jobs: these methods wait for them
 
     def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Wait until the service has done all pending work: words, facts and vectors, those of documents too.
-
-        ``progress`` is called with how many memories or chunks are done, and of how many.
-        """
+        """As ``Engine.flush``: wait until the service has done all pending work."""
         finished(self._connection, self._connection.call("flush"), progress)
 
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
-        """Audit the whole memory: junk, duplicates, contradictions, secrets and more, with a plan to repair it.
+        """As ``Engine.audit``, with a thousand problems at most and without the texts of memories.
 
-        A service lists a thousand problems at most, without the texts of memories. Raises ``Unsupported`` for ``rules``:
-        it has its own.
+        Raises ``Unsupported`` for ``rules``: a service has its own.
         """
         if rules is not None:
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
-        heard = None if progress is None else _of_one(progress)
-        return result_of(finished(self._connection, self._connection.call("audit"), heard), AuditReport)
+        job = finished(self._connection, self._connection.call("audit"), progress and (lambda done, of: progress(done)))
+        return result_of(job, AuditReport)
 
     def repair(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
@@ -425,11 +408,7 @@ class RemoteMemory(Closing, Remote):
         return sum(self._connection.call("repair", operation.request({"actions": part})).done for part in parts)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
-        """Write the memory and the conversations to a local file: ``.md`` or ``.jsonl``, by its ending.
-
-        Returns how many things were written. The file is written whole or not at all, and replaces an existing one.
-        Raises ``FileError`` when it cannot be written, ``InvalidInput`` for an ending of another format.
-        """
+        """As ``Engine.export``, to a local file."""
         check_path(path)
         asked = running.Export(format=export_format(path), vectors=vectors)
         with written(path) as file:
@@ -445,11 +424,7 @@ class RemoteMemory(Closing, Remote):
         user: str | None = None,
         progress: Progress | None = None,
     ) -> Imported:
-        """Import a local file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's.
-
-        The format is detected unless given. ``user`` selects one user of mem0's. A second import changes nothing. Raises
-        ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
-        """
+        """As ``Engine.import_file``, of a local file."""
         check_path(path)
         source = Path(path)
         with named(source, "read"):
@@ -487,19 +462,16 @@ class RemoteMemory(Closing, Remote):
     aerase_where = asyncify(erase_where)
     aerase_all = asyncify(erase_all)
     aflush = asyncify(flush)
-    settle = renamed("settle", flush)
-    asettle = renamed("asettle", aflush)
     aaudit = asyncify(audit)
     arepair = asyncify(repair)
-    mend = renamed("mend", repair)
-    amend = renamed("amend", arepair)
     aexport = asyncify(export)
     aimport_file = asyncify(import_file)
-    bring = renamed("bring", import_file)
-    abring = renamed("abring", aimport_file)
     agrants = asyncify(grants)
     ashared_with_me = asyncify(shared_with_me)
     ashared = asyncify(shared)
+
+
+keep_earlier_names(RemoteMemory)
 
 
 class _Inner(Remote):
@@ -593,7 +565,3 @@ def _all_of(page: Callable[..., Page[Recalled]], where: FilterLike | None, limit
     block = _BLOCK if wanted is None else min(wanted, _BLOCK)
     pages = paged(lambda cursor: page(where=where, limit=block, cursor=cursor, newest_first=False))
     return list(islice(pages, wanted))
-
-
-def _of_one(progress: Callable[[int], None]) -> Callable[[int, int | None], None]:
-    return lambda done, of: progress(done)

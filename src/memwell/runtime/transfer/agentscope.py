@@ -14,14 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from memwell.errors import (
-    BackendUnavailable,
-    ConfigurationError,
-    Conflict,
-    InvalidInput,
-    MissingDependency,
-    NotFound,
-)
+from memwell.errors import BackendUnavailable, ConfigurationError, Conflict, InvalidInput, MissingDependency, NotFound
 from memwell.history import History
 from memwell.history.marks import MessageMarks, places_at
 from memwell.history.reading import thread_keys

@@ -70,7 +70,7 @@ def _lines_of(shelf: DocumentStore, manifest: Manifest, *, vectors: bool) -> Ite
     for number in range(count):
         carried: dict[str, Any] = {
             "text": texts[number] if number < len(texts) else "",
-            "blocks": tuple(map(_written, blocks[number])) if number < len(blocks) else (),
+            "blocks": tuple(map(msgspec.structs.astuple, blocks[number])) if number < len(blocks) else (),
             "vectors": packed[number] if number < len(packed) else {},
             "more": number + 1 < count,
         }
@@ -92,10 +92,6 @@ def _text_of(shelf: DocumentStore, manifest: Manifest) -> tuple[Manifest, Parsed
 def _packed(shelf: DocumentStore, manifest: Manifest) -> list[dict[str, str]]:
     pairs = ((key, in_base64(pack_half(vector))) for key, vector in shelf.vectors_of(manifest))
     return list(iter(lambda: dict(islice(pairs, VECTORS)), {}))
-
-
-def _written(block: Block) -> tuple[str, int, int, int, int | None]:
-    return block.kind, block.start, block.end, block.level, block.page
 
 
 def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carried: Mapping[str, Any]) -> DocumentLine:
@@ -167,7 +163,9 @@ class DocumentWriter:
         try:
             match line:
                 case ChunkingLine():
-                    self._keep_chunking(_chunking(line.chunking))
+                    chunking = _chunking(line.chunking)
+                    if self._shelf.chunking() is None:
+                        self._shelf.keep_chunking(chunking)
                 case DocumentLine():
                     self.end(number)
                     self._add(number, line)
@@ -184,10 +182,6 @@ class DocumentWriter:
         begun, self._begun = self._begun, None
         if begun is not None:
             self._counts.problem(number, f"the last part of the document {shown(begun.id)} is missing")
-
-    def _keep_chunking(self, chunking: Chunking) -> None:
-        if self._shelf.chunking() is None:
-            self._shelf.keep_chunking(chunking)
 
     def _knows(self, number: int, line: DocumentLine) -> bool:
         """Whether a document of this id is stored; one with another content is reported."""

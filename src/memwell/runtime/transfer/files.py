@@ -80,10 +80,8 @@ class ImportCounts:
 
     def count(self, what: str, *, new: bool) -> None:
         """Something was stored now, or was stored already."""
-        if new:
-            self.add(what)
-        else:
-            self.add_known()
+        self.add(what, int(new))
+        self.add_known(int(not new))
 
     def skip(self, number: int, reason: str) -> None:
         """Something was left out on purpose."""
@@ -148,8 +146,7 @@ def written(target: FileLike) -> Generator[BinaryIO]:
     if not isinstance(target, str | os.PathLike):
         yield target
         return
-    path = Path(target)
-    with named(path, "written"), _replacing(path) as file:
+    with named(Path(target), "written"), _replacing(Path(target)) as file:
         yield file
 
 
@@ -182,16 +179,12 @@ def _replacing(path: Path) -> Generator[BinaryIO]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the new name of a file to disk."""
-    handle = os.open(folder, os.O_RDONLY)
+    # The new name, too.
+    folder = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        os.fsync(folder)
     finally:
-        os.close(handle)
+        os.close(folder)
 
 
 class Reading:
@@ -245,8 +238,8 @@ def _size(file: BinaryIO) -> int | None:
         return None
 
 
-def lines(file: Reading, longest: int = LONGEST, *, empty: bool = False) -> Iterator[Piece]:
-    """The lines of a file without their ends; unless ``empty`` is set, empty ones are skipped but counted."""
+def lines(file: Reading, longest: int = LONGEST) -> Iterator[Piece]:
+    """The lines of a file without their ends; empty ones are skipped but counted."""
     number = 0
     while line := file.line(longest + 1):
         number += 1
@@ -256,7 +249,7 @@ def lines(file: Reading, longest: int = LONGEST, *, empty: bool = False) -> Iter
             while line and not line.endswith(b"\n"):
                 line = file.line(_CHUNK)
             yield Piece(number, b"", f"the line is longer than {longest:,} bytes")
-        elif empty or line.strip():
+        elif line.strip():
             yield Piece(number, line.rstrip(b"\r\n"))
 
 

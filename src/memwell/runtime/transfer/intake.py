@@ -19,7 +19,7 @@ from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key, pending_vector
-from memwell.longterm.remembering import Rememberer
+from memwell.longterm.remembering import Remembered, Rememberer
 from memwell.longterm.traits import FORGOTTEN, traits_of
 from memwell.messages import Message
 from memwell.models.ports import TokenEmbedder
@@ -208,17 +208,12 @@ class Intake:
                     # Nested, so that a piece is imported whole or not at all.
                     with self._memory.backend.transaction(), self.counts.attempt():
                         for one in read(piece):
-                            self._take(piece.number, one)
+                            take = self._take_talk if isinstance(one, Talk) else self._take_arrival
+                            take(piece.number, one)  # pyright: ignore[reportArgumentType]
                 except (InvalidInput, Conflict) as error:
                     self.counts.problem(piece.number, error)
                 except RecursionError:
                     self.counts.problem(piece.number, "it is nested too deep")
-
-    def _take(self, number: int, one: Arrival | Talk) -> None:
-        if isinstance(one, Talk):
-            self._take_talk(number, one)
-        else:
-            self._take_arrival(number, one)
 
     def _take_arrival(self, number: int, one: Arrival) -> None:
         if one.id in self._taken:
@@ -242,14 +237,13 @@ class Intake:
             trust=one.trust,
             ttl=ttl,
         )
-        self.counts.add("memories", len(done.ids))
-        for refused in done.rejected:
-            self.counts.skip(number, "; ".join(refused.reasons))
+        self._count(number, done)
 
     def _take_talk(self, number: int, talk: Talk) -> None:
         thread = Thread(self._memory.space, talk.id)
         log = self._memory.backend.log
-        _check_distinct(talk)
+        if len({one.id for one in talk.messages}) != len(talk.messages):
+            raise InvalidInput(f"the conversation {shown(talk.id)} has two messages of one id")
         here = {one.id for one in log.read(thread, ids=[one.id for one in talk.messages])}
         begun = bool(log.threads(thread.space, ids=[thread.id]).items)
         # A message that was removed here is not imported again.
@@ -279,14 +273,12 @@ class Intake:
     def _remember_messages(self, number: int, session: str, fresh: Sequence[Message]) -> None:
         worded = [one for one in fresh if one.text.strip() and not self._raw.knows(one.id)]
         done = self._memory.remember(worded, session=session)
+        self._count(number, done)
+
+    def _count(self, number: int, done: Remembered) -> None:
         self.counts.add("memories", len(done.ids))
         for refused in done.rejected:
             self.counts.skip(number, "; ".join(refused.reasons))
-
-
-def _check_distinct(talk: Talk) -> None:
-    if len({one.id for one in talk.messages}) != len(talk.messages):
-        raise InvalidInput(f"the conversation {shown(talk.id)} has two messages of one id")
 
 
 def derived_id(source: str, *parts: object) -> str:

@@ -548,11 +548,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def export_jsonl(
-    memory: MemoryBase | HasMemory,
-    file: FileLike,
-    *,
-    vectors: bool = False,
-    progress: Progress | None = None,
+    memory: MemoryBase | HasMemory, file: FileLike, *, vectors: bool = False, progress: Progress | None = None
 ) -> int:
     """Write all of a space to a file, and return how many lines there are between the first and the last.
 
@@ -604,12 +600,6 @@ def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
 
     documents = shelf_of(memory)
     return iter(()) if documents is None else document_lines(documents, vectors=vectors)
-
-
-def _document_writer(memory: MemoryBase, counts: ImportCounts) -> DocumentWriter:
-    from memwell.runtime.transfer.documents import DocumentWriter  # noqa: PLC0415 - as above
-
-    return DocumentWriter.of(memory, counts)
 
 
 def _fact_line(one: FactStatement) -> FactLine:
@@ -669,12 +659,6 @@ def _header(first: Piece | None) -> Header:
     return header
 
 
-def _line(piece: Piece) -> Line:
-    if piece.wrong:
-        raise InvalidInput(piece.wrong)
-    return decoded(piece.data, Line)
-
-
 class _Unpacker:
     """Stores the lines of a file, memories in batches."""
 
@@ -694,7 +678,9 @@ class _Unpacker:
         for piece in pieces:
             number = piece.number
             try:
-                line = _line(piece)
+                if piece.wrong:
+                    raise InvalidInput(piece.wrong)
+                line = decoded(piece.data, Line)
             except InvalidInput as error:
                 self._counts.problem(number, error)
             else:
@@ -726,9 +712,11 @@ class _Unpacker:
 
     def _take_document(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
         # In a transaction of its own: a worker that is notified of its vectors must find them pending.
+        from memwell.runtime.transfer.documents import DocumentWriter  # noqa: PLC0415 - as above
+
         try:
             if self._documents is None:
-                self._documents = _document_writer(self._memory, self._counts)
+                self._documents = DocumentWriter.of(self._memory, self._counts)
         except InvalidInput as error:
             self._counts.problem(number, error)
         else:

@@ -282,18 +282,8 @@ def _threads(backend: Backend, space: Space) -> Iterator[_Thing]:
 
 def _listing(info: ThreadInfo) -> list[Any]:
     """The listing of a thread without what is derived from its newest message: while it is the same, the thread is."""
-    return [
-        info.thread.id,
-        info.first,
-        info.next,
-        info.messages,
-        info.tokens,
-        info.rounds,
-        info.created.isoformat(),
-        info.metadata,
-        info.ended_round,
-        info.edits,
-    ]
+    numbers = attrgetter("first", "next", "messages", "tokens", "rounds")(info)
+    return [info.thread.id, *numbers, info.created.isoformat(), info.metadata, info.ended_round, info.edits]
 
 
 def _message_bytes(message: Message | None) -> bytes:

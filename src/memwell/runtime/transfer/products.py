@@ -55,12 +55,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def import_chatgpt(
-    memory: MemoryLike,
-    file: FileLike,
-    *,
-    remember: bool = True,
-    strict: bool = False,
-    progress: Progress | None = None,
+    memory: MemoryLike, file: FileLike, *, remember: bool = True, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
     """Import the conversations of an export of ChatGPT and, unless ``remember=False``, remember their messages.
 
@@ -210,18 +205,14 @@ class OwnNames(dict[str, str]):
 
 def langchain_talk(thread: str, number: int, layout: object, *, origin: str, remember: bool) -> Talk:
     """The message with this number (from 1) of a conversation. Raises ``InvalidInput`` for anything else."""
-    message = _message(thread, number, as_object(layout, "a message of LangChain"))
-    metadata = {"source": "langchain", "origin": origin}
-    return Talk(id=thread, messages=[message], metadata=metadata, remember=remember)
-
-
-def _message(thread: str, number: int, item: dict[str, Any]) -> Message:
-    kind, data = item.get("type"), as_object(item.get("data"), "the data of a message of LangChain")
-    content = data.get("content", "")
+    item = as_object(layout, "a message of LangChain")
+    content = as_object(item.get("data"), "the data of a message of LangChain").get("content", "")
     check_json(content, "the content of a message")
     # The id has the number: a text may occur twice, and a file only grows at its end.
-    written = msgspec.json.encode([kind, content], order="sorted").decode()
-    return from_langchain(item, id=derived_id("langchain", thread, number, written))
+    written = msgspec.json.encode([item.get("type"), content], order="sorted").decode()
+    message = from_langchain(item, id=derived_id("langchain", thread, number, written))
+    metadata = {"source": "langchain", "origin": origin}
+    return Talk(id=thread, messages=[message], metadata=metadata, remember=remember)
 
 
 # mem0: the JSON of its ``get_all`` and of its exports, a list of memories, possibly under ``results``.
@@ -424,7 +415,9 @@ def _read(piece: Piece) -> Sequence[Arrival]:
         case "entity":
             return _entity(item)
         case "relation":
-            return (_relation(item),)
+            return (
+                related(*(as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType"))),
+            )
         case other:
             raise InvalidInput(f"a line of an MCP memory is an entity or a relation, not {shown(other)}")
 
@@ -435,11 +428,6 @@ def _entity(item: dict[str, Any]) -> list[Arrival]:
     # An entity without observations is a memory too.
     said: list[str | None] = [*dict.fromkeys(as_text(one, "an observation") for one in observations)] or [None]
     return list({one.id: one for one in (observed(name, kind, each) for each in said)}.values())
-
-
-def _relation(item: dict[str, Any]) -> Arrival:
-    mcp = {key: as_text(item.get(key), f"a relation's {key}") for key in ("from", "to", "relationType")}
-    return related(mcp["from"], mcp["to"], mcp["relationType"])
 
 
 def observed(name: str, kind: str, observation: str | None) -> Arrival:

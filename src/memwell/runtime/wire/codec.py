@@ -64,7 +64,7 @@ def _decoded_as(data: bytes, type_: Any) -> Any:
         if _NO_TIME not in str(error) or not times_of(type_):
             raise
         values = msgspec.json.decode(data)
-        return msgspec.convert(_with_midnights(values, type_), type_, dec_hook=_decoded)
+        return msgspec.convert(_with_midnights(values, type_), type_, dec_hook=as_written)
 
 
 def convert(values: Mapping[str, Any], type_: type[T] | Any) -> T:
@@ -72,7 +72,7 @@ def convert(values: Mapping[str, Any], type_: type[T] | Any) -> T:
     try:
         said = _with_midnights(dict(values), type_)
         _check_times(said, type_)
-        return cast("T", msgspec.convert(said, type_, strict=False, dec_hook=_decoded))
+        return cast("T", msgspec.convert(said, type_, strict=False, dec_hook=as_written))
     except (msgspec.ValidationError, OverflowError) as error:
         raise InvalidInput(f"the query is not as expected: {_in_words(error)}") from None
 
@@ -91,19 +91,18 @@ def _check_times(values: dict[str, Any], type_: Any) -> None:
 
 
 @cache
-def times_of(type_: Any) -> frozenset[str]:
-    """The fields of a request that are times."""
+def fields_of(type_: Any, *kinds: type[shapes.Type]) -> frozenset[str]:
+    """The fields of a request that are, or may be, of some kinds."""
     if not (isinstance(type_, type) and issubclass(type_, Request)):
         return frozenset()
-    shape = shapes.type_info(type_)
-    assert isinstance(shape, shapes.StructType)
-    return frozenset(field.encode_name for field in shape.fields if _is_time(field.type))
+    fields = cast("shapes.StructType", shapes.type_info(type_)).fields
+    types = {one.encode_name: getattr(one.type, "types", (one.type,)) for one in fields}
+    return frozenset(name for name, each in types.items() if any(isinstance(one, kinds) for one in each))
 
 
-def _is_time(shape: shapes.Type) -> bool:
-    if isinstance(shape, shapes.UnionType):
-        return any(_is_time(one) for one in shape.types)
-    return isinstance(shape, shapes.DateTimeType)
+def times_of(type_: Any) -> frozenset[str]:
+    """The fields of a request that are times."""
+    return fields_of(type_, shapes.DateTimeType)
 
 
 def _in_words(error: Exception) -> str:
@@ -125,10 +124,11 @@ def schema_of(type_: Any) -> dict[str, Any]:
 
 @cache
 def _decoder(type_: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(type_, dec_hook=_decoded)
+    return msgspec.json.Decoder(type_, dec_hook=as_written)
 
 
-def _decoded(type_: Any, value: Any) -> Any:
+def as_written(type_: Any, value: Any) -> Any:
+    """The decoding hook for types that are not plain JSON data: a space is a list of its segments."""
     if type_ is Space:
         return Space(*msgspec.convert(value, list[str]))
     raise NotImplementedError(type_)
@@ -272,18 +272,10 @@ def _plainly(text: str) -> str:
     return _SPACE.sub(lambda found: " / ".join(ast.literal_eval(f"({found[1]},)")), text)
 
 
-def http_problem(code: str, detail: str = "", *, request: str = "", retry_after: float | None = None) -> Problem:
+def http_problem(code: str, detail: str = "", *, request: str = "") -> Problem:
     """A problem of HTTP itself, by its code."""
     status, title = HTTP_KINDS[code]
-    return Problem(
-        type=_TYPES + code,
-        title=title,
-        status=status,
-        code=code,
-        detail=detail,
-        request=request,
-        retry_after=retry_after,
-    )
+    return Problem(type=_TYPES + code, title=title, status=status, code=code, detail=detail, request=request)
 
 
 def error_of(problem: Problem) -> MemwellError:

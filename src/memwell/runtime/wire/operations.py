@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, cast, get_type_hints
 
 import msgspec
 
@@ -24,8 +24,7 @@ from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve, Weights
 from memwell.messages import Message, Role, check_message, decode_message
 from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
-from memwell.runtime.context.assembly import Shares
-from memwell.runtime.context.choosing import Passage
+from memwell.runtime.context import Passage, Shares
 from memwell.runtime.engine import passage_of
 from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai
@@ -66,10 +65,6 @@ def data_of(text: str) -> dict[str, Any]:
 def message_data(message: Message) -> dict[str, Any]:
     """A message as plain data. Raises ``InvalidInput`` for an invalid one."""
     return msgspec.to_builtins(check_message(message))
-
-
-def _messages_data(given: Iterable[Message]) -> tuple[dict[str, Any], ...]:
-    return tuple(message_data(one) for one in given)
 
 
 def messages_of(given: Sequence[Mapping[str, Any]]) -> list[Message]:
@@ -140,16 +135,8 @@ def _weights_of(given: WeightsGiven) -> Weights:
     return Weights(given.curves, given.decay, given.note)
 
 
-def _space_data(space: SpaceLike) -> list[str]:
-    return list(as_space(space))
-
-
 def _space_of(path: list[str]) -> Space:
     return Space(*path)
-
-
-def _vector_data(vector: Vector) -> list[float]:
-    return as_vector(vector).tolist()
 
 
 def _number(value: float, name: str) -> float:
@@ -165,24 +152,16 @@ def _plain_text(text: str | Parsed) -> str:
     return check_text(text, "a document's text")
 
 
-def _passages(documents: Sequence[Passage | Found]) -> tuple[Passage, ...]:
-    return tuple(one if isinstance(one, Passage) else passage_of(one) for one in documents)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _as_given(value: Any, name: str) -> Any:
-    return value
-
-
-Sent = Callable[[Any, str], Any]
-Read = Callable[[Any], Any]
+Sent: TypeAlias = Callable[[Any, str], Any]
+Read: TypeAlias = Callable[[Any], Any]
 
 
 def _by(change: Callable[[Any], Any]) -> Sent:
     return lambda value, name: change(value)
+
+
+def _unchanged(value: Any, *name: str) -> Any:
+    return value
 
 
 class Shape(NamedTuple):
@@ -192,8 +171,8 @@ class Shape(NamedTuple):
     """
 
     wire: Any
-    sent: Sent = _as_given
-    read: Read = _same
+    sent: Sent = _unchanged
+    read: Read = _unchanged
     text: bool = False
 
 
@@ -211,13 +190,16 @@ SHAPES: dict[Any, Shape] = {
     str | Iterable[str]: Shape(list[str], _listed),
     Iterable[str]: Shape(list[str], _by(as_ids)),
     Sequence[str]: Shape(list[str], _listed),
-    Vector: Shape(list[float], _by(_vector_data)),
-    SpaceLike: Shape(list[str], _by(_space_data), _space_of),
+    Vector: Shape(list[float], _by(lambda vector: as_vector(vector).tolist())),
+    SpaceLike: Shape(list[str], _by(lambda space: list(as_space(space))), _space_of),
     Weights: Shape(WeightsGiven, _weights_data, _weights_of),
     Rememberable: Shape(str | _Data | list[str | _Data], _by(_content_data), _content_of),
     Iterable[Evidence]: Shape(tuple[Evidence, ...], _by(check_evidence)),
-    Sequence[Message]: Shape(tuple[_Data, ...], _by(_messages_data), messages_of),
-    Sequence[Passage | Found]: Shape(tuple[Passage, ...], _by(_passages)),
+    Sequence[Message]: Shape(tuple[_Data, ...], _by(lambda given: tuple(map(message_data, given))), messages_of),
+    Sequence[Passage | Found]: Shape(
+        tuple[Passage, ...],
+        _by(lambda given: tuple(one if isinstance(one, Passage) else passage_of(one) for one in given)),
+    ),
     list[Action]: Shape(list[Action]),
     str | Parsed: Shape(str, _by(_plain_text)),
 }
@@ -240,6 +222,10 @@ class AuditNote(NamedTuple):
 
     targets: Sequence[str]
     detail: Mapping[str, str | int] = {}
+
+
+Notes: TypeAlias = Callable[[Any, Any, Mapping[str, str]], AuditNote | None]
+"""Makes the note for the audit log of a result, a request and the open segments of the path."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,7 +260,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     does: Any = None
     room: str = ""
     arguments: tuple[Parameter, ...] = ()
-    notes: Callable[[Any, Any, Mapping[str, str]], AuditNote | None] | None = None
+    notes: Notes | None = None
     unsent: dict[str, str] = {}
     earlier: str = ""
 
@@ -327,7 +313,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
                 raise Unsupported(f"{name} cannot be sent to a service: {why}")
         if self.takes is None:
             return None
-        values = {one.name: _sent(one, given[one.name]) for one in self.arguments if one.name in given}
+        values = {
+            one.name: None if (value := given[one.name]) is None else one.sent(value, one.name)
+            for one in self.arguments
+            if one.name in given
+        }
         more = {name: value for name, value in given.items() if name in self.takes.__struct_fields__}
         try:
             return msgspec.convert({**more, **values}, self.takes)
@@ -364,10 +354,8 @@ def derived(
             *([] if parameter.default is parameter.empty else [parameter.default]),
         )
         found[name] = fields.get(name, own)
-        if query and shape.text:
-            arguments.append(Parameter(name, _as_text(shape.sent), _unless_none(data_of)))
-        else:
-            arguments.append(Parameter(name, shape.sent, _unless_none(shape.read)))
+        sent, read = (_as_text(shape.sent), data_of) if query and shape.text else (shape.sent, shape.read)
+        arguments.append(Parameter(name, sent, _unless_none(read)))
     found |= {name: field for name, field in fields.items() if field is not None}
     listed = [(name, *field) for name, field in found.items()]
     # Keyword-only, as a required field may follow an optional one.
@@ -391,16 +379,12 @@ def _shape_of(hint: Any, what: str) -> tuple[Shape, bool]:
     raise TypeError(f"no form on the wire is known for {what}: {hint}")
 
 
-def _sent(argument: Parameter, value: Any) -> Any:
-    return None if value is None else argument.sent(value, argument.name)
-
-
 def _as_text(sent: Sent) -> Sent:
     return lambda value, name: json_text(sent(value, name))
 
 
 def _unless_none(read: Read) -> Read:
-    return read if read is _same else lambda value: None if value is None else read(value)
+    return read if read is _unchanged else lambda value: None if value is None else read(value)
 
 
 class Wrapped(NamedTuple):

@@ -17,7 +17,6 @@ from memwell.knowledge.documents import Document, Found
 from memwell.knowledge.handle import Knowledge
 from memwell.longterm.base import MemoryVersion
 from memwell.longterm.changing import Erased, Forgotten
-from memwell.longterm.consolidation import Compression
 from memwell.longterm.facts import Clash, Fact, FactEdge, Facts
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.media.memory import MediaMemory
@@ -25,9 +24,8 @@ from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Remembered
 from memwell.messages import Message
 from memwell.records import Page, Space
-from memwell.runtime.context.choosing import Receipt, Receipts
+from memwell.runtime.context import Receipt, Receipts
 from memwell.runtime.engine import Engine
-from memwell.runtime.grants import Grant
 from memwell.runtime.wire import running
 from memwell.runtime.wire.codec import AnswerBody, Request
 from memwell.runtime.wire.operations import (
@@ -40,6 +38,7 @@ from memwell.runtime.wire.operations import (
     TEXT,
     WRITE,
     AuditNote,
+    Notes,
     Operation,
     Wrapped,
     derived,
@@ -241,6 +240,7 @@ def _row(
     gives: Any = ...,
     fields: dict[str, Any] | None = None,
     of: type = Engine,
+    notes: Notes | None = None,
     **more: Any,
 ) -> Operation:
     """A row. ``takes`` is the name and description of the request, or the request itself."""
@@ -262,7 +262,7 @@ def _row(
     else:
         more["takes"] = takes
     usual = {"scope": READ, "kind": "read"} if method == "GET" else {"scope": WRITE, "kind": "write"}
-    chosen: dict[str, Any] = {**usual, "logged": "notes" in more, **more}
+    chosen: dict[str, Any] = {**usual, "logged": notes is not None, "notes": notes, **more}
     return Operation(
         name=name, method=method, path=path, tag="", about=about, gives=gives, does=does, room=room, **chosen
     )
@@ -296,48 +296,12 @@ def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> AuditNote | No
     return noted_ids(done)
 
 
-def _fact(done: Fact, asked: Any, path: Mapping[str, str]) -> AuditNote:
-    return AuditNote([done.id])
-
-
 def _place(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote:
     return AuditNote([path["thread"]], {"place": place_of(path["index"])})
 
 
 def _named(done: Any, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
     return AuditNote(list(path.values())) if done else None
-
-
-def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return AuditNote([path["thread"]], {"messages": count}) if count else None
-
-
-def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return None if done.dry_run else noted_ids([merge.kept for merge in done.merges])
-
-
-def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return noted_ids([kept.id, *asked.others])
-
-
-def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return noted_ids([one.id for one in made])
-
-
-def _document(added: Document, asked: Any, path: Mapping[str, str]) -> AuditNote:
-    return AuditNote([added.id], {"chunks": added.chunks})
-
-
-def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return AuditNote(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
-
-
-def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> AuditNote:
-    return AuditNote([given.to.encoded()], {"write": int(given.write)})
-
-
-def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> AuditNote | None:
-    return AuditNote([Space(*asked.to).encoded()]) if done else None
 
 
 _CONVERSATIONS = (
@@ -377,7 +341,8 @@ _CONVERSATIONS = (
          takes=AnnotateThread, gives=ThreadInfo, logged=True, **_CHANGES),
     _row("trim_thread", "POST /v1/threads/{thread}/trim", History.trim, "Delete the oldest rounds for good.", of=History,
          takes=("TrimThread", "What to keep of a conversation: a number of rounds, or what fits a number of tokens."),
-         gives=COUNTED, notes=_trimmed, **_ERASES),
+         gives=COUNTED, **_ERASES,
+         notes=lambda count, asked, path: AuditNote([path["thread"]], {"messages": count}) if count else None),
     _row("delete_thread", "DELETE /v1/threads/{thread}", History.delete, "Delete a conversation for good.", of=History,
          gives=DONE, notes=_named, **_ERASES),
     _row("remember_thread", "POST /v1/threads/{thread}/remember", Engine.remember_thread,
@@ -428,13 +393,15 @@ _MEMORIES = (
          "these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
     _row("compress", "POST /v1/compress", Engine.compress,
          "Merge memories that say nearly the same, or tell which it would merge. It reads all of them.",
-         takes=("Compress", "How alike memories must be to be merged."), notes=_merges),
+         takes=("Compress", "How alike memories must be to be merged."),
+         notes=lambda done, asked, path: noted_ids([] if done.dry_run else [one.kept for one in done.merges])),
     _row("merge", "POST /v1/merge", Engine.merge, "Let one memory stand for others.",
          takes=("MergeMemories", "Memories that say the same: which one stays, and which are merged into it."),
-         notes=_merged, **_CHANGES),
+         notes=lambda kept, asked, path: noted_ids([kept.id, *asked.others]), **_CHANGES),
     _row("reflect", "POST /v1/reflect", Engine.reflect,
          "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
-         takes=("Reflect", "How many insights to make, and of what."), notes=_made),
+         takes=("Reflect", "How many insights to make, and of what."),
+         notes=lambda made, asked, path: noted_ids([one.id for one in made])),
     _row("pending", "GET /v1/pending", Engine.pending,
          "Pending work: memories and documents that are not indexed yet, or without a vector.", earlier="/v1/owed"),
     _row("failures", "GET /v1/failures", Engine.failures,
@@ -475,12 +442,12 @@ _FACTS = (
          "Replace a value by hand. It outranks what was said before; the former value stays in the history.", of=Facts,
          takes=("CorrectFact", "Which value of whom is wrong, and the right one. Without ``former`` it is the value that "
                 "holds now; with ``valid_from`` that was true until then."),
-         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_fact,
+         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_one,
          **_CHANGES),
     _row("retract_fact", "POST /v1/facts/retract", Facts.retract,
          "Say by hand that a value was never true, or has ended. Reading the same again does not bring it back.",
          of=Facts, takes=("RetractFact", "Which value of whom is not true; with ``ended`` it was true until then."),
-         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_fact,
+         fields={"at": None}, unsent={"at": "the service knows when it is asked"}, notes=_one,
          **_CHANGES),
     _row("graph", "GET /v1/graph", Facts.walk, "The facts that lead from a name to others and on.", of=Facts,
          fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."), gives=EDGES),
@@ -498,7 +465,7 @@ _DOCUMENTS = (
     _row("add_document", "POST /v1/documents", Knowledge.add,
          "Add a text as a document, and return when it is found by its words.", of=Knowledge,
          takes=("AddDocument", "A text to add as a document. One with the same ``id`` is replaced."),
-         status=201, notes=_document),
+         status=201, notes=lambda added, asked, path: AuditNote([added.id], {"chunks": added.chunks})),
     _row("upload_document", "POST /v1/documents/upload", None,
          "Read a file as a document, as a job. A file whose first bytes show that it is none is refused at once.",
          takes=UploadDocument, upload=True, logged=True, **_JOB),
@@ -537,7 +504,9 @@ _MEDIA = (
          takes=("LikeMedia", "A vector of features to find the like of."), gives=MEDIA, **_RECALLS),
     _row("erase_media", "POST /v1/media/erase", MediaMemory.erase,
          "Remove media for good. Raises ``NotFound`` for an id that is no medium, and removes nothing then.",
-         of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), notes=_erased, **_ERASES),
+         of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), **_ERASES,
+         notes=lambda erased, asked, path: AuditNote(asked.ids, {"memories": erased.memories, "total": erased.total})
+         if erased.total else None),
     _row("medium", "GET /v1/media/{id}", MediaMemory.get, "One medium. Raises ``NotFound``.", of=MediaMemory),
     _row("medium_data", "GET /v1/media/{id}/data", None,
          "The bytes of a medium as they were given. Raises ``NotFound``.", gives=None, media_type=BYTES),
@@ -576,9 +545,11 @@ _GRANTS = (
     _row("grants", "GET /v1/grants", None, "Who may see this memory, and whose memories this key may see.",
          gives=running.GrantList),
     _row("grant", "POST /v1/grants", Engine.grant, "Let another space read this memory, or add to it too.",
-         takes=("GiveGrant", "To whom to show this memory."), status=201, notes=_granted, **_CHANGES),
+         takes=("GiveGrant", "To whom to show this memory."), status=201, **_CHANGES,
+         notes=lambda given, asked, path: AuditNote([given.to.encoded()], {"write": int(given.write)})),
     _row("revoke_grant", "POST /v1/grants/revoke", Engine.revoke, "End a grant at once.",
-         takes=("EndGrant", "Whose grant to end."), gives=DONE, notes=_revoked, **_CHANGES),
+         takes=("EndGrant", "Whose grant to end."), gives=DONE, **_CHANGES,
+         notes=lambda done, asked, path: AuditNote([Space(*asked.to).encoded()]) if done else None),
 )  # fmt: skip
 
 _OPERATOR: dict[str, Any] = {"scope": ADMIN, "logged": True}

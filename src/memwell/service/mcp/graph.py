@@ -192,7 +192,8 @@ class KnowledgeGraph:
         entities = _graph(held.part for held in self._of(names)).entities
         for name in names:
             if name not in entities:
-                raise NotFound(f"Entity with name {_named(name)} not found")
+                named = name if clean(name) == name and len(name) <= 200 else shown(name)
+                raise NotFound(f"Entity with name {named} not found")
         return entities
 
     def _put(self, arrivals: Iterable[Arrival]) -> None:
@@ -249,13 +250,8 @@ def _pieces(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
 
 
 def _is(relation: McpRelation) -> AllOf:
-    return AllOf(
-        (
-            Where((KEY, "from"), "eq", relation.from_),
-            Where((KEY, "to"), "eq", relation.to),
-            Where((KEY, "relationType"), "eq", relation.kind),
-        )
-    )
+    fields = {"from": relation.from_, "to": relation.to, "relationType": relation.kind}
+    return AllOf(tuple(Where((KEY, name), "eq", value) for name, value in fields.items()))
 
 
 def _graph(parts: Iterable[Observed | McpRelation]) -> McpGraph:
@@ -308,10 +304,6 @@ def _check_name(name: str, what: str) -> None:
         raise InvalidInput(
             f"{what} must be one line of text without blanks around it or characters that cannot be seen, not {shown(name)}"
         )
-
-
-def _named(name: str) -> str:
-    return name if clean(name) == name and len(name) <= 200 else shown(name)
 
 
 def _says(entity: Entity, query: str) -> bool:
@@ -444,6 +436,7 @@ def _tool(
 ) -> McpTool:
     return McpTool(
         name=name,
+        title="",
         description=about,
         takes=arguments(**takes),
         gives=gives,

@@ -60,9 +60,9 @@ def chosen(choice: Choice) -> tuple[McpTool, ...]:
     return tuple(tool for tool in TOOLS if choice in ("all", tool.group))
 
 
-def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int = _MOST_AT_ONCE) -> Server[Any]:
-    """An MCP server; ``find_caller`` gives the caller of each request. At most ``at_once`` requests run together."""
-    answering = _Answering(find_caller, chosen(tools), at_once)
+def build_server(find_caller: FindCaller, tools: Choice = "all") -> Server[Any]:
+    """An MCP server; ``find_caller`` gives the caller of each request. At most 16 requests run together."""
+    answering = _Answering(find_caller, chosen(tools))
     return Server(
         "memwell",
         version=version("memwell"),
@@ -81,11 +81,10 @@ def build_server(find_caller: FindCaller, tools: Choice = "all", *, at_once: int
 class _Answering:
     """The handlers of a server's requests."""
 
-    def __init__(self, find_caller: FindCaller, tools: tuple[McpTool, ...], at_once: int) -> None:
+    def __init__(self, find_caller: FindCaller, tools: tuple[McpTool, ...]) -> None:
         self._find_caller = find_caller
         self._tools = {tool.name: tool for tool in tools}
         self._declared = {tool.name: _declared(tool) for tool in tools}
-        self._at_once = at_once
         self._limiter: anyio.CapacityLimiter | None = None
 
     # Tools
@@ -110,7 +109,7 @@ class _Answering:
         try:
             answer = await self._in_thread(partial(_used, tool, caller, params.arguments))
         except MemwellError as error:
-            return _refusal(error)
+            return types.CallToolResult(content=[types.TextContent(text=_said(error))], is_error=True)
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)],
             structured_content=msgspec.to_builtins(answer.data, str_keys=True),
@@ -154,7 +153,7 @@ class _Answering:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Run work in a thread. An unexpected error is logged, and its details are kept from the caller."""
         if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._at_once)
+            self._limiter = anyio.CapacityLimiter(_MOST_AT_ONCE)
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)
         except MemwellError:
@@ -167,7 +166,7 @@ class _Answering:
 def _used(tool: McpTool, caller: Caller, arguments: object) -> ToolAnswer:
     _allow(caller, tool.scope, tool.name)
     with looking(WRITE not in caller.scopes):
-        answer = tool.used(caller.memory, tool.decoded(arguments))
+        answer = tool.does(caller.memory, tool.decoded(arguments))
     if answer.changed:
         caller.log(*answer.changed[:100], action=tool.name, memories=len(answer.changed))
     return answer
@@ -184,10 +183,6 @@ def _allow(caller: Caller, scope: str, action: str) -> None:
     except AccessDenied:
         caller.note_refusal(action)
         raise
-
-
-def _refusal(error: MemwellError) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=_said(error))], is_error=True)
 
 
 def _said(error: MemwellError) -> str:

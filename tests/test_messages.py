@@ -300,11 +300,7 @@ class TestRules:
 
     @pytest.mark.parametrize("value", [None, [], [1], "", "x", 0, 5, {1, 2}])
     def test_what_must_be_an_object_is_one(self, value: Any):
-        for bad in (
-            human("x", metadata=value),
-            ai(Opaque("k", value)),
-            human(Image(url="u", options=value)),
-        ):
+        for bad in (human("x", metadata=value), ai(Opaque("k", value)), human(Image(url="u", options=value))):
             with pytest.raises(InvalidInput, match="must be a mapping, not") as caught:
                 encode_message(bad)
             assert repr(value) in str(caught.value)

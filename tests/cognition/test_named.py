@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.cognition.named import (
-    Belief,
-    Draft,
-    NamedMemories,
-    check_share,
-    enough_of,
-    holds_in,
-    key_of,
-)
+from memwell.cognition.named import Belief, Draft, NamedMemories, check_share, enough_of, holds_in, key_of
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled

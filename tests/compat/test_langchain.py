@@ -26,12 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field
 
 from memwell.compat import langchain as ours
-from memwell.compat.langchain import (
-    ConversationEntityMemory,
-    ConversationSummaryMemory,
-    EntityInfo,
-    PromptTemplate,
-)
+from memwell.compat.langchain import ConversationEntityMemory, ConversationSummaryMemory, EntityInfo, PromptTemplate
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -263,9 +263,7 @@ def test_what_came_before_the_first_round_is_round_0(history: History):
 
 
 @given(
-    rounds=st.lists(st.integers(1, 4), min_size=1, max_size=8),
-    gone=st.sets(st.integers(0, 20)),
-    kept=st.integers(1, 8),
+    rounds=st.lists(st.integers(1, 4), min_size=1, max_size=8), gone=st.sets(st.integers(0, 20)), kept=st.integers(1, 8)
 )
 def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: set[int], kept: int):
     history = History(MemoryBackend(), "talk")

@@ -379,12 +379,7 @@ def test_what_is_added_comes_back_with_its_place(history: History):
     third = history.add_ai("Hi", hidden=True)
     assert [(one.index, one.round) for one in (first, second, third)] == [(0, 0), (1, 1), (2, 1)]
     assert list(history) == [first, second, third]
-    assert (second.role, second.name, second.time, second.metadata) == (
-        Role.HUMAN,
-        "Anna",
-        A_TIME,
-        {"mood": ["good"]},
-    )
+    assert (second.role, second.name, second.time, second.metadata) == (Role.HUMAN, "Anna", A_TIME, {"mood": ["good"]})
     assert [one.tokens for one in history] == [default_counter().count_message(one) for one in history]
     assert history.add() == []
 

@@ -160,15 +160,7 @@ def test_characters_may_be_counted_instead_of_tokens():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tokens": 7},
-        {"tokens": 2.5},
-        {"overlap": 256},
-        {"overlap": -1},
-        {"least": -1},
-        {"length": "words"},
-    ],
+    "wrong", [{"tokens": 7}, {"tokens": 2.5}, {"overlap": 256}, {"overlap": -1}, {"least": -1}, {"length": "words"}]
 )
 def test_limits_that_contradict_each_other_are_refused(wrong: dict[str, object]):
     with pytest.raises(InvalidInput):

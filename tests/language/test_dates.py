@@ -328,10 +328,7 @@ def test_dates_as_they_are_shown() -> None:
     assert shown_date(moment, "") == shown_date(moment, "en")
 
 
-@given(
-    st.datetimes(day_one(1900), day_one(2100)),
-    st.datetimes(day_one(1900), day_one(2100)),
-)
+@given(st.datetimes(day_one(1900), day_one(2100)), st.datetimes(day_one(1900), day_one(2100)))
 def test_a_shown_date_is_read_back(moment: datetime, now: datetime) -> None:
     for language in ("en", "zh"):
         shown = shown_date(moment, language)
@@ -372,10 +369,7 @@ def test_any_text_at_any_time(text: str, now: datetime) -> None:
         end = found.end
 
 
-@given(
-    st.datetimes(day_one(20), day_one(9900)),
-    st.sampled_from(["day", "week", "month", "quarter", "year", "decade"]),
-)
+@given(st.datetimes(day_one(20), day_one(9900)), st.sampled_from(["day", "week", "month", "quarter", "year", "decade"]))
 def test_units_follow_each_other(moment: datetime, grain: str) -> None:
     here, after = calendars.unit(moment, grain), calendars.unit(moment, grain, 1)
     assert here.since <= moment < here.until == after.since

@@ -24,14 +24,7 @@ from hypothesis import strategies as st
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Role, ai, human, system
 from memwell.models import Tool, Usage, http
-from memwell.models.http import (
-    OpenAICompatible,
-    Patience,
-    Transport,
-    chat_body,
-    read_completion,
-    read_embeddings,
-)
+from memwell.models.http import OpenAICompatible, Patience, Transport, chat_body, read_completion, read_embeddings
 from memwell.models.ledger import Ledger, Price
 from tests.ports import closed_port
 

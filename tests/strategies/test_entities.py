@@ -77,10 +77,7 @@ def test_a_failure_changes_nothing(history: History, failing: str, failure: Any)
             raise failure
         return [failure] if broken[0] and failing == "extract" else failure if broken[0] else good
 
-    options: dict[str, Any] = {
-        "extract": named,
-        "describe": sentences_on,
-    }
+    options: dict[str, Any] = {"extract": named, "describe": sentences_on}
     good = options[failing]
     options[failing] = lambda *given: answer(good(*given))
     strategy = Entities(history, **options)

@@ -61,8 +61,7 @@ def test_a_model_is_asked_in_the_language_of_the_conversation():
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [ModelError("down"), "", "  \n", Completion(message=ai("The first half of"), model="m", finish="length")],
+    "answer", [ModelError("down"), "", "  \n", Completion(message=ai("The first half of"), model="m", finish="length")]
 )
 def test_a_bad_answer_is_an_error(answer: Any):
     with pytest.raises(ModelError) as raised:

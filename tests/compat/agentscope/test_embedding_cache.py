@@ -172,10 +172,7 @@ def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, ide
             call()
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}],
-)
+@pytest.mark.parametrize("bad", [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}])
 def test_settings_that_are_none_are_refused(tmp_path: Path, bad: dict[str, Any]):
     with pytest.raises(InvalidInput, match=next(iter(bad))):
         FileEmbeddingCache(**{"cache_dir": tmp_path, **bad})

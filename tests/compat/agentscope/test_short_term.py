@@ -221,13 +221,7 @@ def test_a_state_holds_the_whole():
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [
-        {"working_summary_mode": "all"},
-        {"max_total_tokens": -1},
-        {"keep_recent_count": -1},
-        {"model": 3},
-    ],
+    "bad", [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
 )
 def test_bad_settings_are_refused(bad: dict[str, Any]):
     with pytest.raises(InvalidInput):

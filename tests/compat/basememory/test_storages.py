@@ -13,12 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.optimizing import deep_size
-from memwell.compat.basememory.storages import (
-    DurableStorage,
-    ListStorage,
-    SparseVector,
-    encode_item,
-)
+from memwell.compat.basememory.storages import DurableStorage, ListStorage, SparseVector, encode_item
 from memwell.errors import InvalidInput
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend

@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 import memwell
 from memwell.compat.dbgpt.hybrid import HybridMemory
 from memwell.compat.dbgpt.long_term import LongTermMemory
-from memwell.compat.dbgpt.memory import (
-    AgentMemoryFragment,
-    ImportanceScorer,
-    InsightExtractor,
-    InsightMemoryFragment,
-)
+from memwell.compat.dbgpt.memory import AgentMemoryFragment, ImportanceScorer, InsightExtractor, InsightMemoryFragment
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import BackendError, FileError
 from memwell.longterm.memory import Memory as LastingMemory

@@ -26,10 +26,7 @@ class Plain(ShortTermMemory[AgentMemoryFragment]):
     """A memory that concludes something from every fragment."""
 
     async def write(
-        self,
-        memory_fragment: AgentMemoryFragment,
-        now: datetime | None = None,
-        op: WriteOperation = WriteOperation.ADD,
+        self, memory_fragment: AgentMemoryFragment, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
     ) -> DiscardedMemoryFragments[AgentMemoryFragment]:
         await super().write(memory_fragment, now, op)
         return DiscardedMemoryFragments([], [InsightMemoryFragment(memory_fragment, ["so it is"])])

@@ -137,10 +137,7 @@ def test_reranking_understands_chinese():
     assert rerank("x", []) == []
 
 
-KNOWLEDGE = [
-    "退货说明：商品可在三十天内退回，运费由商店承担。",
-    "配送说明：包裹通常两天送达，海岛需要七天。",
-]
+KNOWLEDGE = ["退货说明：商品可在三十天内退回，运费由商店承担。", "配送说明：包裹通常两天送达，海岛需要七天。"]
 
 
 def test_without_a_model_the_knowledge_itself_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

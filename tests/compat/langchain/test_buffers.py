@@ -244,11 +244,7 @@ def test_a_conversation_that_exists() -> None:
     talk(memory, 1, 1)
     greeting = ChatMessageHistory([SystemMessage("be brief"), AIMessage("Hello!")])
     talk(ConversationSummaryMemory(llm=llm, prompt=PROMPT, chat_memory=greeting), 1)
-    assert llm.asked == [
-        "so far|Human: q0\nAI: a0",
-        "by hand|Human: q1\nAI: a1",
-        "|AI: Hello!\nHuman: q0\nAI: a0",
-    ]
+    assert llm.asked == ["so far|Human: q0\nAI: a0", "by hand|Human: q1\nAI: a1", "|AI: Hello!\nHuman: q0\nAI: a0"]
     memory = ConversationSummaryMemory.from_messages(
         Sums(), ChatMessageHistory(rounds(3)), prompt=PROMPT, memory_key="m"
     )

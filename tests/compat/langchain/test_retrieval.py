@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from memwell.compat.langchain import (
-    Document,
-    HumanMessage,
-    MemwellVectorStore,
-    VectorStoreRetrieverMemory,
-)
+from memwell.compat.langchain import Document, HumanMessage, MemwellVectorStore, VectorStoreRetrieverMemory
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
 from memwell.storage.sharing import close_shared

@@ -18,14 +18,7 @@ from matplotlib.font_manager import FontProperties
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import pdf
-from memwell.knowledge.reading.pdf import (
-    HYPHEN,
-    PdfLine,
-    compounds_in,
-    joined,
-    paragraphs,
-    read_pdf,
-)
+from memwell.knowledge.reading.pdf import HYPHEN, PdfLine, compounds_in, joined, paragraphs, read_pdf
 
 # Lines to paragraphs.
 

@@ -169,12 +169,7 @@ def test_redirects_are_followed_so_far(server: str):
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [
-        ("/none", "unreachable"),
-        ("/packed", "broken"),
-        ("/endless", "too-large"),
-        ("/short", "unreachable"),
-    ],
+    [("/none", "unreachable"), ("/packed", "broken"), ("/endless", "too-large"), ("/short", "unreachable")],
 )
 def test_bad_answers_are_refused(server: str, path: str, reason: str):
     assert reason_for(server + path, allow_private=True, timeout_s=60.0) == reason

@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.reading.webpages import (
-    declared_encoding,
-    read_webpage,
-    tags_and_texts,
-)
+from memwell.knowledge.reading.webpages import declared_encoding, read_webpage, tags_and_texts
 
 # HTML in tags and texts, whatever is wrong with it.
 

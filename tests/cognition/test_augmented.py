@@ -35,43 +35,14 @@ FOUND = [
     ("苯是有机物。", "苯", "有机物"),
 ]
 NOT_FOUND = [
-    "The deploy is a mess.",
-    "Miso is my cat.",
-    "My cat is a tabby.",
-    "What is Python?",
-    "It is a nice day.",
-    "This is a test.",
-    "Python is great.",
-    "I think Rust is a language",
-    "今天是星期三",
-    "但是他没来",
-    "你是谁",
-    "RAG 是什么？",
-    "我的猫是一只橘猫",
-    "这是一个测试",
-    "他是我的老师",
-    "如何理解大模型是一种工具",
-    "答案是四十二",
-    "问题是没有钱",
-    "答案是42。",
-    "今天的主题是记忆。",
-    "猫可能是外星人。",
-    "据说龙是神兽。",
-    "李雷说龙是一种动物。",
-    "听说鲸鱼是一种鱼",
-    "明年是龙年。",
-    "会议是明天下午。",
-    "生活是很美好",
-    "Maybe a cat is a demon.",
-    "Perhaps whales are a kind of fish.",
-    "Bob said a fish is a bird.",
-    "Nobody is an island.",
-    "Something is a mess.",
-    "None is the winner.",
-    "Somebody is a thief.",
-    "",
-    "…",
-]
+    "The deploy is a mess.", "Miso is my cat.", "My cat is a tabby.", "What is Python?", "It is a nice day.",
+    "This is a test.", "Python is great.", "I think Rust is a language", "今天是星期三", "但是他没来", "你是谁",
+    "RAG 是什么？", "我的猫是一只橘猫", "这是一个测试", "他是我的老师", "如何理解大模型是一种工具", "答案是四十二",
+    "问题是没有钱", "答案是42。", "今天的主题是记忆。", "猫可能是外星人。", "据说龙是神兽。", "李雷说龙是一种动物。",
+    "听说鲸鱼是一种鱼", "明年是龙年。", "会议是明天下午。", "生活是很美好", "Maybe a cat is a demon.",
+    "Perhaps whales are a kind of fish.", "Bob said a fish is a bird.", "Nobody is an island.", "Something is a mess.",
+    "None is the winner.", "Somebody is a thief.", "", "…",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "concept", "definition"), FOUND)
@@ -158,16 +129,10 @@ def test_what_a_password_is_said_to_be_is_not_learnt_however_it_reads(mind: Cogn
 @pytest.mark.parametrize(
     "said",
     [
-        "李雷是艾滋病患者。",
-        "Clara is an alcoholic.",
-        "张三是个骗子",
-        "王五是小偷",
-        "欧阳娜娜是演员。",
-        "Xiomara is an alcoholic.",
-        "Grace Hopper is a liar.",
-        "Dr. Smith is a quack.",
+        "李雷是艾滋病患者。", "Clara is an alcoholic.", "张三是个骗子", "王五是小偷", "欧阳娜娜是演员。",
+        "Xiomara is an alcoholic.", "Grace Hopper is a liar.", "Dr. Smith is a quack.",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("user", ["ann", None])
 def test_what_is_said_of_a_person_becomes_no_concept(
     mind: Cognition, model: AugmentedModel, said: str, user: str | None

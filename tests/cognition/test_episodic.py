@@ -88,19 +88,11 @@ def test_secrets_are_not_kept_beside_the_text(mind: Cognition) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"event": ""},
-        {"event": "  "},
-        {"event": 3},
-        {"event": "x\0"},
-        {"event": "fine", "context": None},
-        {"event": "fine", "emotion": 2.0},
-        {"event": "fine", "emotion": True},
-        {"event": "fine", "emotion": []},
-        {"event": "fine", "user": 7},
-        {"event": "fine", "time": "noon"},
-        {"event": "…"},
+        {"event": ""}, {"event": "  "}, {"event": 3}, {"event": "x\0"}, {"event": "fine", "context": None},
+        {"event": "fine", "emotion": 2.0}, {"event": "fine", "emotion": True}, {"event": "fine", "emotion": []},
+        {"event": "fine", "user": 7}, {"event": "fine", "time": "noon"}, {"event": "…"},
     ],
-)
+)  # fmt: skip
 def test_bad_values_store_nothing(mind: Cognition, values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         mind.episodic.store(**values)

@@ -99,14 +99,10 @@ def test_some_of_the_memories_may_be_asked(full: Cognition) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"query": 3},
-        {"query": "x", "limit": -1},
-        {"query": "x", "temperature": 0},
-        {"query": "x", "kinds": "dreams"},
-        {"query": "x", "kinds": 3},
-        {"query": "x", "user": 3},
+        {"query": 3}, {"query": "x", "limit": -1}, {"query": "x", "temperature": 0}, {"query": "x", "kinds": "dreams"},
+        {"query": "x", "kinds": 3}, {"query": "x", "user": 3},
     ],
-)
+)  # fmt: skip
 def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         mind.recall(**values)

@@ -66,20 +66,12 @@ def test_an_mp3_without_a_tag_is_known_by_two_frames():
 @pytest.mark.parametrize(
     "head",
     [
-        b"",
-        b"BM is how this letter begins, and it is no bitmap",
-        "\ufeffUTF-16 is no sound".encode("utf-16-le"),
-        b"%PDF-1.7\n",
-        b"PK\x03\x04",
-        b"\x7fELF",
-        b"<svg xmlns='http://www.w3.org/2000/svg'/>",
-        b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00",
-        b"\x00\x00\x00\x18ftypavif\x00\x00\x00\x00",
-        b"II*\x00",
-        b"RIFF\x00\x00\x00\x00CDR ",
-        b"\x1aE\xdf\xa3 something else",
+        b"", b"BM is how this letter begins, and it is no bitmap", "\ufeffUTF-16 is no sound".encode("utf-16-le"),
+        b"%PDF-1.7\n", b"PK\x03\x04", b"\x7fELF", b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00", b"\x00\x00\x00\x18ftypavif\x00\x00\x00\x00", b"II*\x00",
+        b"RIFF\x00\x00\x00\x00CDR ", b"\x1aE\xdf\xa3 something else",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_known_medium_has_no_type(head: bytes):
     assert types_of(head) == ()
 

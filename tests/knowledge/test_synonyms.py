@@ -16,14 +16,10 @@ BUNDLED = Synonyms.bundled()
 TERMS = sorted({term for group in BUNDLED.groups for term in group})
 TABLE = Synonyms(
     [
-        ["car", "automobile", "汽车"],
-        ["汽车", "轿车"],
-        ["大模型", "LLM"],
-        ["模型", "样式"],
-        ["C++", "cpp"],
+        ["car", "automobile", "汽车"], ["汽车", "轿车"], ["大模型", "LLM"], ["模型", "样式"], ["C++", "cpp"],
         ["C#", "csharp"],
     ]
-)
+)  # fmt: skip
 
 
 # What comes along
@@ -130,17 +126,11 @@ def test_a_file_is_lines_or_json(tmp_path: Path, written: str):
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("car = auto\nalone\n", "line 2"),
-        ("car = Cars\n", "two different"),
-        ("!! = ??\n", "letter"),
-        ("[[1, 2]]", "string"),
-        ("[3]", "list of words"),
-        ('{"a": 5}', "string"),
-        ("{", "JSON"),
-        ("[" * 100_000, "JSON"),
-        ("a = " + "b" * (LONGEST_TERM + 1), "characters"),
+        ("car = auto\nalone\n", "line 2"), ("car = Cars\n", "two different"), ("!! = ??\n", "letter"),
+        ("[[1, 2]]", "string"), ("[3]", "list of words"), ('{"a": 5}', "string"), ("{", "JSON"),
+        ("[" * 100_000, "JSON"), ("a = " + "b" * (LONGEST_TERM + 1), "characters"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_is_refused_and_says_why(tmp_path: Path, written: str, told: str):
     file = tmp_path / "table"
     file.write_text(written)

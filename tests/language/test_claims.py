@@ -369,19 +369,11 @@ def user(relation: str, value: str, *, ended: bool = False) -> tuple[str, str, s
 @pytest.mark.parametrize(
     "before",
     [
-        "",
-        "By the way, ",
-        "fyi: ",
-        "Oh, and before I forget, ",
-        "Not sure if I told you, but ",
-        "ok so, random, but ",
-        "Just so you know, ",
-        "To be honest with you, ",
-        "Good news: ",
-        "Sorry for the slow reply, ",
-        "Since you ask, ",
+        "", "By the way, ", "fyi: ", "Oh, and before I forget, ", "Not sure if I told you, but ",
+        "ok so, random, but ", "Just so you know, ", "To be honest with you, ", "Good news: ",
+        "Sorry for the slow reply, ", "Since you ask, ",
     ],
-)
+)  # fmt: skip
 def test_what_is_said_before_a_statement_does_not_hide_it(before: str) -> None:
     assert facts(f"{before}I live in Galway.") == {user("lives_in", "Galway")}
     assert facts(f"{before}my sister Nell works at Orbis.") == {

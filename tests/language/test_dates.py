@@ -287,14 +287,10 @@ def test_what_recurs(text: str, grain: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("today", "date"),
-        ("at 3pm", "time"),
-        ("since 2019", "range"),
-        ("the past month", "range"),
-        ("昨晚", "time"),
+        ("today", "date"), ("at 3pm", "time"), ("since 2019", "range"), ("the past month", "range"), ("昨晚", "time"),
         ("近三年", "range"),
     ],
-)
+)  # fmt: skip
 def test_kinds(text: str, kind: str) -> None:
     assert only(text).kind == kind
 

@@ -48,18 +48,10 @@ def test_another_length_or_country_is_none(text: str):
 @pytest.mark.parametrize(
     "word",
     [
-        "manager",
-        "yesterday",
-        "SHA256",
-        "OAuth2.0",
-        "UTF-8",
-        "2FA",
-        "VARCHAR(255",
-        "a1@example.com",
-        "/home/ann1",
+        "manager", "yesterday", "SHA256", "OAuth2.0", "UTF-8", "2FA", "VARCHAR(255", "a1@example.com", "/home/ann1",
         "index2.html",
     ],
-)
+)  # fmt: skip
 def test_what_is_written_is_not_chosen(word: str):
     assert not looks_chosen(word, last=True)
 

@@ -15,20 +15,12 @@ from hypothesis import strategies as st
 from memwell.language.segment import _REMEMBERED_WORDS, MAX_TOKEN, SEGMENTATION, _Words, query_terms, segment, stem
 
 SAME = [
-    "run runs running",
-    "memory memories",
-    "hop hops hopped hopping",
-    "hope hopes hoped hoping",
-    "agree agrees agreed agreeing",
-    "relate related relating relational",
-    "connect connected connecting connection connections connective",
-    "general generally generalize generalization",
-    "happy happiness",
-    "apple apples",
-    "snow snows snowed snowing",
-    "fix fixed fixing",
+    "run runs running", "memory memories", "hop hops hopped hopping", "hope hopes hoped hoping",
+    "agree agrees agreed agreeing", "relate related relating relational",
+    "connect connected connecting connection connections connective", "general generally generalize generalization",
+    "happy happiness", "apple apples", "snow snows snowed snowing", "fix fixed fixing",
     "possible possibly possibility",
-]
+]  # fmt: skip
 
 # The paper's own examples, step by step.
 STEMS = {

@@ -13,23 +13,10 @@ from memwell.language.summary import SummaryLine, lines_of, read_summary, summar
 from memwell.testing import strategies
 
 SENTENCES = (
-    "I live in Oslo with my son Ben.",
-    "My flight leaves on May 3 at 7:40.",
-    "What is the weather like?",
-    "Thanks!",
-    "Hello there",
-    "no full stop",
-    "我住在北京，养了两只猫。",
-    "今天天气怎么样？",
-    "谢谢。",
-    "Dr. Smith said so.",
-    "Wait... what?",
-    '"Really?" he asked.',
-    "Note: bring 2 bags",
-    "1. first",
-    "```",
-    "x = 1",
-)
+    "I live in Oslo with my son Ben.", "My flight leaves on May 3 at 7:40.", "What is the weather like?", "Thanks!",
+    "Hello there", "no full stop", "我住在北京，养了两只猫。", "今天天气怎么样？", "谢谢。", "Dr. Smith said so.",
+    "Wait... what?", '"Really?" he asked.', "Note: bring 2 bags", "1. first", "```", "x = 1",
+)  # fmt: skip
 TEXTS = st.lists(st.sampled_from(SENTENCES), max_size=5).flatmap(
     lambda some: st.sampled_from((" ", "\n", "")).map(lambda between: between.join(some))
 ) | strategies.texts(max_size=40)
@@ -134,16 +121,9 @@ def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary
 
 
 FACTS = (
-    "No, I'm vegan.",
-    "No, on Friday at 8.",
-    "Yes, cancel it.",
-    "Hi, I'm Anna.",
-    "Hello, I am Anna!",
-    "Sure, it costs $900.",
-    "好的，我叫李雷。",
-    "你好，我是李雷。",
-    "是的，我晕车。",
-)
+    "No, I'm vegan.", "No, on Friday at 8.", "Yes, cancel it.", "Hi, I'm Anna.", "Hello, I am Anna!",
+    "Sure, it costs $900.", "好的，我叫李雷。", "你好，我是李雷。", "是的，我晕车。",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("fact", FACTS)

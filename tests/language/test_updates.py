@@ -76,15 +76,10 @@ def test_any_two_texts_have_the_same_values(one: str, other: str):
 @pytest.mark.parametrize(
     "query",
     [
-        "Where did I live before Bruges?",
-        "What was my old number?",
-        "我以前住在哪里？",
-        "我原来的号码是什么？",
-        "搬家之前我住哪儿？",
-        "Who was my dentist until last spring?",
-        "What did I drink before bed when I was ill?",
+        "Where did I live before Bruges?", "What was my old number?", "我以前住在哪里？", "我原来的号码是什么？",
+        "搬家之前我住哪儿？", "Who was my dentist until last spring?", "What did I drink before bed when I was ill?",
     ],
-)
+)  # fmt: skip
 def test_questions_about_the_past(query: str):
     assert asks_about_past(query)
 
@@ -92,19 +87,11 @@ def test_questions_about_the_past(query: str):
 @pytest.mark.parametrize(
     "query",
     [
-        "Where do I live?",
-        "How old am I?",
-        "Who is my boss?",
-        "我住在哪里？",
-        "我现在的号码是什么？",
-        "What do I take before bed?",
-        "How long am I on leave, until when?",
-        "Do I swim more than once a week?",
-        "Did I say that I am still at Acme?",
-        "Which bank did I switch to?",
-        "换了工作以后，我现在在哪儿上班？",
+        "Where do I live?", "How old am I?", "Who is my boss?", "我住在哪里？", "我现在的号码是什么？",
+        "What do I take before bed?", "How long am I on leave, until when?", "Do I swim more than once a week?",
+        "Did I say that I am still at Acme?", "Which bank did I switch to?", "换了工作以后，我现在在哪儿上班？",
     ],
-)
+)  # fmt: skip
 def test_questions_about_the_present(query: str):
     assert not asks_about_past(query)
 

@@ -56,16 +56,10 @@ def test_languages(language: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("", 0.0),
-        ("12!", 0.0),
-        ("abc", 0.0),
-        ("我爱你", 1.0),
-        ("我，你。", 1.0),
-        ("a我", 0.5),
-        ("aaa 我 1", 0.25),
+        ("", 0.0), ("12!", 0.0), ("abc", 0.0), ("我爱你", 1.0), ("我，你。", 1.0), ("a我", 0.5), ("aaa 我 1", 0.25),
         ("\U0002ebe1", 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_share_of_han(text: str, share: float) -> None:
     assert han_share(text) == share
 

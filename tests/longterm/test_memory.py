@@ -107,21 +107,11 @@ class TestRemembering:
     @pytest.mark.parametrize(
         "bad",
         [
-            {"importance": 2},
-            {"importance": "high"},
-            {"importance": True},
-            {"ttl": "1h"},
-            {"ttl": 0},
-            {"ttl": -5},
-            {"trust": "nobody"},
-            {"speaker": "a\0b"},
-            {"session": "x" * 2_000_000},
-            {"time": "yesterday"},
-            {"metadata": {"memwell": 1}},
-            {"metadata": {"x": float("nan")}},
-            {"kind": ""},
+            {"importance": 2}, {"importance": "high"}, {"importance": True}, {"ttl": "1h"}, {"ttl": 0}, {"ttl": -5},
+            {"trust": "nobody"}, {"speaker": "a\0b"}, {"session": "x" * 2_000_000}, {"time": "yesterday"},
+            {"metadata": {"memwell": 1}}, {"metadata": {"x": float("nan")}}, {"kind": ""},
         ],
-    )
+    )  # fmt: skip
     def test_bad_input_is_refused_and_nothing_is_stored(self, memory: Memory, bad: dict[str, Any]):
         with pytest.raises(InvalidInput):
             memory.remember("Ann likes tea.", **bad)
@@ -287,16 +277,10 @@ class TestRecalling:
     @pytest.mark.parametrize(
         "bad",
         [
-            {"limit": -1},
-            {"where": {"a": {"$no": 1}}},
-            {"since": "now"},
-            {"as_of": 7},
-            {"kinds": 7},
-            {"session": 3},
-            {"speaker": ""},
-            {"diversity": 7},
+            {"limit": -1}, {"where": {"a": {"$no": 1}}}, {"since": "now"}, {"as_of": 7}, {"kinds": 7}, {"session": 3},
+            {"speaker": ""}, {"diversity": 7},
         ],
-    )
+    )  # fmt: skip
     def test_bad_questions_are_refused(self, memory: Memory, bad: dict[str, Any]):
         memory.remember("Ann likes tea.")
         with pytest.raises(InvalidInput):

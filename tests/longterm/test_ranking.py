@@ -73,14 +73,11 @@ def test_signals_that_say_the_same_are_one_reason():
 @pytest.mark.parametrize(
     "signals",
     [
-        {"peak": Signal(0.5, -0.04)},
-        {"role": Signal(0.0, 0.03)},
-        {"importance": Signal(0.5, 0.03)},
+        {"peak": Signal(0.5, -0.04)}, {"role": Signal(0.0, 0.03)}, {"importance": Signal(0.5, 0.03)},
         {"length": Signal(0.3, 0.1), "opens": Signal(1.0, 0.03)},
-        {"time": Signal(0.1, 0.02), "length": Signal(0.3, 1.0)},
-        {},
+        {"time": Signal(0.1, 0.02), "length": Signal(0.3, 1.0)}, {},
     ],
-)
+)  # fmt: skip
 def test_what_every_hit_has_is_no_reason(signals: dict[str, Signal]):
     assert line(signals) == "nothing better was found"
     assert line(signals, "zh") == "没有更合适的"

@@ -55,15 +55,9 @@ ANSWERED = {
     "奶奶的生日是几号？": "车",
 }
 STRANGE = (
-    "hunter2",
-    "qzxv blorptang",
-    "What is the boiling point of mercury?",
-    "Explain the offside rule.",
-    "How many moons does Neptune have?",
-    "水银的沸点是多少？",
-    "请解释一下越位规则。",
-    "海王星有几颗卫星？",
-)
+    "hunter2", "qzxv blorptang", "What is the boiling point of mercury?", "Explain the offside rule.",
+    "How many moons does Neptune have?", "水银的沸点是多少？", "请解释一下越位规则。", "海王星有几颗卫星？",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["local", None], ids=["vectors", "words"])

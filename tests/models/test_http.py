@@ -405,17 +405,11 @@ def test_shorter_vectors_are_asked_for_and_checked(server: BadServer):
 @pytest.mark.parametrize(
     "body",
     [
-        "{}",
-        '{"data": []}',
-        '{"data": [7]}',
-        '{"data": [{"index": 0}]}',
-        '{"data": [{"index": 1, "embedding": [1]}]}',
-        '{"data": [{"index": 0, "embedding": "AAAA"}]}',
-        '{"data": [{"index": 0, "embedding": [1, null]}]}',
-        '{"data": [{"index": 0, "embedding": []}]}',
-        "<html>",
+        "{}", '{"data": []}', '{"data": [7]}', '{"data": [{"index": 0}]}',
+        '{"data": [{"index": 1, "embedding": [1]}]}', '{"data": [{"index": 0, "embedding": "AAAA"}]}',
+        '{"data": [{"index": 0, "embedding": [1, null]}]}', '{"data": [{"index": 0, "embedding": []}]}', "<html>",
     ],
-)
+)  # fmt: skip
 def test_vectors_that_are_none_are_refused(server: BadServer, body: str):
     server.script = [server.raw(body)]
     with pytest.raises(BadModelOutput, match="e: "):

@@ -42,25 +42,12 @@ def test_vectors_come_out_at_unit_length_or_zero(rows: np.ndarray):
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        "vector",
-        7,
-        [],
-        [[1.0, 2.0]],
-        [[1.0], [1.0, 2.0]],
-        [[1.0, math.nan], [1.0, 2.0]],
-        [[1.0, math.inf], [1.0, 2.0]],
-        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]],
-        [["a", "b"], ["c", "d"]],
-        [[], []],
-        [[1e300, 1e300], [1e308, 1e308]],
-        [{"embedding": [1, 2]}, {"embedding": [1, 2]}],
-        [[True, False], [True, True]],
-        [None, None],
-        np.zeros((2, 2, 2)),
-        [[10**400, 1], [1, 1]],
+        None, "vector", 7, [], [[1.0, 2.0]], [[1.0], [1.0, 2.0]], [[1.0, math.nan], [1.0, 2.0]],
+        [[1.0, math.inf], [1.0, 2.0]], [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], [["a", "b"], ["c", "d"]], [[], []],
+        [[1e300, 1e300], [1e308, 1e308]], [{"embedding": [1, 2]}, {"embedding": [1, 2]}],
+        [[True, False], [True, True]], [None, None], np.zeros((2, 2, 2)), [[10**400, 1], [1, 1]],
     ],
-)
+)  # fmt: skip
 def test_vectors_that_are_none_are_refused(value: object):
     with np.errstate(over="ignore"), pytest.raises(BadModelOutput, match="the model"):
         checked_vectors(value, 2, "the model", 2)

@@ -77,18 +77,11 @@ def test_a_file_is_what_numpy_writes(cache: FileEmbeddingCache, tmp_path: Path):
 @pytest.mark.parametrize(
     "array",
     [
-        np.array(VECTORS),
-        np.array(VECTORS, np.float32),
-        np.asfortranarray(VECTORS),
-        np.array(VECTORS, ">f4"),
-        np.array([[1, 2], [3, 4]]),
-        np.array([0.5, 1.5]),
-        np.zeros((0,)),
-        np.zeros((2, 0)),
-        np.ones((2, 3, 4), np.float16),
-        np.array([[np.nan, np.inf]]),
+        np.array(VECTORS), np.array(VECTORS, np.float32), np.asfortranarray(VECTORS), np.array(VECTORS, ">f4"),
+        np.array([[1, 2], [3, 4]]), np.array([0.5, 1.5]), np.zeros((0,)), np.zeros((2, 0)),
+        np.ones((2, 3, 4), np.float16), np.array([[np.nan, np.inf]]),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_numpy_wrote_is_read(cache: FileEmbeddingCache, array: np.ndarray[Any, Any]):
     np.save(file_of(cache, "text"), array)
     np.testing.assert_equal(cache.retrieve_sync("text"), array.tolist())

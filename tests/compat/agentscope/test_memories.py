@@ -173,15 +173,10 @@ async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("role", "tool"),
-        ("content", [{"type": "card"}]),
-        ("content", None),
-        ("metadata", {"x": object()}),
-        ("name", "\ud800"),
-        ("id", ""),
-        ("id", "x" * 2000),
+        ("role", "tool"), ("content", [{"type": "card"}]), ("content", None), ("metadata", {"x": object()}),
+        ("name", "\ud800"), ("id", ""), ("id", "x" * 2000),
     ],
-)
+)  # fmt: skip
 async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
     world_of_process: World, field: str, value: Any
 ) -> None:

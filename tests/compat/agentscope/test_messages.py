@@ -16,15 +16,10 @@ BASE64 = {"type": "base64", "media_type": "image/png", "data": "aGk="}
 CALL = {"type": "tool_use", "id": "1", "name": "search", "input": {"q": "茶"}, "raw_input": '{"q": "茶"}'}
 RESULT = {"type": "tool_result", "id": "1", "name": "search", "output": [{"type": "text", "text": "10"}]}
 BLOCKS: list[Any] = [
-    {"type": "thinking", "thinking": "hm"},
-    {"type": "text", "text": "one"},
-    {"type": "text", "text": "two"},
-    {"type": "image", "source": URL},
-    {"type": "audio", "source": BASE64},
-    {"type": "video", "source": URL},
-    CALL,
+    {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "one"}, {"type": "text", "text": "two"},
+    {"type": "image", "source": URL}, {"type": "audio", "source": BASE64}, {"type": "video", "source": URL}, CALL,
     RESULT,
-]
+]  # fmt: skip
 
 
 def test_a_message_has_an_id_a_timestamp_and_empty_metadata() -> None:

@@ -70,16 +70,9 @@ def load(folder: Path, session_id: str, user: str = "") -> int:
 
 
 THEIRS = [
-    ("S.1", "Ann"),
-    ("会话", "安娜"),
-    ("会话", ""),
-    ("s 1", ""),
-    ("a@x.org", "Ann"),
-    ("s1", "Ann"),
-    ("100% X", ""),
-    ("s-2", ""),
-    ("s-1", "ann"),
-]
+    ("S.1", "Ann"), ("会话", "安娜"), ("会话", ""), ("s 1", ""), ("a@x.org", "Ann"), ("s1", "Ann"), ("100% X", ""),
+    ("s-2", ""), ("s-1", "ann"),
+]  # fmt: skip
 
 
 def test_sessions_that_agentscope_wrote_are_read_and_saved_under_our_names(tmp_path: Path):

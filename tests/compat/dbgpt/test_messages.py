@@ -89,18 +89,12 @@ def test_messages_survive_as_plain_data() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {},
-        {"type": "human"},
-        {"type": "human", "data": {}},
-        {"type": "robot", "data": {"content": "x"}},
-        {"type": ["human"], "data": {"content": "x"}},
-        {"type": "human", "data": {"content": 7}},
+        {}, {"type": "human"}, {"type": "human", "data": {}}, {"type": "robot", "data": {"content": "x"}},
+        {"type": ["human"], "data": {"content": "x"}}, {"type": "human", "data": {"content": 7}},
         {"type": "human", "data": {"content": "x", "index": -1}},
-        {"type": "human", "data": {"content": "x", "round_index": "2"}},
-        "human",
-        None,
+        {"type": "human", "data": {"content": "x", "round_index": "2"}}, "human", None,
     ],
-)
+)  # fmt: skip
 def test_data_that_is_no_message_is_refused(broken: Any) -> None:
     with pytest.raises(InvalidInput, match=r"Got unexpected type|a message"):
         message_from_dict(broken)

@@ -136,17 +136,10 @@ def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: Co
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"message": 7},
-        {"response": None},
-        {"session_id": ""},
-        {"user_id": ""},
-        {"user_id": 7},
-        {"topic": 7},
-        {"keywords": "one"},
-        {"keywords": [7]},
-        {"message": "\0"},
+        {"message": 7}, {"response": None}, {"session_id": ""}, {"user_id": ""}, {"user_id": 7}, {"topic": 7},
+        {"keywords": "one"}, {"keywords": [7]}, {"message": "\0"},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_conversation_is_refused_and_nothing_is_kept(
     memory: ConversationMemory, wrong: dict[str, Any]
 ) -> None:

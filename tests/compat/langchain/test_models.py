@@ -209,18 +209,11 @@ def measured(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     "kind",
     [
-        ConversationBufferMemory,
-        ConversationBufferWindowMemory,
-        ConversationTokenBufferMemory,
-        ConversationSummaryMemory,
-        ConversationSummaryBufferMemory,
-        ConversationEntityMemory,
-        ConversationKGMemory,
-        combined,
-        shared,
-        measured,
+        ConversationBufferMemory, ConversationBufferWindowMemory, ConversationTokenBufferMemory,
+        ConversationSummaryMemory, ConversationSummaryBufferMemory, ConversationEntityMemory, ConversationKGMemory,
+        combined, shared, measured,
     ],
-)
+)  # fmt: skip
 def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     memory = for_chain(kind(return_messages=True))
     history = prompts.MessagesPlaceholder("history")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -310,16 +309,6 @@ def test_a_turn_that_is_erased_while_the_model_thinks_is_gone(mind: Cognition) -
     assert mind.memory.count() == 0
 
 
-def test_what_one_user_said_is_not_told_to_another(mind: Cognition) -> None:
-    model = AugmentedModel(None, mind)
-    model.respond("My locker code word is sunflower.", user="ann")
-    model.respond("My bike stands at the station.")
-    for user in ("bob", None):
-        assert "sunflower" not in model.respond("What is the locker code word?", user=user).text
-    assert "station" not in model.respond("Where does my bike stand?", user="bob").text
-    assert "station" in model.respond("Where does my bike stand?").text
-
-
 def test_definitions_are_learnt_with_what_they_are_related_to(mind: Cognition) -> None:
     model = AugmentedModel(None, mind)
     assert model.respond("Django is a web framework written in Python.", user="ann").learned == ("Django",)
@@ -385,14 +374,6 @@ def test_secrets_do_not_stay(mind: Cognition) -> None:
     response = AugmentedModel(chat, mind).respond("My password: hunter2xyz!", user="ann")
     assert "hunter2xyz" not in str(mind.memory.get(response.episode))
     assert "hunter2xyz" not in str(mind.working_of("ann").items())
-
-
-def test_the_async_twin_does_the_same(mind: Cognition) -> None:
-    async def chat(messages: Sequence[Message]) -> str:
-        await asyncio.sleep(0)
-        return "hello back"
-
-    assert asyncio.run(AugmentedModel(chat, mind).arespond("hello there")).text == "hello back"
 
 
 def test_bad_values_are_refused(mind: Cognition) -> None:

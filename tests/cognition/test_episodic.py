@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -69,14 +68,6 @@ def test_an_answer_is_kept_and_not_searched_nor_read_for_facts(mind: Cognition) 
     for other in ("nobody", mind.memory.remember("no episode").id):
         with pytest.raises(NotFound):
             mind.episodic.answered(other, "x")
-
-
-def test_the_async_twins_do_the_same(mind: Cognition) -> None:
-    async def work() -> list[str]:
-        await mind.episodic.astore("The kettle broke")
-        return [one.event for one in await mind.episodic.arecall("kettle")]
-
-    assert asyncio.run(work()) == ["The kettle broke"]
 
 
 def test_secrets_are_not_kept_beside_the_text(mind: Cognition) -> None:

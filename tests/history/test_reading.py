@@ -17,7 +17,6 @@ from memwell.records import Space
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
-from memwell.tokens import get_counter
 from memwell.windows import Round, fitted, rounds_of
 
 
@@ -199,18 +198,6 @@ def test_a_large_conversation_is_read_in_small_pieces(talk: Callable[..., Histor
         assert watched.calls.total() <= most_calls + 1
 
 
-def test_two_histories_of_a_thread_see_the_same(talk: Callable[..., History]):
-    one, two = talk(), talk()
-    one.add_human("from one")
-    two.add_ai("from two")
-    one.edit(1, "changed by one")
-    assert texts(one) == texts(two) == ["from one", "changed by one"]
-    two.set_metadata(title="shared")
-    assert one.metadata() == {"title": "shared"}
-    one.delete()
-    assert two.info() is None
-
-
 # Search.
 
 
@@ -328,13 +315,6 @@ def test_no_budget_keeps_nothing(history: History):
             history.window(rounds=wrong)  # pyright: ignore[reportArgumentType]
 
 
-def test_views_and_hidden_messages_are_never_passed(history: History):
-    history.add(system("secret", hidden=True), system("s"), human("1"), message(Role.VIEW, "a chart"), ai("a"))
-    history.add(ai("aside", hidden=True), human("hidden", hidden=True))
-    assert texts(history.window()) == ["s", "1", "a"]
-    assert len(history) == 7
-
-
 @given(strategies.conversations(max_rounds=5), st.integers(0, 400), st.none() | st.integers(0, 4))
 def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds: int | None):
     history = History(MemoryBackend(), "talk")
@@ -346,29 +326,7 @@ def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds:
     )
 
 
-def test_a_window_by_another_counter_is_within_its_budget(talk: Callable[..., History]):
-    history = talk(counter=get_counter("cl100k_base"))
-    history.add(*(human("我搬到北京了，天气很好") if at % 2 else ai("so it is") for at in range(40)))
-    for budget in (0, 20, 50, 100, 200):
-        window = history.window(tokens=budget)
-        assert sum(map(history.counter.count_message, window)) <= budget
-        assert budget < 50 or window
-
-
 # What comes back.
-
-
-@pytest.mark.parametrize("looks_like", strategies.SERIALISED_LOOKALIKES, ids=str)
-def test_a_dict_that_looks_like_an_object_is_a_dict(history: History, looks_like: dict[str, Any]):
-    history.add_human("do it", metadata=looks_like)
-    call = history.add_tool_call("run", looks_like)
-    history.add_tool_result(call.id, "done")
-    [_, calling, _] = history.window()
-    assert calling.tool_calls[0].arguments == looks_like
-    assert type(calling.tool_calls[0].arguments) is dict
-    assert history.get(0).metadata == looks_like
-    history.set_metadata(state=looks_like)
-    assert history.metadata() == {"state": looks_like}
 
 
 @given(strategies.messages())

@@ -434,13 +434,6 @@ def test_a_message_that_breaks_a_rule_is_not_put_in_anothers_place(history: Hist
         assert history.versions(0) == [], wrong
 
 
-def test_an_id_is_taken_once(history: History):
-    first = history.add_human("one")
-    with pytest.raises(Conflict, match=first.id):
-        history.add(ai("two"), human("three", id=first.id))
-    assert texts(history) == ["one"]
-
-
 def test_what_a_caller_does_afterwards_does_not_reach_the_store(history: History):
     arguments = {"list": [1]}
     metadata = {"list": [1]}
@@ -450,19 +443,6 @@ def test_what_a_caller_does_afterwards_does_not_reach_the_store(history: History
     metadata["list"].append(2)
     assert history.get(0).metadata == {"list": [1]}
     assert history.get(1).tool_calls[0].arguments == {"list": [1]}
-
-
-def test_many_writers_lose_nothing(store: Backend):
-    def write(writer: int) -> None:
-        history = History(store, "talk")
-        for number in range(25):
-            history.add_human(f"{'abcd'[writer]}{number}")
-
-    in_threads(4, write)
-    found = texts(History(store, "talk"))
-    assert sorted(found) == sorted(f"{name}{number}" for name in "abcd" for number in range(25))
-    for name in "abcd":
-        assert [text for text in found if text[0] == name] == [f"{name}{number}" for number in range(25)]
 
 
 # Changing.
@@ -644,18 +624,6 @@ def test_trimming_keeps_the_last_rounds_and_the_instructions(history: History):
     assert [one.number for one in history.rounds()] == [2, 3]
     assert history.add_human("4").round == 4
     assert [one.index for one in history] == [0, 2, 5, 6, 7, 8]
-
-
-def test_trimming_to_nothing_keeps_the_instructions_only(talk: Callable[..., History]):
-    for name, limit in (("a", {"rounds": 0}), ("b", {"tokens": 0})):
-        history = talk(name)
-        history.add(system("s"), human("1"), ai("a"), human("2"))
-        assert history.trim(**limit) == 3
-        assert texts(history) == texts(history.window()) == ["s"]
-        assert len(history) == 1
-        assert history.tokens == history.get(0).tokens
-        new = history.add_human("3")
-        assert (new.index, new.round) == (4, 3)
 
 
 def test_trimming_by_tokens_keeps_what_fits(history: History):

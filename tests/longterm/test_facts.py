@@ -75,12 +75,6 @@ def test_a_date_that_is_named_counts_for_more_than_when_it_was_said(facts: Facts
     assert spans(facts.history("user")) == [("Berlin", None, day(4)), ("Paris", day(4), None)]
 
 
-def test_a_value_that_is_covered_by_a_later_word_held_before_it(facts: Facts) -> None:
-    facts.learn([claim("Berlin", 6)], record="r1")
-    facts.learn([claim("Paris", 10, valid_from=day(4))], record="r2")
-    assert spans(facts.history("user")) == [("Berlin", None, day(4)), ("Paris", day(4), None)]
-
-
 def test_what_is_older_in_the_world_does_not_take_the_place_of_what_holds_now(facts: Facts) -> None:
     facts.learn([claim("Paris", 10)], record="r1")
     facts.learn([claim("Berlin", 12, valid_to=day(12))], record="r2")
@@ -278,12 +272,6 @@ def test_a_correction_can_be_corrected_also_back(facts: Facts) -> None:
     assert [fact.object for fact in facts.history("user") if fact.retired_at is None] == ["paris"]
 
 
-def test_a_correction_from_a_day_on_leaves_what_was_before(facts: Facts) -> None:
-    facts.learn([claim("Paris", 10)], record="r1")
-    facts.correct("user", "lives_in", "Porto", valid_from=day(15), at=day(20))
-    assert spans(facts.history("user")) == [("Paris", None, day(15)), ("Porto", day(15), None)]
-
-
 def test_one_of_several_values_is_named_to_be_corrected(facts: Facts) -> None:
     facts.learn([claim("tea", 0, relation="likes"), claim("jazz", 0, relation="likes")], record="r1")
     with pytest.raises(InvalidInput, match="former"):
@@ -389,15 +377,6 @@ def test_a_correction_to_the_value_that_holds_leaves_it(said: int, stopped: date
         assert facts.conflicts() == []
 
 
-def test_a_correction_can_be_repeated_as_time_goes_by() -> None:
-    for number in range(20):
-        facts, who = fresh(), f"Ida {number}"
-        facts.learn([claim("Turin", 0, subject=who)], record="r1")
-        for _ in range(3):
-            facts.correct(who, "lives_in", "Trento")
-            assert told_of(facts, who) == ["Trento"]
-
-
 def test_confirming_a_value_by_hand_keeps_its_evidence(facts: Facts) -> None:
     facts.learn([claim("jazz", 0, relation="likes")], record="r1")
     for former in ("jazz", None):
@@ -469,16 +448,6 @@ def test_what_is_taken_back_begins_when_it_did(facts: Facts) -> None:
     assert set(told_of(facts, relation="allergic_to", as_of=day(19))) == {"milk", "nuts"}
     with pytest.raises(NotFound, match="'nuts'"):
         facts.correct("Bob", "allergic_to", "nuts", former="nuts")
-
-
-@pytest.mark.parametrize("told", [0, 20])
-def test_a_retraction_of_the_only_value_can_be_taken_back(facts: Facts, told: int, stopped: datetime) -> None:
-    facts.learn([claim("Turin", told)], record="r1", learned_at=stopped)
-    for ended in (None, day(18), None):
-        facts.retract("user", "lives_in", ended=ended)
-        assert told_of(facts) == []
-        facts.correct("user", "lives_in", "Turin")
-        assert told_of(facts) == ["Turin"]
 
 
 @pytest.mark.parametrize("strange", ["\n", "\r", "\t", "\x1b", "\x85", "\u2028", "\u202e"])

@@ -21,7 +21,6 @@ from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
-from memwell.records import Record
 
 if TYPE_CHECKING:
     from tests.longterm.conftest import Bench
@@ -191,14 +190,6 @@ class TestRecalling:
         for hit in hits:
             assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score)
             assert hit.why()
-
-    def test_a_reranker_has_the_last_word(self, bench: Bench):
-        judge = ScriptedReranker(lambda query, text: float("cellar" in text))
-        memory = bench.memory(reranker=judge)
-        memory.remember(["tea, tea and tea", "tea is kept in the cellar"])
-        best = memory.recall("tea", limit=1)[0]
-        assert best.text == "tea is kept in the cellar"
-        assert "reranker" in best.signals
 
     @pytest.mark.parametrize("seed", range(5))
     def test_hits_are_in_the_order_of_the_reranker(self, bench: Bench, seed: int):
@@ -703,20 +694,6 @@ class TestPeople:
         assert memory.facts_about("Ann") == []
 
 
-class TestAudit:
-    def test_an_audit_finds_and_mends(self, memory: Memory):
-        for text in (
-            "The meeting about the budget of the new house is on Friday.",
-            "The meeting about the budget of the new house is on Friday!!",
-            "asdkjh qwlekj zxmcnb qpwoei",
-        ):
-            memory.backend.index.upsert([_raw(memory, text)])
-        report = memory.audit()
-        assert report.plan
-        assert memory.repair(report.plan) >= 1
-        assert len(memory.audit().plan) < len(report.plan)
-
-
 class _Broken(Embedder):
     @property
     def name(self) -> str:
@@ -778,10 +755,6 @@ def test_the_async_twins_do_the_same(memory: Memory):
 
     assert asyncio.run(talk()) == ["Ann is allergic to milk."]
     assert memory.count() == 0
-
-
-def _raw(memory: Memory, text: str) -> Any:
-    return Record(text=text, space=memory.space, time=datetime(2020, 1, 1, tzinfo=NOON.tzinfo))
 
 
 def test_a_filter_used_before_sees_what_has_changed_since(bench: Bench):

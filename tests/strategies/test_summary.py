@@ -152,19 +152,6 @@ def test_summary_and_window_stay_within_the_tokens(talk: Talk, talks: list[list[
     assert sized(history, summary.recall()) <= tokens
 
 
-def test_blocking_and_async_do_the_same(talk: Talk, driven: Any):
-    plain, other = talk(), talk()
-    for make in (Summary, SummaryBuffer):
-        one, two = make(plain, tokens=150), driven(make(other, tokens=150))
-        for number in range(8):
-            for history in (plain, other):
-                turns(history, 1, number)
-            one.observe()
-            two.observe()
-        assert [(m.role, m.text) for m in one.recall()] == [(m.role, m.text) for m in two.recall()]
-        assert one.recall()[0].role is Role.SYSTEM
-
-
 @pytest.mark.parametrize("make", [Summary, SummaryBuffer])
 def test_a_restart_changes_nothing(tmp_path: Path, make: Any):
     with History.open(str(tmp_path / "a.db"), "talk") as history:

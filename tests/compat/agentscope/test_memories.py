@@ -29,10 +29,10 @@ from memwell.compat.agentscope.memories import (
     _store_of,
 )
 from memwell.compat.agentscope.messages import Msg
-from memwell.compat.langchain import AIMessage, HumanMessage, MemwellChatMessageHistory, ToolMessage
+from memwell.compat.langchain import AIMessage, HumanMessage, MemwellChatMessageHistory
 from memwell.errors import InvalidInput, Unsupported
 from memwell.history import History
-from memwell.messages import Message, ToolCall
+from memwell.messages import Message
 from memwell.records import Space
 from memwell.runtime.state import MissingState, Sessions, StateModule
 from memwell.storage.registry import open_backend
@@ -481,42 +481,6 @@ async def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) ->
 
 
 # The conversation below a memory
-
-CALL: Any = {"type": "tool_use", "id": "7", "name": "search", "input": {"q": "茶"}}
-RESULT: Any = {"type": "tool_result", "id": "7", "name": "search", "output": [{"type": "text", "text": "绿茶"}]}
-TALK = [
-    Msg("system", "Be brief.", "system"),
-    Msg("ann", "Which tea?", "user"),
-    Msg("bot", [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "I look."}, CALL], "assistant"),
-    Msg("system", [RESULT], "system"),
-    Msg("bot", "绿茶", "assistant"),
-]
-
-
-def test_a_conversation_reads_right_through_the_engine_and_another_room(tmp_path: Path) -> None:
-    store = str(tmp_path / "a.db")
-    asyncio.run(MemwellMemory(store, "trip").add(TALK, marks="m"))
-    with memwell.open(store, embedder=None) as engine:
-        thread = engine.thread("trip")
-        roles = [(one.role.value, one.name, one.text) for one in thread]
-        assert roles == [
-            ("system", "system", "Be brief."),
-            ("human", "ann", "Which tea?"),
-            ("ai", "bot", "I look."),
-            ("tool", "system", "绿茶"),
-            ("ai", "bot", "绿茶"),
-        ]
-        assert thread.get(2).tool_calls == (ToolCall("7", "search", {"q": "茶"}),)
-        assert [one.id for one in thread] == [one.id for one in TALK]
-        assert (len(thread.rounds()), len(thread.search("tea"))) == (1, 1)
-        assert thread.search("SECRET") == []
-    system, human, called, answered, last = MemwellChatMessageHistory("trip", store).messages
-    assert (system.content, human.content, last.content) == ("Be brief.", "Which tea?", "绿茶")
-    assert isinstance(human, HumanMessage)
-    assert isinstance(called, AIMessage)
-    assert called.tool_calls[0]["name"] == "search"
-    assert isinstance(answered, ToolMessage)
-    assert (answered.tool_call_id, answered.content) == ("7", "绿茶")
 
 
 _WRITER = """

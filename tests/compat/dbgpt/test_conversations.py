@@ -432,25 +432,6 @@ def test_whatever_the_order_nothing_saved_is_lost(steps: list[tuple[int, str]]) 
     assert [one.index for one in read.messages] == list(range(len(saved)))
 
 
-@pytest.mark.parametrize("make", SAFE, indirect=True)
-def test_threads_with_an_object_each_lose_nothing(make: Make) -> None:
-    def write(who: int) -> None:
-        made = make()
-        for number in range(5):
-            made.start_new_round()
-            made.add_user_message(f"{who}.{number}")
-            made.end_current_round()
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(write, range(4)))
-    read = make()
-    assert sorted(words(read)) == sorted(f"{who}.{number}" for who in range(4) for number in range(5))
-    assert [one.index for one in read.messages] == list(range(20))
-    for who in range(4):
-        own = [one for one in words(read) if one.startswith(f"{who}.")]
-        assert own == sorted(own)
-
-
 WRITER = """
 import sys
 from memwell.compat.dbgpt.conversations import StorageConversation

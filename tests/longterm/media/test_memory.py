@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import subprocess
 import sys
@@ -439,23 +438,6 @@ def test_words_that_were_changed_are_the_description(media: MediaMemory):
     media.memory.undo(item.id)
     media.memory.undo(item.id)
     assert media.get(item.id) == item
-
-
-def test_every_method_has_a_twin(media: MediaMemory):
-    async def run() -> tuple[bytes, list[str], int]:
-        item = await media.aadd(PNG, description="a cat", features=[1.0, 0.0])
-        assert (await media.aget(item.id)) == item
-        assert await media.athumbnail(item.id)
-        hits = [*await media.arecall("cat"), *await media.alike([1.0, 0.0]), *await media.aitems()]
-        data = await media.adata(item.id)
-        await media.aerase(item.id)
-        return data, found(hits), await media.aremove()
-
-    data, ids, removed = asyncio.run(run())
-    assert data == PNG
-    assert len(ids) == 3
-    assert len(set(ids)) == 1
-    assert removed == 0
 
 
 def test_without_the_optional_packages_media_are_kept_without_thumbnails(

@@ -349,17 +349,14 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("recall", "x"), "no store"),
-        (("remember", "x", "--time", "soon"), "no time"),
-        (("import", "missing.json"), "missing.json"),
-        (("bench", "recall", "missing.json"), "missing.json"),
-        (("erase", "--yes", "--store", "memory:"), "--all"),
-        (("forget", "never", "--store", "memory:"), "never"),
+        (("recall", "x"), "no store"), (("remember", "x", "--time", "soon"), "no time"),
+        (("import", "missing.json"), "missing.json"), (("bench", "recall", "missing.json"), "missing.json"),
+        (("erase", "--yes", "--store", "memory:"), "--all"), (("forget", "never", "--store", "memory:"), "never"),
         (("remember", "chat.db", "Ann likes tea."), "--store chat.db"),
         (("doctor", "--store", "no/where/app.db"), "no folder"),
         (("import", "redis://127.0.0.1/0", "--store", "http://memory.example"), "http://memory.example"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("store")
 def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], word: str):
     assert_refused(run(*arguments), word)

@@ -98,12 +98,10 @@ class TestConstruction:
     @pytest.mark.parametrize(
         ("made", "expected"),
         [
-            (human("x"), True),
-            (human("x", hidden=True), False),
-            (message("view", "x"), False),
+            (human("x"), True), (human("x", hidden=True), False), (message("view", "x"), False),
             (message("view", "x", hidden=True), False),
         ],
-    )
+    )  # fmt: skip
     def test_hidden_and_view_messages_are_not_for_the_model(self, made: Message, expected: bool):
         assert made.for_model is expected
 
@@ -219,13 +217,11 @@ class TestJson:
     @pytest.mark.parametrize(
         "large",
         [
-            human("x" * MAX_CONTENT_BYTES),
-            human("字" * (MAX_CONTENT_BYTES // 3)),
-            human("x", metadata={"a": "x" * MAX_CONTENT_BYTES}),
-            human(Image(data=bytes(MAX_CONTENT_BYTES * 3 // 4))),
+            human("x" * MAX_CONTENT_BYTES), human("字" * (MAX_CONTENT_BYTES // 3)),
+            human("x", metadata={"a": "x" * MAX_CONTENT_BYTES}), human(Image(data=bytes(MAX_CONTENT_BYTES * 3 // 4))),
             ai(tool_calls=[ToolCall("1", "f", {"a": "x" * MAX_CONTENT_BYTES})]),
         ],
-    )
+    )  # fmt: skip
     def test_oversize_content_is_refused(self, large: Message):
         with pytest.raises(InvalidInput, match=r"a message is .* bytes, over the limit of 16,777,216"):
             encode_message(large)
@@ -233,23 +229,14 @@ class TestJson:
     @pytest.mark.parametrize(
         "encoded",
         [
-            b"",
-            b"null",
-            b"[]",
-            b"{}",
-            b'{"role":"bogus","parts":[]}',
-            b'{"role":"human"}',
-            b'{"role":"human","parts":"x"}',
-            b'{"role":"human","parts":[{"type":"bogus"}]}',
-            b'{"role":"human","parts":[],"time":5}',
-            b'{"role":"human","parts":[{"type":"text","text":"\xff"}]}',
+            b"", b"null", b"[]", b"{}", b'{"role":"bogus","parts":[]}', b'{"role":"human"}',
+            b'{"role":"human","parts":"x"}', b'{"role":"human","parts":[{"type":"bogus"}]}',
+            b'{"role":"human","parts":[],"time":5}', b'{"role":"human","parts":[{"type":"text","text":"\xff"}]}',
             '{"role":"human","parts":[{"type":"text","text":"\ud800"}]}',
             b'{"role":"human","parts":[{"type":"text","text":"\\ud800"}]}',
-            '{"role":"human","parts":[],"metadata":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}",
-            5,
-            None,
+            '{"role":"human","parts":[],"metadata":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}", 5, None,
         ],
-    )
+    )  # fmt: skip
     def test_what_is_no_message_is_refused(self, encoded: Any):
         with pytest.raises(InvalidInput, match="not a message: "):
             decode_message(encoded)

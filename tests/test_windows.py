@@ -269,13 +269,11 @@ def test_a_call_and_its_result_go_together():
 @pytest.mark.parametrize(
     ("waiting", "answered"),
     [
-        ([call("1")], []),
-        ([call("1", "2"), tool_result("2")], ["2"]),
-        ([call("1"), call("2")], []),
+        ([call("1")], []), ([call("1", "2"), tool_result("2")], ["2"]), ([call("1"), call("2")], []),
         ([call("1"), call("2"), tool_result("1")], ["1"]),
         ([call("1"), call("2"), tool_result("2"), tool_result("1")], ["1", "2"]),
     ],
-)
+)  # fmt: skip
 def test_the_last_calls_wait_until_somebody_else_speaks(waiting: list[Message], answered: list[str]):
     assert paired(waiting) == waiting
     for spoken in (human("Never mind."), ai("Let me see.")):

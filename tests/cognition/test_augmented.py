@@ -59,12 +59,10 @@ def test_what_is_personal_particular_or_a_question_is_none() -> None:
 @pytest.mark.parametrize(
     ("text", "concept"),
     [
-        ("Whales are not a kind of fish.", "Whales"),
-        ("A whale isn't a fish", "whale"),
-        ("Python不是一种蛇。", "Python"),
-        ("鲸鱼并非一种鱼类", "鲸鱼"),
+        ("Whales are not a kind of fish.", "Whales"), ("A whale isn't a fish", "whale"),
+        ("Python不是一种蛇。", "Python"), ("鲸鱼并非一种鱼类", "鲸鱼"),
     ],
-)
+)  # fmt: skip
 def test_denials_are_told_apart(text: str, concept: str) -> None:
     [one] = definitions(text)
     assert (one.concept, one.denied) == (concept, True)
@@ -95,15 +93,12 @@ def everything(mind: Cognition) -> str:
 @pytest.mark.parametrize(
     ("said", "secret"),
     [
-        ("银行卡密码是887766", "887766"),
-        ("数据库密码是Tr0ub4dor&3", "Tr0ub4dor"),
-        ("WiFi密码是：hello2024", "hello2024"),
-        ("门禁口令：hello2024", "hello2024"),
-        ("保险箱的密码为: hello2024", "hello2024"),
-        ("Staging password is a joke: password = Tr0ub4dor", "Tr0ub4dor"),
+        ("银行卡密码是887766", "887766"), ("数据库密码是Tr0ub4dor&3", "Tr0ub4dor"),
+        ("WiFi密码是：hello2024", "hello2024"), ("门禁口令：hello2024", "hello2024"),
+        ("保险箱的密码为: hello2024", "hello2024"), ("Staging password is a joke: password = Tr0ub4dor", "Tr0ub4dor"),
         ("Our login is a secret thing, password is: hunter2xyz", "hunter2xyz"),
     ],
-)
+)  # fmt: skip
 def test_a_secret_is_never_learnt(mind: Cognition, model: AugmentedModel, said: str, secret: str) -> None:
     assert model.respond(said, user="ann").learned == ()
     assert secret not in everything(mind)

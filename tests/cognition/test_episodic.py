@@ -20,13 +20,11 @@ def test_an_episode_keeps_event_context_emotion_and_time(mind: Cognition, bench:
 @pytest.mark.parametrize(
     ("event", "emotion", "word", "sign"),
     [
-        ("The launch was wonderful", None, "positive", 1),
-        ("今天的会议太糟糕了，我很难过", None, "negative", -1),
-        ("The train leaves at nine", None, "neutral", 0),
-        ("The train leaves at nine", -0.7, "negative", -1),
+        ("The launch was wonderful", None, "positive", 1), ("今天的会议太糟糕了，我很难过", None, "negative", -1),
+        ("The train leaves at nine", None, "neutral", 0), ("The train leaves at nine", -0.7, "negative", -1),
         ("列车九点出发", "开心", "开心", 1),
     ],
-)
+)  # fmt: skip
 def test_emotion_is_a_word_and_a_number(mind: Cognition, event: str, emotion: Any, word: str, sign: int) -> None:
     one = mind.episodic.get(mind.episodic.store(event, emotion=emotion))
     assert one.emotion == word

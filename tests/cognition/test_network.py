@@ -113,11 +113,8 @@ def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None
 # An earlier question is no answer, and takes no answer's place.
 
 REMARKS = [
-    "The bus was late again.",
-    "It rained in the afternoon.",
-    "The soup tasted of salt.",
-    "Somebody sang outside.",
-]
+    "The bus was late again.", "It rained in the afternoon.", "The soup tasted of salt.", "Somebody sang outside.",
+]  # fmt: skip
 REMARKS += [
     "今天的会议很长。",
     "午饭吃了面条。",

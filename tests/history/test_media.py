@@ -23,20 +23,13 @@ from memwell.history.media import (
 from tests.media_files import FILMS, SOUNDS, claiming, film, picture, sound, wav
 
 FILM_TYPES = {
-    "mp4": "video/mp4",
-    "mov": "video/quicktime",
-    "webm": "video/webm",
-    "mkv": "video/x-matroska",
+    "mp4": "video/mp4", "mov": "video/quicktime", "webm": "video/webm", "mkv": "video/x-matroska",
     "avi": "video/x-msvideo",
-}
+}  # fmt: skip
 SOUND_TYPES = {
-    "mp3": "audio/mpeg",
-    "flac": "audio/flac",
-    "ogg": "audio/ogg",
-    "m4a": "audio/mp4",
-    "mp4": "video/mp4",
+    "mp3": "audio/mpeg", "flac": "audio/flac", "ogg": "audio/ogg", "m4a": "audio/mp4", "mp4": "video/mp4",
     "weba": "video/webm",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
@@ -86,13 +79,10 @@ def test_any_bytes_have_known_types_or_none(rest: bytes, start: bytes):
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("A.JPG", "image/jpeg"),
-        ("照片.png", "image/png"),
-        ("x.tar.gz", None),
-        ("C:\\a\\b.pdf", None),
+        ("A.JPG", "image/jpeg"), ("照片.png", "image/png"), ("x.tar.gz", None), ("C:\\a\\b.pdf", None),
         ("b.m4a", "audio/mp4"),
     ],
-)
+)  # fmt: skip
 def test_a_name_says_what_its_ending_says(name: str, says: str | None):
     claim = declared_by_name(name)
     assert claim is not None
@@ -107,12 +97,10 @@ def test_a_name_may_say_nothing(name: str):
 @pytest.mark.parametrize(
     ("declared", "says"),
     [
-        ("image/jpg", "image/jpeg"),
-        ("Audio/X-WAV; rate=8000", "audio/wav"),
-        ("text/html", None),
+        ("image/jpg", "image/jpeg"), ("Audio/X-WAV; rate=8000", "audio/wav"), ("text/html", None),
         ("image/svg+xml", None),
     ],
-)
+)  # fmt: skip
 def test_a_type_is_read_whatever_it_is_called(declared: str, says: str | None):
     claim = declared_by_type(declared)
     assert claim is not None
@@ -176,13 +164,12 @@ def test_bytes_are_told_what_they_are():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"kind": "audio"}, "not audio"),
-        ({"name": "photo.jpg"}, r"'photo.jpg' says image/jpeg"),
+        ({"kind": "audio"}, "not audio"), ({"name": "photo.jpg"}, r"'photo.jpg' says image/jpeg"),
         ({"name": "notes.txt"}, r"'notes.txt' says something else"),
         ({"media_type": "image/gif"}, "'image/gif' says image/gif"),
         ({"media_type": "text/html"}, "'text/html' says something else"),
     ],
-)
+)  # fmt: skip
 def test_what_bytes_are_not_is_refused(options: dict[str, Any], said: str):
     with pytest.raises(InvalidInput, match=said):
         check_media(picture("PNG"), **options)
@@ -191,13 +178,12 @@ def test_what_bytes_are_not_is_refused(options: dict[str, Any], said: str):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "none"),
-        (b"hello, I am a text", "no image, audio or video"),
+        (b"", "none"), (b"hello, I am a text", "no image, audio or video"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", "SVG"),
         (b"\xef\xbb\xbf<?xml version='1.0'?>\n<SVG></SVG>", "SVG"),
         (b"PK\x03\x04 a document", "no image, audio or video"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_medium_is_refused(data: bytes, said: str):
     with pytest.raises(InvalidInput, match=said):
         check_media(data)

@@ -77,12 +77,10 @@ def test_bytes_in_the_result_of_a_tool_are_moved_too(history: History):
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        (Image(data=b"no picture"), "no image"),
-        (Audio(data=PNG), "not audio"),
-        (Image(data=PNG, media_type="image/jpeg"), "says image/jpeg"),
-        (Image(data=b""), "none"),
+        (Image(data=b"no picture"), "no image"), (Audio(data=PNG), "not audio"),
+        (Image(data=PNG, media_type="image/jpeg"), "says image/jpeg"), (Image(data=b""), "none"),
     ],
-)
+)  # fmt: skip
 def test_bytes_that_are_not_what_they_say_are_refused_with_nothing_stored(
     history: History, store: Backend, part: Image | Audio, said: str
 ):

@@ -17,18 +17,10 @@ from memwell.tokens import default_counter
 count = default_counter().count
 
 SENTENCES = (
-    "The bridge was closed in May.",
-    "它在五月关闭了。",
-    "Nobody knows why!",
-    "原因没有人知道吗？",
-    "See https://example.org/a/very/long/path?with=arguments for more.",
-    "x" * 90,
-    "超" * 80,
-    "def f(x):\n    return x",
-    "| a | b |\n|---|---|\n| 1 | 2 |",
-    "🙂" * 30,
-    " \u3000 ",
-)
+    "The bridge was closed in May.", "它在五月关闭了。", "Nobody knows why!", "原因没有人知道吗？",
+    "See https://example.org/a/very/long/path?with=arguments for more.", "x" * 90, "超" * 80,
+    "def f(x):\n    return x", "| a | b |\n|---|---|\n| 1 | 2 |", "🙂" * 30, " \u3000 ",
+)  # fmt: skip
 KINDS = ("heading", "paragraph", "list", "code", "table", "row")
 
 

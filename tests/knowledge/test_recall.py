@@ -174,13 +174,10 @@ def test_flags_tell_of_what_reads_like_an_order(knowledge: Knowledge):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"query": 3},
-        {"query": "a", "limit": -1},
-        {"query": "a", "where": {"x": {"$near": 1}}},
-        {"query": "a", "documents": [3]},
-        {"query": "a", "weights": {"words": 1}},
+        {"query": 3}, {"query": "a", "limit": -1}, {"query": "a", "where": {"x": {"$near": 1}}},
+        {"query": "a", "documents": [3]}, {"query": "a", "weights": {"words": 1}},
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_asked_is_refused(wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
         SHARED.recall(**wrong)

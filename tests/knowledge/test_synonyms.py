@@ -110,13 +110,11 @@ def test_extending_leaves_the_table_as_it_was_and_puts_the_new_first():
 @pytest.mark.parametrize(
     "written",
     [
-        "# ours\n\ncar = auto = 汽车\nLLM，大模型\n",
-        "car, auto, 汽车\nLLM、大模型",
-        "\ufeffcar=auto=汽车=\r\nLLM=大模型\r\n",
-        json.dumps([["car", "auto", "汽车"], ["LLM", "大模型"]]),
+        "# ours\n\ncar = auto = 汽车\nLLM，大模型\n", "car, auto, 汽车\nLLM、大模型",
+        "\ufeffcar=auto=汽车=\r\nLLM=大模型\r\n", json.dumps([["car", "auto", "汽车"], ["LLM", "大模型"]]),
         json.dumps({"car": ["auto", "汽车"], "LLM": "大模型"}, ensure_ascii=False),
     ],
-)
+)  # fmt: skip
 def test_a_file_is_lines_or_json(tmp_path: Path, written: str):
     file = tmp_path / "table"
     file.write_bytes(written.encode())

@@ -119,14 +119,11 @@ def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget
 @pytest.mark.parametrize(
     ("answer", "passages", "expected"),
     [
-        ((10, 20), [("a", 8, 12)], (1.0, 1.0)),
-        ((90, 100), [("a", 0, 100)], (1.0, 0.25)),
-        ((0, 100), [("a", 0, 10)], (0.0, 0.1)),
-        ((0, 10), [("b", 0, 10)], (0.0, 0.0)),
-        ((0, 20), [("a", 0, 12), ("a", 5, 10)], (1.0, (12 / 20 + 3 * 15 / 20) / 4)),
-        ((0, 10), [], (0.0, 0.0)),
+        ((10, 20), [("a", 8, 12)], (1.0, 1.0)), ((90, 100), [("a", 0, 100)], (1.0, 0.25)),
+        ((0, 100), [("a", 0, 10)], (0.0, 0.1)), ((0, 10), [("b", 0, 10)], (0.0, 0.0)),
+        ((0, 20), [("a", 0, 12), ("a", 5, 10)], (1.0, (12 / 20 + 3 * 15 / 20) / 4)), ((0, 10), [], (0.0, 0.0)),
     ],
-)
+)  # fmt: skip
 def test_a_score_falls_with_late_and_partial_answers(
     answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: tuple[float, float]
 ):

@@ -396,15 +396,12 @@ def test_a_relative_is_named_in_many_ways(kin: str) -> None:
 @pytest.mark.parametrize(
     ("template", "relation", "right", "wrong"),
     [
-        ("I live in {}.", "lives_in", "Leicester", "Leeds"),
-        ("I work at {}.", "works_at", "Halden", "Holden"),
-        ("My name is {}.", "name", "Anna", "Ann"),
-        ("My brother is called {}.", "sibling", "Nils", "Niels"),
-        ("I'm a {}.", "occupation", "nurse", "doctor"),
-        ("I'm allergic to {}.", "allergic_to", "walnuts", "almonds"),
+        ("I live in {}.", "lives_in", "Leicester", "Leeds"), ("I work at {}.", "works_at", "Halden", "Holden"),
+        ("My name is {}.", "name", "Anna", "Ann"), ("My brother is called {}.", "sibling", "Nils", "Niels"),
+        ("I'm a {}.", "occupation", "nurse", "doctor"), ("I'm allergic to {}.", "allergic_to", "walnuts", "almonds"),
         ("My number is {}.", "phone", "555-0127", "555-0172"),
     ],
-)
+)  # fmt: skip
 def test_a_correction_gives_one_value_and_takes_back_the_other(
     template: str, relation: str, right: str, wrong: str
 ) -> None:
@@ -447,24 +444,18 @@ def test_a_telephone_has_a_number(what: str) -> None:
 @pytest.mark.parametrize(
     ("text", "of"),
     [
-        ("My son Max goes to school with Leo, who is {}.", "Leo"),
-        ("My sister Ana married Luis, who is {}.", "Luis"),
+        ("My son Max goes to school with Leo, who is {}.", "Leo"), ("My sister Ana married Luis, who is {}.", "Luis"),
         ("My cousin Rob is dating Jane, who is {}.", "Jane"),
-        ("My cousin Rob is getting married to Jane, who is {}.", "Jane"),
-        ("My friend Tim met Sue, who's {}.", "Sue"),
+        ("My cousin Rob is getting married to Jane, who is {}.", "Jane"), ("My friend Tim met Sue, who's {}.", "Sue"),
         ("My brother Jake has a girlfriend, Amy, who is {}.", "Amy"),
         ("My friend Tim is here. I visited my mother, who is {}.", "user's mother"),
-        ("My friend Tim, who is {}, met Sue.", "Tim"),
-        ("My friend Tim works at Nokia, who is {}.", ""),
-        ("My sister Ana met Luis. He is {}.", "Luis"),
-        ("My sister Ana met Luis. She is {}.", "Ana"),
+        ("My friend Tim, who is {}, met Sue.", "Tim"), ("My friend Tim works at Nokia, who is {}.", ""),
+        ("My sister Ana met Luis. He is {}.", "Luis"), ("My sister Ana met Luis. She is {}.", "Ana"),
         ("My brother Jake lives with his wife Amy, and she is {}.", "Amy"),
-        ("My best friend is marrying Luis. He's {}.", ""),
-        ("My friend Tim is here. I met Luis. He's {}.", ""),
-        ("My sister Ana lives in Rome. He is {}.", ""),
-        ("My friend Tim met Sue, who is from Cuba, and is {}.", ""),
+        ("My best friend is marrying Luis. He's {}.", ""), ("My friend Tim is here. I met Luis. He's {}.", ""),
+        ("My sister Ana lives in Rome. He is {}.", ""), ("My friend Tim met Sue, who is from Cuba, and is {}.", ""),
     ],
-)
+)  # fmt: skip
 def test_who_and_he_are_the_nearest_person_or_nobody(text: str, of: str) -> None:
     found = {one[0] for one in facts(text.format("allergic to milk")) if one[1] == "allergic_to"}
     assert found == ({of} if of else set())

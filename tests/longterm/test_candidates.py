@@ -59,12 +59,10 @@ def test_you_who_said_something_is_the_speaker(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "What did I tell you about my sister?",
-        "Can you recommend a film that I like?",
-        "我跟你说过我妹妹住在哪里吗？",
-        "你知道我的生日吗？",
+        "What did I tell you about my sister?", "Can you recommend a film that I like?",
+        "我跟你说过我妹妹住在哪里吗？", "你知道我的生日吗？",
     ],
-)
+)  # fmt: skip
 def test_what_you_were_told_is_mine(text: str) -> None:
     assert ask(text).of_me
     assert not ask(text).of_you

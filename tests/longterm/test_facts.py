@@ -108,15 +108,12 @@ def test_an_opposite_takes_the_place_of_what_it_opposes(facts: Facts) -> None:
         ("I love drinking coffee.", "I don't drink coffee any longer", "coffee"),
         ("I like milk.", "I no longer like milk", "milk"),
         ("I'm a vegetarian.", "I'm not vegetarian any more", "vegetarian"),
-        ("I'm vegan.", "I am no longer vegan", "vegan"),
-        ("I like jazz.", "I used to like jazz", "jazz"),
-        ("I hate olives.", "I don't hate olives anymore", "olives"),
-        ("我喜欢牛奶。", "我不再喜欢牛奶了", "牛奶"),
-        ("我吃素。", "我已经不吃素了", "吃素"),
-        ("我喜欢爵士乐。", "我以前喜欢爵士乐", "爵士乐"),
+        ("I'm vegan.", "I am no longer vegan", "vegan"), ("I like jazz.", "I used to like jazz", "jazz"),
+        ("I hate olives.", "I don't hate olives anymore", "olives"), ("我喜欢牛奶。", "我不再喜欢牛奶了", "牛奶"),
+        ("我吃素。", "我已经不吃素了", "吃素"), ("我喜欢爵士乐。", "我以前喜欢爵士乐", "爵士乐"),
         ("我爱喝咖啡。", "我不喝咖啡了", "咖啡"),
     ],
-)
+)  # fmt: skip
 def test_what_is_said_to_be_over_is_kept_with_its_end(before: str, after: str, value: str) -> None:
     facts = fresh()
     facts.learn(claims_of(before, time=day(0)), record="r1")

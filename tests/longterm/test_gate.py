@@ -87,35 +87,25 @@ def test_no_pair_is_overlooked(items: list[str], threshold: float):
 
 MEMORIES = {
     "paris": "I live in Paris with my sister Anna.",
-    "dog": "My dog is called Rex. He was born in 2019 and loves the beach.",
-    "tea": "我每天早上都喝绿茶，不喝咖啡。",
+    "dog": "My dog is called Rex. He was born in 2019 and loves the beach.", "tea": "我每天早上都喝绿茶，不喝咖啡。",
     "ok": "ok",
-}
+}  # fmt: skip
 
 REPEATED = (
-    ("I live in Paris with my sister Anna.", "paris"),
-    ("i live in paris with my sister anna!", "paris"),
+    ("I live in Paris with my sister Anna.", "paris"), ("i live in paris with my sister anna!", "paris"),
     ("As you mentioned earlier, you live in Paris with your sister Anna.", "paris"),
-    ("You live in Paris with your sister Anna. Your dog is called Rex.", "paris"),
-    ("Your dog is called Rex.", "dog"),
-    ("Rex, your dog, was born in 2019 and loves the beach.", "dog"),
-    ("你每天早上都喝绿茶，不喝咖啡。", "tea"),
-    ("我记得你每天早上都喝绿茶，不喝咖啡", "tea"),
-    ("OK.", "ok"),
-)
+    ("You live in Paris with your sister Anna. Your dog is called Rex.", "paris"), ("Your dog is called Rex.", "dog"),
+    ("Rex, your dog, was born in 2019 and loves the beach.", "dog"), ("你每天早上都喝绿茶，不喝咖啡。", "tea"),
+    ("我记得你每天早上都喝绿茶，不喝咖啡", "tea"), ("OK.", "ok"),
+)  # fmt: skip
 
 NEW = (
     "You live in Paris with your sister Anna, and next week you move to Berlin.",
     "You live in Paris with your sister Anna. Tomorrow the plumber comes at nine.",
-    "You do not live in Paris with your sister Anna.",
-    "Your dog was born in 2018 and loves the beach.",
-    "你每天早上都喝绿茶，也喝咖啡。",
-    "你每天早上都喝咖啡，中午去公司附近的餐厅吃面条。",
-    "I like it.",
-    "Sure!",
-    "",
+    "You do not live in Paris with your sister Anna.", "Your dog was born in 2018 and loves the beach.",
+    "你每天早上都喝绿茶，也喝咖啡。", "你每天早上都喝咖啡，中午去公司附近的餐厅吃面条。", "I like it.", "Sure!", "",
     "...",
-)
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -360,13 +350,10 @@ def test_limits_and_rules_of_ones_own():
 @pytest.mark.parametrize(
     "values",
     [
-        {"secrets": "hide"},
-        {"personal": ""},
-        {"most_characters": 0},
-        {"least_characters": -1},
+        {"secrets": "hide"}, {"personal": ""}, {"most_characters": 0}, {"least_characters": -1},
         {"least_characters": 10**6},
     ],
-)
+)  # fmt: skip
 def test_a_policy_must_make_sense(values: dict):
     with pytest.raises(InvalidInput):
         Policy(**values)

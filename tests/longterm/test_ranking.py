@@ -96,24 +96,18 @@ def test_without_a_conversation_there_are_no_neighbours():
     ("query", "text", "shared"),
     [
         ("What does Ann drink, milk or tea?", "ann drinks milk", ["Ann", "drink", "milk"]),
-        ("what is it?", "it is what it is", []),
-        ("京都的火车票多少钱", "我买了去京都的火车票", ["京都的火车票"]),
-        ("喜欢猫", "狗", []),
-        ("我的iPhone在哪", "iphone 放在桌上", ["iPhone"]),
-        ("", "anything", []),
+        ("what is it?", "it is what it is", []), ("京都的火车票多少钱", "我买了去京都的火车票", ["京都的火车票"]),
+        ("喜欢猫", "狗", []), ("我的iPhone在哪", "iphone 放在桌上", ["iPhone"]), ("", "anything", []),
         ("milk tea rice fish bread", "bread fish rice tea milk", ["milk", "tea", "rice", "fish"]),
     ],
-)
+)  # fmt: skip
 def test_the_words_are_those_of_the_query(query: str, text: str, shared: list[str]):
     assert shared_words(query, text) == shared
 
 
 SAID_BY_ALICE = {
-    "words": Signal(1.0, 0.3),
-    "coverage": Signal(1.0, 0.1),
-    "dense": Signal(0.8, 0.4),
-    "speaker": Signal(1.0, 0.2),
-}
+    "words": Signal(1.0, 0.3), "coverage": Signal(1.0, 0.1), "dense": Signal(0.8, 0.4), "speaker": Signal(1.0, 0.2),
+}  # fmt: skip
 
 
 def test_a_name_that_is_the_speakers_is_no_same_word():
@@ -134,11 +128,9 @@ def test_only_languages_that_are_spoken():
 
 NOW = 1.7e9
 TALK = [
-    ("Anna", "What did you do at the weekend?"),
-    ("Ben", "We climbed the Rigi on Saturday, it took three hours."),
-    ("Anna", "How lovely! I stayed at home."),
-    ("Ben", "You should come along next time."),
-]
+    ("Anna", "What did you do at the weekend?"), ("Ben", "We climbed the Rigi on Saturday, it took three hours."),
+    ("Anna", "How lovely! I stayed at home."), ("Ben", "You should come along next time."),
+]  # fmt: skip
 
 
 def talk() -> Snapshot:

@@ -60,21 +60,13 @@ def test_text_and_blocks_of_a_content() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        "text",
-        None,
-        {},
-        {"type": "card"},
-        {"type": "text"},
-        {"type": "thinking", "text": "x"},
-        {"type": "image"},
-        {"type": "image", "source": {"type": "url"}},
-        {"type": "audio", "source": {"type": "base64", "data": "aGk="}},
+        "text", None, {}, {"type": "card"}, {"type": "text"}, {"type": "thinking", "text": "x"}, {"type": "image"},
+        {"type": "image", "source": {"type": "url"}}, {"type": "audio", "source": {"type": "base64", "data": "aGk="}},
         {"type": "tool_use", "id": "1", "name": "f", "input": "{}"},
-        {"type": "tool_use", "id": 1, "name": "f", "input": {}},
-        {"type": "tool_result", "id": "1", "name": "f"},
+        {"type": "tool_use", "id": 1, "name": "f", "input": {}}, {"type": "tool_result", "id": "1", "name": "f"},
         {"type": "tool_result", "id": "1", "name": "f", "output": [{"type": "card"}]},
     ],
-)
+)  # fmt: skip
 def test_a_block_of_unknown_type_or_without_what_it_needs_is_refused(block: Any) -> None:
     with pytest.raises(InvalidInput, match="block"):
         Msg("a", [{"type": "text", "text": "x"}, block], "user")

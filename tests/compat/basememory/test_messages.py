@@ -25,13 +25,11 @@ from memwell.messages import Image, Message, Part, Role, Text, decode_message, e
 from memwell.storage.memory import MemoryBackend
 
 MESSAGES = [
-    TextMessage(text="你好", sender="Anna"),
-    TextMessage(text=""),
-    SystemMessage(text="Ben joined"),
+    TextMessage(text="你好", sender="Anna"), TextMessage(text=""), SystemMessage(text="Ben joined"),
     ImageMessage(url="https://example.org/cat.png", text="一只猫", sender="Ben"),
     AudioMessage(data=b"RIFF....", media_type="audio/wav", text="see you at six", sender="Ben"),
     VideoMessage(url="https://example.org/film.mp4"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

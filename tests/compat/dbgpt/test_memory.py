@@ -222,13 +222,11 @@ def test_a_copy_is_another_object_of_the_same_class() -> None:
 @pytest.mark.parametrize(
     ("given_", "told"),
     [
-        ({"observation": 5}, "an observation"),
-        ({"observation": "a\x00"}, "NUL"),
-        ({"importance": math.nan}, "importance"),
-        ({"importance": "high"}, "importance"),
+        ({"observation": 5}, "an observation"), ({"observation": "a\x00"}, "NUL"),
+        ({"importance": math.nan}, "importance"), ({"importance": "high"}, "importance"),
         ({"memory_id": -1}, "memory_id"),
     ],
-)
+)  # fmt: skip
 def test_bad_values_are_refused(given_: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         AgentMemoryFragment(**{"observation": "x", **given_})

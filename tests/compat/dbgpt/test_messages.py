@@ -42,11 +42,10 @@ from memwell.messages import (
 
 PICTURE = MediaContent(MediaObject("https://example.com/a.png", "url"), "image")
 SAID: list[BaseMessage] = [
-    SystemMessage("be brief"),
-    HumanMessage("你好", 1, 2, {"a": [1]}, example=True),
+    SystemMessage("be brief"), HumanMessage("你好", 1, 2, {"a": [1]}, example=True),
     AIMessage(content="hello", index=2, round_index=2),
     ViewMessage([MediaContent.build_text("look"), PICTURE], index=3),
-]
+]  # fmt: skip
 
 
 def test_pieces_survive_as_plain_data() -> None:
@@ -101,11 +100,8 @@ def test_data_that_is_no_message_is_refused(broken: Any) -> None:
 
 
 HUMAN, AI, SYSTEM, VIEW = (
-    ModelMessageRoleType.HUMAN,
-    ModelMessageRoleType.AI,
-    ModelMessageRoleType.SYSTEM,
-    ModelMessageRoleType.VIEW,
-)
+    ModelMessageRoleType.HUMAN, ModelMessageRoleType.AI, ModelMessageRoleType.SYSTEM, ModelMessageRoleType.VIEW,
+)  # fmt: skip
 
 
 def test_view_messages_never_reach_a_model() -> None:

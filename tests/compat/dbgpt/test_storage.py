@@ -124,11 +124,9 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]
 
 
 PEOPLE = [
-    User("u1", "Paris", 30, ["a"]),
-    User("u2", "巴黎", 17, []),
-    User("u10", "Paris", 18, ["a", "b"]),
+    User("u1", "Paris", 30, ["a"]), User("u2", "巴黎", 17, []), User("u10", "Paris", 18, ["a", "b"]),
     User("u11", None, 0, []),
-]
+]  # fmt: skip
 
 
 def named(found: list[User]) -> list[str]:

@@ -216,13 +216,10 @@ def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
 @pytest.mark.parametrize(
     "given",
     [
-        {"smell": "smoke"},
-        {"image": "a path"},
-        {"image": {"descripton": "a slip"}},
-        {"text": 7},
+        {"smell": "smoke"}, {"image": "a path"}, {"image": {"descripton": "a slip"}}, {"text": 7},
         {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},
     ],
-)
+)  # fmt: skip
 def test_nothing_of_a_bad_call_is_stored(media: MultimodalMemory, given: dict[str, object]):
     with pytest.raises(InvalidInput):
         media.store_multimodal_memory("s1", given)

@@ -263,18 +263,15 @@ OF_ANOTHER = (
     ("我叫小明，在北京工作，对花生过敏。", "小红对什么过敏？"),
     ("我叫小明，在北京工作，对花生过敏。", "张伟对什么过敏？"),
     ("我叫小明，在北京工作，对花生过敏。", "我妈妈对什么过敏？"),
-    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"),
-    ("我的猫叫咪咪。", "你叫什么名字？"),
-    ("我的猫叫咪咪。", "我叫什么名字？"),
-    ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
+    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"), ("我的猫叫咪咪。", "你叫什么名字？"),
+    ("我的猫叫咪咪。", "我叫什么名字？"), ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
     ("Hi, my name is Ann and I live in Oslo.", "What is your name?"),
     ("My sister Eve is allergic to cats.", "What is my brother allergic to?"),
     ("My sister Eve is allergic to cats.", "Am I allergic to cats?"),
     ("My sister Eve is allergic to cats.", "Is Bob allergic to cats?"),
-    ("I'm allergic to cats.", "What is my dog allergic to?"),
-    ("我不喜欢吃辣。", "我喜欢吃什么？"),
+    ("I'm allergic to cats.", "What is my dog allergic to?"), ("我不喜欢吃辣。", "我喜欢吃什么？"),
     ("I don't like spicy food.", "What food do I like?"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "question"), OF_ANOTHER)
@@ -289,13 +286,10 @@ OF_THE_ONE_ASKED_ABOUT = (
     ("My sister Eve is allergic to cats.", "What is Eve allergic to?"),
     ("My sister Eve is allergic to cats.", "Who is allergic to cats?"),
     ("I'm allergic to cats.", "Do you know what I am allergic to?"),
-    ("My cat is called Tom.", "What is my cat called?"),
-    ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
-    ("小红对花生过敏。", "你知道小红对什么过敏吗？"),
-    ("我的猫叫咪咪。", "我的猫叫什么名字？"),
-    ("我不喜欢吃辣。", "我喜欢吃辣吗？"),
-    ("我不喜欢吃辣。", "我不喜欢吃什么？"),
-)
+    ("My cat is called Tom.", "What is my cat called?"), ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
+    ("小红对花生过敏。", "你知道小红对什么过敏吗？"), ("我的猫叫咪咪。", "我的猫叫什么名字？"),
+    ("我不喜欢吃辣。", "我喜欢吃辣吗？"), ("我不喜欢吃辣。", "我不喜欢吃什么？"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "question"), OF_THE_ONE_ASKED_ABOUT)

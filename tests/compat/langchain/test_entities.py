@@ -276,12 +276,10 @@ triples = st.lists(
     [
         ("(Nevada, is a, state)", [("Nevada", "is a", "state")]),
         (" (a, b, c) <|> (d, e, f) ", [("a", "b", "c"), ("d", "e", "f")]),
-        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]),
-        ("NONE", []),
-        ("  ", []),
+        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]), ("NONE", []), ("  ", []),
         ("(安娜, 住在, 奥斯陆)", [("安娜", "住在", "奥斯陆")]),
     ],
-)
+)  # fmt: skip
 def test_parse_triples(text: str, found: Any) -> None:
     assert parse_triples(text) == found
 

@@ -30,12 +30,10 @@ blocks = (
 contents = words | st.lists(blocks, max_size=3)
 calls = st.lists(st.fixed_dictionaries({"name": words, "args": objects, "id": st.none() | words}), max_size=2)
 base: dict[str, st.SearchStrategy[Any]] = {
-    "name": st.none() | words,
-    "id": st.none() | words | st.integers(0, 9),
+    "name": st.none() | words, "id": st.none() | words | st.integers(0, 9),
     "additional_kwargs": objects | st.just({"function_call": {"name": "f", "arguments": "{}"}}),
-    "response_metadata": objects,
-    "extra": words,
-}
+    "response_metadata": objects, "extra": words,
+}  # fmt: skip
 
 
 def fields(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:

@@ -50,12 +50,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is de
 
 CALL = {"name": "weather", "args": {"city": "巴黎", "days": 3}, "id": "call-1", "type": "tool_call"}
 USAGE: UsageMetadata = {
-    "input_tokens": 3,
-    "output_tokens": 5,
-    "total_tokens": 8,
-    "input_token_details": {"cache_read": 2},
+    "input_tokens": 3, "output_tokens": 5, "total_tokens": 8, "input_token_details": {"cache_read": 2},
     "output_token_details": {"reasoning": 1},
-}
+}  # fmt: skip
 # What a layout can hold is drawn at random in tests/transcript/test_langchain.py.
 EVERY_KIND: list[BaseMessage] = [
     HumanMessage("said", additional_kwargs={"a": {"b": [1, 2.5, None, True]}}, of_my_own="kept"),

@@ -70,13 +70,11 @@ def test_scores_are_cosines(compass: MemwellVectorStore):
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        ({"city": "Paris"}, {"0", "20"}),
-        ({"year": {"$ge": 2020}}, {"10", "20"}),
-        ({"$or": [{"city": "巴黎"}, {"year": 1999}]}, {"0", "10"}),
-        ({"@id": {"$in": ["a", "c"]}}, {"0", "20"}),
+        ({"city": "Paris"}, {"0", "20"}), ({"year": {"$ge": 2020}}, {"10", "20"}),
+        ({"$or": [{"city": "巴黎"}, {"year": 1999}]}, {"0", "10"}), ({"@id": {"$in": ["a", "c"]}}, {"0", "20"}),
         ({"city": "Rome"}, set()),
     ],
-)
+)  # fmt: skip
 def test_a_filter_narrows_every_kind_of_search(compass: MemwellVectorStore, wanted: Any, expected: set[str]):
     metadatas = [{"city": "Paris", "year": 1999}, {"city": "巴黎", "year": 2020}, {"city": "Paris", "year": 2021}]
     compass.add_texts(["0", "10", "20"], metadatas, ids=["a", "b", "c"])
@@ -229,12 +227,8 @@ def test_any_embedder_will_do():
 # Retrievers
 
 TOLD = [
-    "Ann is allergic to nuts.",
-    "Bob likes trains.",
-    "安娜喜欢喝茶。",
-    "Ann moved to Paris.",
-    "The meeting was short.",
-]
+    "Ann is allergic to nuts.", "Bob likes trains.", "安娜喜欢喝茶。", "Ann moved to Paris.", "The meeting was short.",
+]  # fmt: skip
 
 
 @pytest.fixture

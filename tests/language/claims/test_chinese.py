@@ -134,26 +134,18 @@ def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str)
 
 
 KINSHIP = {
-    "妈": "mother",
-    "岳父": "father-in-law",
-    "室友": "roommate",
-    "老板": "boss",
-    "外甥女": "niece",
-    "爱人": "spouse",
-}
+    "妈": "mother", "岳父": "father-in-law", "室友": "roommate", "老板": "boss", "外甥女": "niece", "爱人": "spouse",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("word", "english"), KINSHIP.items())
 @pytest.mark.parametrize(
     ("predicate", "relation", "words"),
     [
-        ("住在青岛", "lives_in", "青岛"),
-        ("是会计", "occupation", "会计"),
-        ("对芒果过敏", "allergic_to", "芒果"),
-        ("会说俄语", "speaks", "俄语"),
-        ("最讨厌榴莲", "dislikes", "榴莲"),
+        ("住在青岛", "lives_in", "青岛"), ("是会计", "occupation", "会计"), ("对芒果过敏", "allergic_to", "芒果"),
+        ("会说俄语", "speaks", "俄语"), ("最讨厌榴莲", "dislikes", "榴莲"),
     ],
-)
+)  # fmt: skip
 def test_relatives_are_called_by_the_english_word(
     word: str, english: str, predicate: str, relation: str, words: str
 ) -> None:

@@ -52,14 +52,11 @@ class TestConstruction:
     @pytest.mark.parametrize(
         ("made", "role"),
         [
-            (human("x"), Role.HUMAN),
-            (ai("x"), Role.AI),
-            (system("x"), Role.SYSTEM),
-            (tool_result("c", "x"), Role.TOOL),
-            *((message(role, "x"), role) for role in Role),
+            (human("x"), Role.HUMAN), (ai("x"), Role.AI), (system("x"), Role.SYSTEM),
+            (tool_result("c", "x"), Role.TOOL), *((message(role, "x"), role) for role in Role),
             *((message(role.value, "x"), role) for role in Role),
         ],
-    )
+    )  # fmt: skip
     def test_a_role_may_be_given_by_its_name(self, made: Message, role: Role):
         assert made.role is role
         assert made.text == "x"

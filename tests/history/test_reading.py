@@ -172,18 +172,12 @@ def test_a_cursor_from_elsewhere_is_refused(history: History):
 
 FRUGAL: list[tuple[Callable[[History], Any], int, int]] = [
     (lambda history: history.page(limit=10), 1, 11),
-    (lambda history: history.page(limit=10, newest_first=True), 1, 11),
-    (lambda history: history.last(20), 1, 20),
-    (lambda history: history.get(MANY // 2), 1, 1),
-    (lambda history: history.window(rounds=3), 2, 80),
-    (lambda history: history.window(tokens=60), 2, 80),
-    (lambda history: history.rounds(2), 1, 65),
-    (lambda history: history.latest_round(), 1, 65),
-    (lambda history: history.round(MANY // 4), 16, 80),
-    (len, 0, 0),
-    (lambda history: history.tokens, 0, 0),
-    (lambda history: history.info(), 0, 0),
-]
+    (lambda history: history.page(limit=10, newest_first=True), 1, 11), (lambda history: history.last(20), 1, 20),
+    (lambda history: history.get(MANY // 2), 1, 1), (lambda history: history.window(rounds=3), 2, 80),
+    (lambda history: history.window(tokens=60), 2, 80), (lambda history: history.rounds(2), 1, 65),
+    (lambda history: history.latest_round(), 1, 65), (lambda history: history.round(MANY // 4), 16, 80), (len, 0, 0),
+    (lambda history: history.tokens, 0, 0), (lambda history: history.info(), 0, 0),
+]  # fmt: skip
 """What a question may cost at most: calls of ``read``, and messages read."""
 
 

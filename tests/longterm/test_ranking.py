@@ -53,14 +53,10 @@ def test_it_is_one_short_line_without_names_of_signals(signals: dict[str, Signal
 
 def test_signals_that_say_the_same_are_one_reason():
     signals = {
-        "dense": Signal(0.8, 0.1),
-        "dense_best": Signal(1.0, 0.3),
-        "words": Signal(1.0, 0.2),
-        "coverage": Signal(0.5, 0.1),
-        "time": Signal(0.9, 0.15),
-        "speaker": Signal(1.0, 0.1),
+        "dense": Signal(0.8, 0.1), "dense_best": Signal(1.0, 0.3), "words": Signal(1.0, 0.2),
+        "coverage": Signal(0.5, 0.1), "time": Signal(0.9, 0.15), "speaker": Signal(1.0, 0.1),
         "length": Signal(0.3, 0.05),
-    }
+    }  # fmt: skip
     assert line(signals) == (
         "same meaning (40 %); same words: drinks, milk (30 %); said around the asked time (15 %); spoken by Alice (10 %)"
     )

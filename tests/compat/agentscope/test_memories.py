@@ -370,17 +370,11 @@ def test_a_state_of_the_years_before_marks_is_loaded() -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        None,
-        [],
-        {"content": 1},
-        {"content": [1]},
-        {"content": [[{}, []]]},
-        {"content": [[said(1)[0].to_dict(), [1]]]},
-        {"content": [[said(1)[0].to_dict(), [], []]]},
-        {"content": [{**said(1)[0].to_dict(), "role": "tool"}]},
-        {"content": [], "_compressed_summary": 3},
+        None, [], {"content": 1}, {"content": [1]}, {"content": [[{}, []]]},
+        {"content": [[said(1)[0].to_dict(), [1]]]}, {"content": [[said(1)[0].to_dict(), [], []]]},
+        {"content": [{**said(1)[0].to_dict(), "role": "tool"}]}, {"content": [], "_compressed_summary": 3},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_state_changes_nothing(state: Any) -> None:
     memory = InMemoryMemory()
     asyncio.run(memory.add(said(1), marks="m"))

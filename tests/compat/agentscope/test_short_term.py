@@ -453,12 +453,10 @@ async def test_a_state_is_restored_also_to_nothing():
     other.load_state_dict({"max_token": 7}, strict=False)
     assert other.max_token == 7
     wrong: list[tuple[Any, type[Exception]]] = [
-        ({}, MissingState),
-        ({**full, "memory_storage": "x"}, InvalidInput),
-        ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput),
-        ({**full, "max_token": -1}, InvalidInput),
+        ({}, MissingState), ({**full, "memory_storage": "x"}, InvalidInput),
+        ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput), ({**full, "max_token": -1}, InvalidInput),
         ([], InvalidInput),
-    ]
+    ]  # fmt: skip
     for bad, error in wrong:
         with pytest.raises(error):
             memory.load_state_dict(bad)

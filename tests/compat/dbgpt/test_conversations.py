@@ -185,10 +185,9 @@ def _storages(kind: str, backend: Backend) -> Storages:
         "memory": lambda: (InMemoryStorage(MsgpackSerializer()), InMemoryStorage()),
         "file": lambda: (shared, BackendStorage(backend, "messages")),
         "foreign": lambda: (DictStorage(), DictStorage()),
-        "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())),
-        "mixed": lambda: (DictStorage(), shared),
+        "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())), "mixed": lambda: (DictStorage(), shared),
         "inside": lambda: (shared, shared),
-    }
+    }  # fmt: skip
     return kinds[kind]()
 
 
@@ -701,17 +700,12 @@ def test_questions_are_answered_in_order(storage: Storage) -> None:
     storage.delete(MessageIdentifier("a", 2))
     everything = [(uid, at) for uid in "abc" for at in range(5) if (uid, at) != ("a", 2)]
     cases: list[tuple[dict[str, Any], list[tuple[str, int]]]] = [
-        ({}, everything),
-        ({"conv_uid": "a"}, [("a", at) for at in (0, 1, 3, 4)]),
-        ({"conv_uid": "b", "index": 3}, [("b", 3)]),
-        ({"index": 2}, [("b", 2), ("c", 2)]),
-        ({"index": "2"}, []),
-        ({"conv_uid": "nobody"}, []),
-        ({"conv_uid": ""}, []),
-        ({"conv_uid": None}, []),
+        ({}, everything), ({"conv_uid": "a"}, [("a", at) for at in (0, 1, 3, 4)]),
+        ({"conv_uid": "b", "index": 3}, [("b", 3)]), ({"index": 2}, [("b", 2), ("c", 2)]), ({"index": "2"}, []),
+        ({"conv_uid": "nobody"}, []), ({"conv_uid": ""}, []), ({"conv_uid": None}, []),
         ({"message_detail": item(1).message_detail}, [("a", 1), ("b", 1), ("c", 1)]),
         ({"message_detail": 7, "conv_uid": "a"}, []),
-    ]
+    ]  # fmt: skip
     for conditions, expected in cases:
         for limit in (None, 0, 1, 3, 100):
             for offset in (0, 1, 2, 3, 4, 6, 50):

@@ -58,14 +58,10 @@ async def later(text: str) -> str:
 @pytest.mark.parametrize(
     "thing",
     [
-        OnlyPredict(),
-        OnlyInvoke(),
-        str.upper,
-        later,
-        ScriptedChat(lambda messages: messages[-1].text.upper()),
+        OnlyPredict(), OnlyInvoke(), str.upper, later, ScriptedChat(lambda messages: messages[-1].text.upper()),
         as_llm(OnlyPredict()),
     ],
-)
+)  # fmt: skip
 def test_whatever_answers_is_a_model(thing: Any) -> None:
     llm = as_llm(thing)
     assert llm.answers

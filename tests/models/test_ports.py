@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 
 import numpy as np
@@ -12,21 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from memwell.errors import BadModelOutput
-from memwell.messages import human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
-from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
+from memwell.models.scripted import HashEmbedder
 from tests.senses import Sense
-
-
-def test_the_async_twins_do_the_same():
-    async def ask() -> tuple[str, list[float], tuple[int, ...]]:
-        first = await ScriptedChat(["one"]).acomplete([human("Hi")])
-        scores = await ScriptedReranker().ascores("red car", ["red car", "blue"])
-        return first.text, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
-
-    assert asyncio.run(ask()) == ("one", [1.0, 0.0], (2, 16))
-
 
 # Nothing a model says is believed.
 

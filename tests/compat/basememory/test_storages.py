@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,17 +128,3 @@ def test_an_item_that_cannot_be_kept_is_refused_with_all_of_its_batch() -> None:
         assert len(storage) == 0
         with pytest.raises(IndexError, match="holds 0"):
             storage[0]
-
-
-def test_threads_lose_nothing_in_a_store(tmp_path: Path) -> None:
-    with open_backend(tmp_path / "app.db") as backend:
-        storage = DurableStorage(backend)
-
-        def write(who: int) -> None:
-            for at in range(10):
-                storage.append([who, at])
-
-        with ThreadPoolExecutor(6) as threads:
-            list(threads.map(write, range(6)))
-        added = list(storage)
-        assert all([at for who, at in added if who == mine] == list(range(10)) for mine in range(6))

@@ -6,7 +6,6 @@ import asyncio
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,11 +40,6 @@ from memwell.testing.clock import Clock
 MEGABYTE = 1024 * 1024
 SPACE = Space("default") / "dbgpt-cache" / "cache"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("k"), inner, max_size=1),
-    max_leaves=5,
-)
 
 
 class Question(CacheKey[str]):
@@ -165,19 +159,6 @@ def test_equal_hashes_are_not_equal_keys(storage: Any):
 
 
 # In memory
-
-
-def test_threads_share_one_storage(storage: Any):
-    def work(name: str) -> None:
-        for number in range(25):
-            storage.set(f"{name}{number % 10}", number)
-            storage.get(f"{name}{number % 7}")
-            if number % 9 == 0:
-                storage.delete(f"{name}{number % 10}")
-
-    with ThreadPoolExecutor(3) as threads:
-        list(threads.map(work, "abc"))
-    assert len(storage) > 0
 
 
 def room_for(count: int, size: int) -> float:

@@ -89,16 +89,6 @@ def test_a_batch_hands_on_lone_insights() -> None:
     assert Plain().write_batch_sync([]) is None
 
 
-def test_the_blocking_twins_do_the_same() -> None:
-    memory = Plain()
-    (one,) = fragments("a")
-    memory.write_sync(one)
-    assert memory.read_sync("a") == [one] == asyncio.run(memory.read("a"))
-    assert memory.reflect_sync([one]) == [one]
-    assert memory.clear_sync() == [one]
-    assert memory.read_sync("a") == []
-
-
 async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
     memory = Plain()
     memory.insight_extractor = Together(3)

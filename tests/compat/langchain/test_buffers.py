@@ -25,7 +25,6 @@ from memwell.compat.langchain import (
     PromptTemplate,
     SystemMessage,
     ThreadChatMessageHistory,
-    ToolMessage,
 )
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
@@ -164,16 +163,6 @@ def test_a_greeting_is_shown_with_the_first_round_and_instructions_always(make: 
     assert talk(memory, 1, 2).buffer == "System: be brief\nHuman: q1\nAI: a1\nHuman: q2\nAI: a2"
 
 
-def test_tool_calls_stay_with_their_results() -> None:
-    call = {"name": "add", "args": {"a": 1}, "id": "c1"}
-    used = [HumanMessage("?"), AIMessage("", tool_calls=[call]), ToolMessage("2", tool_call_id="c1"), AIMessage("2")]
-    memory = ConversationBufferWindowMemory(k=1, return_messages=True)
-    talk(memory, 2).chat_memory.add_messages(used)
-    assert memory.buffer == used
-    memory.k = 2
-    assert len(memory.buffer) == 6
-
-
 def test_what_a_token_limit_leaves() -> None:
     memory = ConversationTokenBufferMemory(llm=Sums(), max_token_limit=6)
     memory.save_context({"input": "short"}, {"output": "a " * 20})
@@ -286,20 +275,6 @@ def test_a_summariser_of_ones_own_and_a_prompt_with_other_blanks() -> None:
     for kind in (ConversationSummaryMemory, ConversationSummaryBufferMemory):
         with pytest.raises(ValueError, match=r"Got unexpected prompt input variables\. The prompt expects"):
             kind(llm=Sums(), prompt=PromptTemplate.from_template("{history}"))
-
-
-def test_a_summary_buffer() -> None:
-    llm = Sums()
-    history = ChatMessageHistory([SystemMessage("be brief")])
-    memory = ConversationSummaryBufferMemory(
-        llm=llm, prompt=PROMPT, memory_key="baz", max_token_limit=8, chat_memory=history
-    )
-    assert talk(memory, 1).buffer == "System: be brief\nHuman: q0\nAI: a0"
-    talk(memory, 1, 1)
-    assert memory.buffer == asyncio.run(memory.abuffer()) == "System: be brief\nSystem: s1\nHuman: q1\nAI: a1"
-    assert (memory.moving_summary_buffer, llm.asked) == ("s1", ["|Human: q0\nAI: a0"])
-    memory.clear()
-    assert (memory.buffer, memory.moving_summary_buffer) == ("", "")
 
 
 def test_a_summary_survives_a_restart_and_is_shared(path: str) -> None:

@@ -29,7 +29,6 @@ from memwell.compat.langchain import (
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
-from memwell.strategies.entities import Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")
 DESCRIBE = PromptTemplate.from_template("note|{entity}|{summary}|{history}|{input}")
@@ -148,23 +147,6 @@ def test_entity_info_by_itself() -> None:
 
 
 # Notes
-
-
-def test_a_turn_with_a_model() -> None:
-    memory = made()
-    assert memory.memory_variables == ["entities", "history"]
-    assert turn(memory) == {"history": "", "entities": {"Anna": "", "Oslo": ""}}
-    assert memory.entity_cache == ["Anna", "Oslo"]
-    assert turn(memory) == {"history": "Human: Anna is in Oslo\nAI: ok", "entities": {"Anna": "*", "Oslo": "*"}}
-    assert memory.llm.asked[1] == "note|Anna||Human: Anna is in Oslo\nAI: ok|Anna is in Oslo"
-    memory.return_messages = True
-    loaded = memory.load_memory_variables({"input": [{"type": "text", "text": "Anna"}]})
-    assert loaded["entities"] == {"Anna": "**", "Oslo": "**"}
-    assert len(loaded["history"]) == len(memory.buffer) == 4
-    assert memory.llm.asked[-1].endswith("|Anna")
-    asyncio.run(memory.aclear())
-    assert (memory.buffer, memory.entity_cache) == ([], [])
-    assert turn(memory)["entities"] == {"Anna": "", "Oslo": ""}
 
 
 @pytest.mark.parametrize("kind", ["thread", "memory", "sqlite"])
@@ -345,20 +327,6 @@ def test_facts_with_a_model() -> None:
     with pytest.raises(ModelError):
         asyncio.run(memory.asave_context({"input": "y"}, {"output": "z"}))
     assert (len(memory.chat_memory.messages), len(memory.kg.get_triples())) == (6, 2)
-
-
-def test_facts_survive_a_restart_and_are_shared(path: str) -> None:
-    def opened(llm: Any = None) -> ConversationKGMemory:
-        return made_graph(llm, chat_memory=MemwellChatMessageHistory("s", path))
-
-    learnt(opened(), "Anna lives in Oslo.")
-    learnt(opened(Model("Anna", "(Anna, teaches, physics)")), "x")
-    close_shared()
-    one, other = opened(), opened()
-    expected = {"history": "On Anna: Anna lives in Oslo. Anna teaches physics."}
-    assert one.load_memory_variables({"input": "Anna"}) == expected
-    assert asyncio.run(other.aload_memory_variables({"input": "Anna"})) == expected
-    assert len(Graph(MemwellChatMessageHistory("s", path).history).about("anna")) == 2
 
 
 @pytest.mark.parametrize("kind", [ConversationEntityMemory, ConversationKGMemory])

@@ -336,14 +336,9 @@ def test_the_guides_summary() -> None:
     assert memory.load_memory_variables({}) == {"history": [ours.HumanMessage(memory.buffer)]}
     stats = memory.get_summary_stats()
     assert set(stats) == {
-        "summary_count",
-        "total_summary_tokens",
-        "original_message_count",
-        "compression_ratio",
-        "last_summary_time",
-        "current_summary_length",
-        "average_compression_ratio",
-    }
+        "summary_count", "total_summary_tokens", "original_message_count", "compression_ratio", "last_summary_time",
+        "current_summary_length", "average_compression_ratio",
+    }  # fmt: skip
     assert (stats["summary_count"], stats["original_message_count"]) == (1, 2)
     assert stats["compression_ratio"] == len(memory.buffer) / len("Human: aAI: b")
     assert memory.buffer.endswith("的摘要")

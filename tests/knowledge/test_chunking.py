@@ -38,12 +38,9 @@ def documents(draw: st.DrawFn) -> Parsed:
 
 
 chunkings = st.builds(
-    Chunking,
-    tokens=st.integers(8, 80),
-    overlap=st.integers(0, 7),
-    least=st.integers(0, 40),
+    Chunking, tokens=st.integers(8, 80), overlap=st.integers(0, 7), least=st.integers(0, 40),
     length=st.sampled_from(("tokens", "characters")),
-)
+)  # fmt: skip
 
 
 @given(documents(), chunkings)
@@ -96,14 +93,10 @@ def _texts(parsed: Parsed, found: list[Chunk]) -> list[str]:
 
 def test_a_chunk_keeps_to_its_section_and_names_all_headings_above_it():
     parsed = _document(
-        ("heading", 1, "# Handbook"),
-        ("heading", 2, "## Leave ##"),
+        ("heading", 1, "# Handbook"), ("heading", 2, "## Leave ##"), ("paragraph", 0, _prose("en", 6)),
+        ("heading", 3, "### Parental leave"), ("paragraph", 0, _prose("en", 6)), ("heading", 2, "## Pay"),
         ("paragraph", 0, _prose("en", 6)),
-        ("heading", 3, "### Parental leave"),
-        ("paragraph", 0, _prose("en", 6)),
-        ("heading", 2, "## Pay"),
-        ("paragraph", 0, _prose("en", 6)),
-    )
+    )  # fmt: skip
     found = chunks(parsed, Chunking(tokens=200, least=16))
     assert [chunk.headings for chunk in found] == [
         ("Handbook", "Leave"),

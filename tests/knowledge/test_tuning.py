@@ -281,13 +281,9 @@ def trial(tokens: int, overlap: int, score: float) -> Trial:
 
 
 TUNED = Tuned(
-    best=Chunking(128, 0),
-    verdict=Verdict("better", 0.1, 0.02, 0.18),
-    in_use=Chunking(),
-    trials=(trial(256, 32, 0.80), trial(64, 10, 0.84), trial(128, 0, 0.9)),
-    questions=100,
-    held_out=50,
-)
+    best=Chunking(128, 0), verdict=Verdict("better", 0.1, 0.02, 0.18), in_use=Chunking(),
+    trials=(trial(256, 32, 0.80), trial(64, 10, 0.84), trial(128, 0, 0.9)), questions=100, held_out=50,
+)  # fmt: skip
 
 
 def columns(text: str) -> int:

@@ -423,12 +423,9 @@ def test_names_in_a_row_are_all_read(names: tuple[str, ...], start: str, relatio
 def test_a_pronoun_is_the_person_who_was_named_last() -> None:
     text = "My friend Yuki is Japanese. She has lived in Antwerp since college, and her husband Piet is a baker."
     assert facts(text) == {
-        user("friend", "Yuki"),
-        ("Yuki", "nationality", "Japanese", False),
-        ("Yuki", "lives_in", "Antwerp", False),
-        ("Yuki", "married_to", "Piet", False),
-        ("Piet", "occupation", "baker", False),
-    }
+        user("friend", "Yuki"), ("Yuki", "nationality", "Japanese", False), ("Yuki", "lives_in", "Antwerp", False),
+        ("Yuki", "married_to", "Piet", False), ("Piet", "occupation", "baker", False),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ["", "phone ", "mobile ", "cell ", "work phone ", "landline ", "WhatsApp ", "Swiss "])

@@ -140,22 +140,10 @@ WORST = (
     *"a1=@:.- \n'\"(+A",
     *("a@", "eyJ", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "password=", "password for a b ", "://a:", "4111 "),
     *(
-        "DE89",
-        "1.",
-        "1-",
-        "phone 1 ",
-        "passport A1",
-        "密码是",
-        "sk-1",
-        "gh",
-        "xox-1a",
-        "f::",
-        "SG.",
-        "bearer ",
-        "(1",
+        "DE89", "1.", "1-", "phone 1 ", "passport A1", "密码是", "sk-1", "gh", "xox-1a", "f::", "SG.", "bearer ", "(1",
         "İ",
     ),
-)
+)  # fmt: skip
 
 LONG = 250_000
 

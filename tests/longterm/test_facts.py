@@ -513,12 +513,9 @@ def told(draw: st.DrawFn) -> Claim:
     since = draw(st.none() | st.integers(0, said))
     until = draw(st.none() | st.integers((since or 0) + 1, said + 2))
     return claim(
-        draw(CITIES),
-        said,
-        valid_from=None if since is None else day(since),
-        valid_to=None if until is None else day(until),
-        negated=draw(st.booleans()) if until is None else False,
-    )
+        draw(CITIES), said, valid_from=None if since is None else day(since),
+        valid_to=None if until is None else day(until), negated=draw(st.booleans()) if until is None else False,
+    )  # fmt: skip
 
 
 HISTORIES = st.lists(told(), max_size=7)

@@ -165,43 +165,20 @@ def test_threads_may_share_one():
 
 SECRET = "sk-proj-abc123DEF456ghi789JKL0"
 ORDINARY = (
-    "y",
-    "7",
-    "👍",
-    ":)",
-    "<3",
-    "yes, Friday",
-    "hmmmmmmm",
-    "Zzzzzzz",
-    "pffffft",
-    "哈哈哈哈哈哈哈哈哈哈",
-    "hahahahahahaha",
-    "sooooo good",
-    "property typewriter rhythms",
-    "BTW, NASDAQ & NVDA",
+    "y", "7", "👍", ":)", "<3", "yes, Friday", "hmmmmmmm", "Zzzzzzz", "pffffft", "哈哈哈哈哈哈哈哈哈哈",
+    "hahahahahahaha", "sooooo good", "property typewriter rhythms", "BTW, NASDAQ & NVDA",
     "https://example.com/a/very/long/path/" + "segment-1/" * 12,
     "some_snake_case_name_that_goes_on_and_on_for_more_than_eighty_characters_without_any_digit_at_all",
-    "I told him to ignore the noise and forget the past.",
-    "Sorry, I can't come on Friday.",
+    "I told him to ignore the noise and forget the past.", "Sorry, I can't come on Friday.",
     "Here's a photo from the trip.",
-)
+)  # fmt: skip
 REFUSED = {
-    "": "empty",
-    " \n\t": "empty",
-    "...": "empty",
-    "?!": "empty",
-    "——。。。": "empty",
-    "\u200b\u200b": "empty",
-    "a" * 60: "noise",
-    "ab " * 40: "noise",
-    "哈" * 60: "noise",
-    "asdfghjkl": "noise",
-    "asdfasdfasdf qwertyuiop": "noise",
-    "dfkjghdkfjgh": "noise",
+    "": "empty", " \n\t": "empty", "...": "empty", "?!": "empty", "——。。。": "empty", "\u200b\u200b": "empty",
+    "a" * 60: "noise", "ab " * 40: "noise", "哈" * 60: "noise", "asdfghjkl": "noise",
+    "asdfasdfasdf qwertyuiop": "noise", "dfkjghdkfjgh": "noise",
     "TWFuIGlzIGRpc3Rpbmd1aXNoZWQsIG5vdCBvbmx5IGJ5IGhpcyByZWFzb24sIGJ1dCBieSB0aGlzIHNpbmd1bGFyIHBhc3Npb24=": "noise",
-    "3f786850e387550fdab836ed7e6dc881de23001b" * 3: "noise",
-    "x" * 100_001: "oversize",
-}
+    "3f786850e387550fdab836ed7e6dc881de23001b" * 3: "noise", "x" * 100_001: "oversize",
+}  # fmt: skip
 BOILERPLATE = (
     "As an AI language model, I don't have personal opinions.", "I'm sorry, but as an AI I cannot do that.",
     "I'm sorry, but I can't help with that request.", "I cannot assist with that.",

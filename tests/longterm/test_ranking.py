@@ -282,14 +282,11 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     near, age, worth = numbers.random(total), numbers.integers(0, 900, total), numbers.random(total)
     snapshot = Snapshot.build(
         SnapshotEntry(
-            f"{n:04}",
-            "x",
-            time=NOW - 3600.0 * age[n],
-            worth=worth[n],
+            f"{n:04}", "x", time=NOW - 3600.0 * age[n], worth=worth[n],
             vector=np.array([near[n], (1 - near[n] ** 2) ** 0.5]),
         )
         for n in range(total)
-    )
+    )  # fmt: skip
     similarity, recency, importance = counts
     weights = Weights.time_weighted(similarity=similarity, recency=recency, importance=importance)
     found = rank(snapshot, ask("y", np.array([1.0, 0.0])), weights=weights, limit=5)

@@ -295,12 +295,9 @@ def test_a_question_and_its_answer(server: BadServer):
     path, _, body = server.seen[0]
     assert path == "/v1/chat/completions"
     assert body == {
-        "model": "m",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
-        "max_tokens": 9,
-        "temperature": 0.5,
-        "stop": ["\n"],
-    }
+        "model": "m", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+        "max_tokens": 9, "temperature": 0.5, "stop": ["\n"],
+    }  # fmt: skip
 
 
 def test_tools_go_out_and_calls_come_back(server: BadServer):

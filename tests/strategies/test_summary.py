@@ -23,6 +23,7 @@ from memwell.strategies import Extractive, ModelSummariser, Summariser, Summary,
 from memwell.testing import strategies
 from memwell.tokens import default_counter
 from memwell.windows import paired
+from tests.strategies.conftest import reads_of_a_turn
 
 TURNS = st.lists(strategies.conversations(max_rounds=3), min_size=1, max_size=3)
 
@@ -340,32 +341,6 @@ def test_a_limit_is_a_whole_number(history: History, limit: Any):
         SummaryBuffer(history, 10, summary_tokens=11)
 
 
-@pytest.mark.parametrize("make", [Summary, SummaryBuffer])
-def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
-    history = talk()
-    log = watch(history)
-    strategy = make(history, tokens=150)
-    costs: list[dict[str, int]] = []
-    for turn in (100, 1_000):
-        history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))
-        strategy.observe()
-        history.add(asked(), answered())
-        log.seen.clear()
-        strategy.observe()
-        strategy.recall()
-        costs.append(dict(log.seen))
-    assert costs[0] == costs[1]
-    assert costs[0]["messages"] < 300
-
-
-def asked() -> Message:
-    return human("I like my cat in Oslo.")
-
-
-def answered() -> Message:
-    return ai("That is a nice cat.")
-
-
 def test_a_long_absence_is_worked_off_in_steps(history: History, numbering: Any):
     turns(history, 100)
     summariser = numbering()
@@ -385,3 +360,11 @@ def test_without_room_for_a_summary_the_rounds_have_it_all(history: History, tok
     buffer.observe()
     assert buffer.summary == ""
     assert buffer.recall() == TokenWindow(history, tokens).recall()
+
+
+@pytest.mark.parametrize("make", [Summary, SummaryBuffer])
+def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
+    history = talk()
+    early, late = reads_of_a_turn(watch(history), history, make(history, tokens=150), "I like my cat in Oslo.")
+    assert early == late
+    assert early["messages"] < 300

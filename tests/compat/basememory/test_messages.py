@@ -141,9 +141,5 @@ def test_a_sender_is_who_the_message_names_or_who_is_named_beside_it() -> None:
     assert kinds.to_core({"sender": "Ben"}, "Anna").name == "Ben"
     assert kinds.to_core(human("hi", name="Ben"), "Anna").name == "Ben"
     assert [sender_of(one) for one in ("hi", {"user": "Ben"}, human("x", name="Cy"), 5, {"user": 5})] == [
-        None,
-        "Ben",
-        "Cy",
-        None,
-        None,
-    ]
+        None, "Ben", "Cy", None, None,
+    ]  # fmt: skip

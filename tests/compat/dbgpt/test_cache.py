@@ -96,13 +96,9 @@ def test_keys_are_equal_exactly_when_their_fields_are(one: str, other: str, cold
 def test_a_key_has_the_documented_fields():
     key = LLMCacheKey(prompt="a", model_name="m")
     assert key.to_dict() == {
-        "prompt": "a",
-        "model_name": "m",
-        "temperature": 0.7,
-        "max_new_tokens": None,
-        "top_p": 1.0,
+        "prompt": "a", "model_name": "m", "temperature": 0.7, "max_new_tokens": None, "top_p": 1.0,
         "model_type": "huggingface",
-    }
+    }  # fmt: skip
     key.set_serializer(MsgpackSerializer())
     assert key.serialize() == MsgpackSerializer().serialize(key)
     assert "'a'" in repr(key)
@@ -333,13 +329,9 @@ def test_what_does_not_fit_the_class_is_a_miss():
 
 
 OUTPUTS = st.builds(
-    ModelOutput,
-    error_code=st.just(0),
-    text=TEXTS,
-    incremental=st.booleans(),
-    model_context=st.none() | st.just({"echo": True}),
-    usage=st.none() | st.just({"tokens": 3}),
-)
+    ModelOutput, error_code=st.just(0), text=TEXTS, incremental=st.booleans(),
+    model_context=st.none() | st.just({"echo": True}), usage=st.none() | st.just({"tokens": 3}),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("serializer", [JsonSerializer(), MsgpackSerializer()])

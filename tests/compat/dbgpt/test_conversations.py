@@ -564,13 +564,9 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
         engine.thread("trip").add_human("Good.")
     back = StorageConversation("trip", conv_storage=path, message_storage=path)
     assert [(one.type, one.content, one.round_index) for one in back.messages] == [
-        ("human", "去巴黎吗？", 1),
-        ("ai", "Gladly.", 1),
-        ("view", "a map", 1),
-        ("human", "When?", 2),
-        ("ai", "In May.", 2),
-        ("human", "Good.", 3),
-    ]
+        ("human", "去巴黎吗？", 1), ("ai", "Gladly.", 1), ("view", "a map", 1), ("human", "When?", 2),
+        ("ai", "In May.", 2), ("human", "Good.", 3),
+    ]  # fmt: skip
     assert back.get_model_messages()[-1].content == "Good."
     made.add_ai_message("Goodbye.")
     made.end_current_round()

@@ -40,13 +40,10 @@ def hybrid(
     k: int = 100,
 ) -> Hybrid:
     return HybridMemory(
-        NOW,
-        SensoryMemory(sensory),
-        ShortTermMemory(buffer_size),
-        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k),
-        default_insight_extractor=extractor,
+        NOW, SensoryMemory(sensory), ShortTermMemory(buffer_size),
+        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k), default_insight_extractor=extractor,
         default_importance_scorer=scorer,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -112,12 +112,9 @@ PASSAGES = ["LLM 可以保留前文。", "Gardening in spring.", "大语言模�
 
 def test_expansion_and_reranking_are_shown_at_work():
     made = RAGOptimizer.improve_retrieval_accuracy(
-        ["大模型怎么生成文字", "plot of greens"],
-        PASSAGES,
-        2,
-        synonyms={"plot of greens": ["cooking"]},
+        ["大模型怎么生成文字", "plot of greens"], PASSAGES, 2, synonyms={"plot of greens": ["cooking"]},
         embedder=LocalEmbedder(),
-    )
+    )  # fmt: skip
     expanded = made["query_expansion"]("大模型怎么生成文字")
     assert expanded[0] == "大模型怎么生成文字"
     assert any("大语言模型" in one for one in expanded)

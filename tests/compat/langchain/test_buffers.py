@@ -134,13 +134,10 @@ def test_a_window_shows_the_last_rounds_and_counts_the_rest(count: int, k: int) 
     kept = min(max(k, 0), count)
     assert memory.buffer == rounds(count)[2 * (count - kept) :]
     assert memory.get_window_info() == {
-        "max_window_size": k,
-        "current_window_size": kept,
-        "total_messages_processed": 2 * count,
-        "messages_pruned": 2 * (count - kept),
-        "window_utilization": kept / k if k > 0 else 0,
+        "max_window_size": k, "current_window_size": kept, "total_messages_processed": 2 * count,
+        "messages_pruned": 2 * (count - kept), "window_utilization": kept / k if k > 0 else 0,
         "pruning_efficiency": (count - kept) / count if count else 0,
-    }
+    }  # fmt: skip
 
 
 def test_windows_are_the_same_over_any_history(chat: Any) -> None:

@@ -156,12 +156,9 @@ def test_stats_and_infos_over_any_store(kind: str, path: str) -> None:
     turn(memory)
     turn(memory)
     assert memory.get_entity_stats() == {
-        "total_entities": 2,
-        "active_entities": 2,
-        "entity_updates": 2,
-        "extraction_calls": 2,
+        "total_entities": 2, "active_entities": 2, "entity_updates": 2, "extraction_calls": 2,
         "memory_type": "ConversationEntityMemory",
-    }
+    }  # fmt: skip
     info = memory.get_entity_info("Anna")
     assert info is not None
     told = info.to_dict()

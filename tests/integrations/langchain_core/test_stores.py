@@ -286,18 +286,15 @@ ANSWERS: list[list[Generation]] = [
     [
         ChatGeneration(
             message=AIMessage(
-                [{"type": "text", "text": "Let me see."}, {"type": "reasoning", "reasoning": "…"}],
-                tool_calls=[CALL],
-                usage_metadata=USAGE,
-                response_metadata={"model_name": "m", "logprobs": None},
-                id="run-1",
+                [{"type": "text", "text": "Let me see."}, {"type": "reasoning", "reasoning": "…"}], tool_calls=[CALL],
+                usage_metadata=USAGE, response_metadata={"model_name": "m", "logprobs": None}, id="run-1",
                 name="assistant",
             ),
             generation_info={"finish_reason": "tool_calls"},
         )
     ],
     [ChatGenerationChunk(message=AIMessageChunk(content="par", id="run-2", chunk_position="last"))],
-]
+]  # fmt: skip
 
 
 class TestCacheSync(SyncCacheTestSuite):

@@ -104,15 +104,11 @@ def test_the_outline_makes_headings(make_pdf: Callable[..., bytes]):
 def test_what_runs_through_the_pages_is_left_out(make_pdf: Callable[..., bytes]):
     pages = [
         [
-            "Handbook 2024",
-            f"Fact number {chr(65 + n)} is told on this page.",
-            "It is true.",
-            "So it is.",
-            "Yes.",
+            "Handbook 2024", f"Fact number {chr(65 + n)} is told on this page.", "It is true.", "So it is.", "Yes.",
             f"- {n + 1} -",
         ]
         for n in range(6)
-    ]
+    ]  # fmt: skip
     parsed = read_pdf(make_pdf(pages))
     assert "Handbook" not in parsed.text
     assert "- 3 -" not in parsed.text

@@ -48,12 +48,9 @@ def test_short_chinese_of_old_programs_is_read(text: str):
 )
 def test_a_mark_is_certain(text: str, encoding: str):
     bom = {
-        "utf-8": codecs.BOM_UTF8,
-        "utf-16-le": codecs.BOM_UTF16_LE,
-        "utf-16-be": codecs.BOM_UTF16_BE,
-        "utf-32-le": codecs.BOM_UTF32_LE,
-        "utf-32-be": codecs.BOM_UTF32_BE,
-    }[encoding]
+        "utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE,
+        "utf-32-le": codecs.BOM_UTF32_LE, "utf-32-be": codecs.BOM_UTF32_BE,
+    }[encoding]  # fmt: skip
     assert decoded(bom + text.encode(encoding)) == (text, ())
 
 

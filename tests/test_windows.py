@@ -84,9 +84,6 @@ def later_rounds(conversation: list[Message]) -> list[Round]:
     return [round_ for round_ in rounds_of(conversation) if round_.number]
 
 
-# The laws.
-
-
 def assert_follows(window: Sequence[Message], conversation: Sequence[Message]) -> None:
     """It is the conversation with messages, calls and results left out, and nothing else changed."""
     places = [one.index or 0 for one in window]
@@ -251,9 +248,6 @@ def may_be_waiting(since: list[Message]) -> bool:
     return kinds.lstrip("c").strip("r") == ""
 
 
-# Pairs.
-
-
 def call(*ids: str, text: str = "") -> Message:
     return ai(text, tool_calls=[ToolCall(id_, "look") for id_ in ids])
 
@@ -295,9 +289,6 @@ def test_an_id_that_is_used_again_is_another_call():
     assert paired([human("q"), first, human("p"), second, result])[1].text == "p"
     doubled = paired([second, result, tool_result("1", "again")])
     assert [one.text for one in doubled] == ["", "r"]
-
-
-# Fronts and steps.
 
 
 def test_a_round_that_a_model_opened_may_be_the_first():

@@ -312,9 +312,6 @@ def test_our_prompts_have_the_blanks_of_theirs() -> None:
             assert set(getattr(ours, name).input_variables) == set(getattr(prompt, name).input_variables)
 
 
-# The guide
-
-
 class Model:
     """The guide's models have ``predict`` and ``get_num_tokens`` and nothing else."""
 

@@ -86,9 +86,6 @@ def numbered(count: int) -> list[Message]:
     return [system("be brief"), *(human(f"q{at}") if at % 2 else ai(f"a{at}") for at in range(1, count))]
 
 
-# The twins.
-
-
 def blocking_methods(kind: type) -> set[str]:
     members = inspect.getmembers(kind, callable)
     return {name for name, member in members if not name.startswith("_") and not inspect.iscoroutinefunction(member)}
@@ -101,9 +98,6 @@ def test_every_blocking_method_has_a_twin(kind: type):
     without = {name for name in names if not inspect.iscoroutinefunction(getattr(kind, f"a{name}", None))}
     assert without == set()
     assert inspect.iscoroutinefunction(HistoryReader.atokens)
-
-
-# Before anything was said.
 
 
 def test_a_conversation_that_has_not_begun_is_empty(history: History, store: Backend):
@@ -120,9 +114,6 @@ def test_a_conversation_that_has_not_begun_is_empty(history: History, store: Bac
         history.round(1)
     # Reading began nothing.
     assert store.log.threads(history.thread.space).items == []
-
-
-# One, some, all.
 
 
 def test_a_message_is_found_by_index_by_id_and_by_itself(history: History):
@@ -192,9 +183,6 @@ def test_a_large_conversation_is_read_in_small_pieces(talk: Callable[..., Histor
         assert watched.calls.total() <= most_calls + 1
 
 
-# Search.
-
-
 def test_a_search_follows_edits_and_removals(history: History):
     history.add(human("我想去北京看长城"), ai("北京五月天气很好"), human("上海呢"))
     assert {one.index for one, _ in history.search("北京")} == {0, 1}
@@ -209,9 +197,6 @@ def test_a_search_follows_edits_and_removals(history: History):
     history.trim(rounds=1)
     assert history.search("北京 南京") == []
     assert [one.index for one, _ in history.search("上海")] == [2]
-
-
-# Rounds.
 
 
 def test_rounds_begin_with_people_and_end_by_hand(history: History):
@@ -261,9 +246,6 @@ def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: s
     for number in set(range(len(rounds) + 2)) - there:
         with pytest.raises(NotFound):
             history.round(number)
-
-
-# Windows.
 
 
 def test_a_window_is_instructions_and_the_last_rounds(history: History):
@@ -318,9 +300,6 @@ def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds:
     assert history.window(tokens=tokens, rounds=rounds, system=False) == fitted(
         latest[::-1], tokens, history.counter.count_message
     )
-
-
-# What comes back.
 
 
 @given(strategies.messages())

@@ -218,9 +218,6 @@ def elsewhere(request: pytest.FixtureRequest, opened: Callable[[str], Backend]) 
     return opened(request.param)
 
 
-# Between stores.
-
-
 def test_a_copy_has_everything(talk: Callable[..., History], elsewhere: Backend):
     source, target = eventful(talk()), talk("copy", store=elsewhere, space="away")
     before = all_of(source)
@@ -318,9 +315,6 @@ def holds(history: History, place: int) -> bool:
     return bool(history.log.read(history.thread, after=place - 1, before=place + 1))
 
 
-# Forks.
-
-
 def test_a_fork_begins_alike_and_goes_its_own_way(talk: Callable[..., History]):
     history = eventful(talk())
     fork = history.fork("other")
@@ -366,9 +360,6 @@ def test_a_fork_needs_a_new_name_and_a_message_that_is_there(talk: Callable[...,
 
 
 A_TIME = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
-
-
-# Adding.
 
 
 def test_what_is_added_comes_back_with_its_place(history: History):
@@ -441,9 +432,6 @@ def test_what_a_caller_does_afterwards_does_not_reach_the_store(history: History
     metadata["list"].append(2)
     assert history.get(0).metadata == {"list": [1]}
     assert history.get(1).tool_calls[0].arguments == {"list": [1]}
-
-
-# Changing.
 
 
 def test_an_edit_keeps_what_was_there(history: History):
@@ -609,9 +597,6 @@ def test_a_deleted_conversation_begins_anew(history: History):
     assert history.add_human("again").index == 0
 
 
-# Trimming.
-
-
 def test_trimming_keeps_the_last_rounds_and_the_instructions(history: History):
     history.add(system("s"), ai("Welcome."), system("t"), human("1"), ai("a"), human("2"), ai("b"), human("3"))
     assert history.trim(rounds=3) == history.trim(rounds=9) == 0
@@ -681,9 +666,6 @@ def test_trimming_keeps_its_promises(conversation: list[Message], rounds: int, t
             assert len(history.rounds()) == min(rounds, len({one.round for one in stored} - {0}))
         else:
             assert history.tokens <= tokens or len(history.rounds()) <= 1
-
-
-# Tokens.
 
 
 class Changes(RuleBasedStateMachine):

@@ -309,9 +309,6 @@ def test_what_is_no_source_is_refused(knowledge: Knowledge, wrong: object):
         knowledge.ingest(wrong)  # pyright: ignore[reportArgumentType]
 
 
-# The web
-
-
 class _Pages(BaseHTTPRequestHandler):
     page = b"<html><head><title>Tides</title></head><body><h1>Tides</h1><p>High water is at noon.</p></body></html>"
 
@@ -349,8 +346,6 @@ def test_pages_are_taken_in_when_they_are_named_and_private_ones_only_when_allow
     monkeypatch.setattr(_Pages, "page", _Pages.page.replace(b"noon", b"dusk"))
     assert knowledge.ingest(f"{site}/tides", allow_private=True).changed == (f"{site}/tides",)
 
-
-# Several processes
 
 INGEST = """
 import sys

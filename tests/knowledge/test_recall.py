@@ -19,8 +19,6 @@ from memwell.models.scripted import ScriptedReranker
 from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, SUPPORTED, Failing, filled, knowledge_over
 
-# The feature reranker
-
 WORDS = st.sampled_from("parental leave is twelve weeks at full pay the a 记忆 机制 大模型 的 是 什么 . \n".split(" "))
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=6)
 PURE = FeatureReranker()

@@ -22,9 +22,6 @@ TABLE = Synonyms(
 )  # fmt: skip
 
 
-# What comes along
-
-
 def test_the_table_that_comes_along_has_the_words_of_both_languages():
     assert len(BUNDLED) >= 300
     assert {"LLM", "大语言模型", "语言模型"} <= set(Synonyms.bundled().synonyms_of("大模型"))
@@ -39,9 +36,6 @@ def test_every_word_of_it_stands_for_the_others_of_its_group_and_never_for_itsel
             others = BUNDLED.synonyms_of(term)
             assert term not in others, term
             assert {other for other in group if other not in others} == {term}, group
-
-
-# Finding
 
 
 @pytest.mark.parametrize("query", ["a car", "Cars!", "CAR", "ｃａｒ"])
@@ -73,9 +67,6 @@ def test_a_synonym_of_a_synonym_is_none():
     assert TABLE.synonyms_of("汽车") == ("轿车", "car", "automobile")
 
 
-# Expanding
-
-
 def test_every_word_gets_its_first_synonym_before_any_gets_its_second():
     table = Synonyms([["a1", "b1", "c1"], ["a2", "b2", "c2"]])
     assert table.expand("a1 a2", most=5) == ["a1 a2", "b1 a2", "a1 b2", "c1 a2", "a1 c2"]
@@ -96,9 +87,6 @@ def test_expanding_is_bounded_repeats_nothing_and_begins_with_the_query(words: l
 @given(st.sampled_from(TERMS))
 def test_every_word_of_the_table_is_found_in_a_query(term: str):
     assert BUNDLED.terms(f"? {term} !", most=100) == list(BUNDLED.synonyms_of(term))
-
-
-# Extending and loading
 
 
 def test_extending_leaves_the_table_as_it_was_and_puts_the_new_first():

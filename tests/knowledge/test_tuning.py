@@ -55,9 +55,6 @@ def test_a_part_is_about_as_long_as_wanted_and_made_of_whole_blocks(most: int, s
         assert one.blocks[-1].end == len(one.text.rstrip())
 
 
-# Questions
-
-
 def all_of(documents: list[Parsed], count: int = 60) -> list[SyntheticQuestion]:
     choosing, held_out = make_questions(documents, count)
     return [*choosing, *held_out]
@@ -141,8 +138,6 @@ def test_the_score_is_that_of_an_oracle_that_reads_on_till_the_budget_ends(
     assert score == pytest.approx(sum(shares) / len(shares), abs=2 / length)
 
 
-# The choice
-
 USUAL, OTHER = Chunking(), Chunking(64, 0)
 HALF = 20
 
@@ -191,9 +186,6 @@ def test_only_what_is_better_on_both_halves_is_taken(
 def test_an_embedder_that_fails_ends_the_measuring(after: int):
     with pytest.raises(ModelError, match="no chunk size"):
         tune(facts(2, 20), embedder=Failing(after), sizes=(32,), questions=20)
-
-
-# The whole
 
 
 def quick(texts: object, **options: object) -> Tuned:
@@ -271,9 +263,6 @@ def test_too_little_to_ask_about_keeps_the_setting_in_use_and_says_so():
 def test_bad_input_is_refused(options: dict[str, object]):
     with pytest.raises(InvalidInput):
         quick(**{"texts": facts()[:1], **options})
-
-
-# The report
 
 
 def trial(tokens: int, overlap: int, score: float) -> Trial:

@@ -69,8 +69,9 @@ def test_a_newer_value_ends_the_older_one_and_keeps_it(facts: Facts) -> None:
     assert [fact.object for fact in facts.about("user", as_of=day(5))] == ["Berlin"]
 
 
-def test_a_date_that_is_named_counts_for_more_than_when_it_was_said(facts: Facts) -> None:
-    facts.learn([claim("Berlin", 0)], record="r1")
+@pytest.mark.parametrize("first", [0, 6])
+def test_a_date_that_is_named_counts_for_more_than_when_it_was_said(facts: Facts, first: int) -> None:
+    facts.learn([claim("Berlin", first)], record="r1")
     facts.learn([claim("Paris", 10, valid_from=day(4))], record="r2")
     assert spans(facts.history("user")) == [("Berlin", None, day(4)), ("Paris", day(4), None)]
 
@@ -105,8 +106,6 @@ def test_an_opposite_takes_the_place_of_what_it_opposes(facts: Facts) -> None:
     ("before", "after", "value"),
     [
         ("I like milk.", "I don't like milk anymore", "milk"),
-        ("I love drinking coffee.", "I don't drink coffee any longer", "coffee"),
-        ("I like milk.", "I no longer like milk", "milk"),
         ("I'm a vegetarian.", "I'm not vegetarian any more", "vegetarian"),
         ("I'm vegan.", "I am no longer vegan", "vegan"), ("I like jazz.", "I used to like jazz", "jazz"),
         ("I hate olives.", "I don't hate olives anymore", "olives"), ("我喜欢牛奶。", "我不再喜欢牛奶了", "牛奶"),
@@ -224,9 +223,6 @@ def test_learning_again_believes_again_what_was_retracted(facts: Facts) -> None:
     facts.withdraw(["r1"])
     assert [fact.object for fact in facts.learn([claim("Berlin", 0)], record="r1").added] == ["Berlin"]
     assert [fact.object for fact in facts.about("user")] == ["Berlin"]
-
-
-# By hand
 
 
 def told_of(facts: Facts, subject: str = "user", relation: str = "lives_in", **when: Any) -> list[str]:
@@ -421,18 +417,18 @@ def test_a_correction_of_the_past_to_what_holds_now_does_not_end_it(facts: Facts
 
 @pytest.mark.parametrize("told", [0, 20])
 @pytest.mark.parametrize("former", ["nuts", None])
-@pytest.mark.parametrize("others", [(), ("milk",)])
-def test_a_retraction_of_one_of_several_values_can_be_taken_back(
-    facts: Facts, told: int, former: str | None, others: tuple[str, ...], stopped: datetime
+@pytest.mark.parametrize(("relation", "others"), [("allergic_to", ()), ("allergic_to", ("milk",)), ("lives_in", ())])
+def test_a_retraction_can_be_taken_back(
+    facts: Facts, told: int, former: str | None, relation: str, others: tuple[str, ...], stopped: datetime
 ) -> None:
-    said = [claim(value, told, relation="allergic_to") for value in ("nuts", *others)]
+    said = [claim(value, told, relation=relation) for value in ("nuts", *others)]
     facts.learn(said, record="r1", learned_at=stopped)
     for ended in (None, day(18), None):
-        facts.retract("user", "allergic_to", "nuts", ended=ended)
-        assert told_of(facts, relation="allergic_to") == [*others]
-        made = facts.correct("user", "allergic_to", "nuts", former=former)
+        facts.retract("user", relation, "nuts", ended=ended)
+        assert told_of(facts, relation=relation) == [*others]
+        made = facts.correct("user", relation, "nuts", former=former)
         assert (made.object, made.valid_to, made.retired_at) == ("nuts", None, None)
-        assert sorted(told_of(facts, relation="allergic_to")) == sorted(["nuts", *others])
+        assert sorted(told_of(facts, relation=relation)) == sorted(["nuts", *others])
 
 
 def test_what_is_taken_back_begins_when_it_did(facts: Facts) -> None:
@@ -474,9 +470,6 @@ def test_what_is_missing_is_said_without_the_names_of_classes(facts: Facts, subj
     assert "Claim(" not in str(raised.value)
 
 
-# What is over
-
-
 @pytest.mark.parametrize("text", ["I used to live in Rome.", "我以前住在罗马。"])
 def test_what_is_over_was_not_true_the_week_before_it_was_said(text: str) -> None:
     facts = fresh()
@@ -500,8 +493,6 @@ def test_what_is_over_was_true_before_what_began_on_a_known_day() -> None:
     facts.learn([claim("Rome", 100, valid_to=day(100)), claim("Porto", 100, valid_from=day(50))], record="r1")
     assert spans(facts.history("user")) == [("Rome", None, day(50)), ("Porto", day(50), None)]
 
-
-# Properties
 
 CITIES = st.sampled_from(["Berlin", "Paris", "Rome", "Oslo"])
 DAYS = st.integers(0, 8)

@@ -271,9 +271,6 @@ def test_instructions_stay_as_they_are_and_count(history: History, numbering: An
         buffer.recall()
 
 
-# Its own state
-
-
 def test_clearing_begins_behind_the_last_message(history: History, numbering: Any, driven: Any):
     for strategy in (Summary(history, numbering()), SummaryBuffer(history, 80, numbering(), 60)):
         history.add(human("before"), ai("before, too"))
@@ -325,9 +322,6 @@ def test_the_message_has_one_id_and_cannot_be_taken_for_an_order(history: Histor
     (second,) = summary.recall()
     assert (first.id, first.role) == (second.id, Role.SYSTEM)
     assert first != second
-
-
-# Limits
 
 
 @pytest.mark.parametrize("limit", [-1, True, 2.0, "3"])

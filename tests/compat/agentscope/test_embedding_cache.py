@@ -58,9 +58,6 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
     return subprocess.Popen([sys.executable, "-c", STORE, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-# The promises of AgentScope
-
-
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
     cache.store_sync(VECTORS, identifier)
@@ -119,9 +116,6 @@ def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
     assert held(cache) == {file_of(cache, number).name for number in (2, 3)}
     cache.store_sync([[1.0] * 200_000], "larger than the cache")
     assert held(cache) == set()
-
-
-# Where AgentScope fails
 
 
 def test_files_written_in_one_tick_go_in_the_order_of_writing(tmp_path: Path):

@@ -431,9 +431,6 @@ async def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Pa
     assert await places(memory) == [8, 9]
 
 
-# Classes for databases
-
-
 async def test_a_memory_of_redis_is_a_conversation_of_the_engine(port: int) -> None:
     async with RedisMemory("trip", "ann:x", port=port, key_prefix="app:") as memory:
         await memory.add(Msg("ann", "hello", "user"), "m", False)

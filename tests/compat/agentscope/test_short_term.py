@@ -214,9 +214,6 @@ def test_bad_settings_are_refused(bad: dict[str, Any]):
         ReMeShortTermMemory(**bad)
 
 
-# MemoryWithCompress
-
-
 HEAD = "The compression of the previous conversation is: <compressed_memory>\n"
 
 
@@ -480,9 +477,6 @@ async def test_bad_input_is_refused():
             MemoryWithCompress(**bad)
 
 
-# Storages
-
-
 class ListStorage(MessageStorageBase):
     """A storage as a program may have written one for AgentScope."""
 
@@ -542,9 +536,6 @@ async def test_a_place_without_a_message_is_refused():
     with pytest.raises(InvalidInput, match="whole store"):
         MessageStorageBase(History(history.log, "talk"))
     history.close()
-
-
-# Models
 
 
 ASKED = [system("Be brief."), human("How are you?")]

@@ -101,8 +101,6 @@ def test_what_is_no_message_is_refused() -> None:
     assert len(memory) == 0
 
 
-# Kinds
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 VALUES = TEXT | st.integers(-9, 9) | st.none() | st.booleans() | st.lists(TEXT, max_size=2)
 KEYS = st.sampled_from(["content", "text", "sender", "user_id", "type", "role", "url", "timestamp", "target", "x"])

@@ -92,9 +92,6 @@ def test_several_items_cannot_be_put_in_one_place() -> None:
         ListStorage("abc")[0:2] = "x"
 
 
-# In a store
-
-
 def test_items_of_earlier_versions_are_read_and_written_on(tmp_path: Path) -> None:
     texts = [f"消息 {at}" for at in range(300)]
     with open_backend(tmp_path / "app.db") as backend:

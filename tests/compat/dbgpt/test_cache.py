@@ -80,9 +80,6 @@ def value(storage: CacheStorage, key: Any, config: CacheConfig | None = None) ->
     return None if item is None else item.value
 
 
-# Keys, configs and items
-
-
 @given(TEXTS, TEXTS, st.sampled_from([None, 0.1, 0.7]), st.sampled_from([None, 0.1, 0.7]))
 def test_keys_are_equal_exactly_when_their_fields_are(one: str, other: str, cold: float | None, hot: float | None):
     first = LLMCacheKey(prompt=one, model_name="m", temperature=cold)
@@ -128,9 +125,6 @@ def test_what_is_no_value_is_refused(storage: CacheStorage):
     assert storage.get("a") is None
 
 
-# Every storage
-
-
 def test_it_keeps_text_bytes_data_and_values(storage: Any):
     key, answer = LLMCacheKey(prompt="hi", model_name="m"), LLMCacheValue(output=ModelOutput(error_code=0, text="你好"))
     kept: dict[Any, Any] = {"text": "你好", "bytes": b"\x00\xff", "data": {"a": [1, None]}}
@@ -152,9 +146,6 @@ def test_equal_hashes_are_not_equal_keys(storage: Any):
     assert storage.get(Question("two")) is None
     assert storage.delete(Question("two")) is False
     assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
-
-
-# In memory
 
 
 def room_for(count: int, size: int) -> float:
@@ -252,9 +243,6 @@ def test_an_entry_whose_time_is_over_is_gone(monkeypatch: pytest.MonkeyPatch):
     assert value(storage, "long") == 3, "written again without a time it stays"
 
 
-# In a store
-
-
 def test_caches_of_other_names_and_spaces_stay_apart(store: Backend):
     options: list[dict[str, Any]] = [{}, {"name": "other"}, {"space": "acme"}]
     caches = [KeyValueCacheStorage(store, **one) for one in options]
@@ -315,9 +303,6 @@ def test_what_a_store_cannot_take_is_refused_and_nothing_changes(store: Backend)
     for wrong in (0, -1, None, "many"):
         with pytest.raises(InvalidInput, match="max_entries"):
             KeyValueCacheStorage(store, max_entries=wrong)  # type: ignore[arg-type]
-
-
-# Clients
 
 
 def test_what_does_not_fit_the_class_is_a_miss():

@@ -244,9 +244,6 @@ def test_the_four_examples(make: Make) -> None:
     assert make("test_conv_123").messages == []
 
 
-# Rounds
-
-
 def test_rounds_are_saved_and_loaded(make: Make) -> None:
     first = make(user_name="ana", model_name="m", param_type="t", param_value="v")
     first.add_system_message("be brief")
@@ -353,9 +350,6 @@ def test_the_rest_of_a_conversation_is_kept(make: Make) -> None:
     assert make().summary == "x" * 4_000, "a summary is not lost by saving again"
 
 
-# Deleting
-
-
 @pytest.mark.parametrize("step", ["delete", "clear"])
 def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None:
     made = spoken(make, "q", "a", user_name="ana")
@@ -370,9 +364,6 @@ def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None
     getattr(made, step)()
     getattr(made, step)()
     assert make().messages == []
-
-
-# Several writers
 
 
 def test_deleting_one_leaves_the_others(make: Make) -> None:
@@ -471,9 +462,6 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
         assert (question.type, answer.type, question.round_index) == ("human", "ai", answer.round_index)
 
 
-# Failing
-
-
 class Unsavable(BackendStorage[Any]):
     def save_or_update(self, data: Any) -> None:
         raise StorageError("the disk is full")
@@ -516,9 +504,6 @@ def test_a_word_nobody_knows_is_refused() -> None:
         InMemoryStorage[Any]().query(QuerySpec({"colour": "red"}), StorageConversation)
 
 
-# Around it
-
-
 def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
     foreign = StorageConversation("c", message_storage=DictStorage())
     for made in (foreign, StorageConversation("c", save_message_independent=False)):
@@ -535,9 +520,6 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
-
-
-# Other rooms
 
 
 def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:

@@ -163,9 +163,6 @@ def test_what_matters_scores_more() -> None:
     assert score("我对花生过敏，必须记住。") > score("好的")
 
 
-# Fragments
-
-
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
 

@@ -92,9 +92,6 @@ def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return HISTORIES[request.param](tmp_path)
 
 
-# Windows
-
-
 def test_a_buffer_of_messages_and_of_text() -> None:
     memory = talk(ConversationBufferMemory(human_prefix="我", ai_prefix="它", memory_key="chat"), 2)
     assert memory.memory_variables == ["chat"]
@@ -214,9 +211,6 @@ def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pyt
             talk(memory, 1).load_memory_variables({"input": "x"})
         seen.append(count[0])
     assert seen[1] <= seen[0] < 400
-
-
-# Summaries
 
 
 def test_a_conversation_that_exists() -> None:

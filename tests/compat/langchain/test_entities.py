@@ -72,9 +72,6 @@ def learnt(memory: Any, text: str) -> dict[str, Any]:
     return memory.load_memory_variables({"input": text})
 
 
-# Stores
-
-
 @pytest.fixture(params=["memory", "sqlite", "thread"])
 def store(request: pytest.FixtureRequest, path: str) -> BaseEntityStore:
     if request.param == "sqlite":
@@ -144,9 +141,6 @@ def test_entity_info_by_itself() -> None:
     with pytest.raises(ModelError):
         info.update_info("x", lambda prompt: 1 // 0)
     assert (info.info, info.update_count, info.context_count, len(info.contexts)) == ("all about her", 3, 3, 3)
-
-
-# Notes
 
 
 @pytest.mark.parametrize("kind", ["thread", "memory", "sqlite"])
@@ -241,8 +235,6 @@ def test_the_last_texts_that_named_something_are_kept(path: str) -> None:
     assert by_hand is not None
     assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
 
-
-# Facts
 
 nodes = st.sampled_from(["Anna", "Bob", "Oslo", "Rome"])
 triples = st.lists(

@@ -156,9 +156,6 @@ def test_subclasses() -> None:
             attempt()
 
 
-# Files
-
-
 def test_the_file_has_langchains_layout(path: Path) -> None:
     history = FileChatMessageHistory(str(path))
     assert (path.read_text(), history.file_path) == ("[]", path)

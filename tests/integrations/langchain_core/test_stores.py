@@ -146,9 +146,6 @@ def test_a_session_without_a_name_is_refused(backend: Backend, session: Any):
         MemwellChatMessageHistory(session, backend)
 
 
-# RunnableWithMessageHistory
-
-
 def chain(get_history: Callable[[str], BaseChatMessageHistory], *answers: str) -> RunnableWithMessageHistory:
     prompt = ChatPromptTemplate.from_messages(
         [("system", "Be kind."), MessagesPlaceholder("history"), ("human", "{input}")]
@@ -276,8 +273,6 @@ def test_it_takes_part_in_a_transaction_of_the_store(backend: Backend):
     assert store.mget(["key"]) == [None]
 
 
-# Caches
-
 ANSWERS: list[list[Generation]] = [
     [],
     [Generation(text="")],
@@ -375,9 +370,6 @@ def test_a_chat_model_is_asked_once(tmp_path):
     assert asked("first", "second") == ("first", "first")
     # After a restart too.
     assert asked("third") == ("first", "first")
-
-
-# Where they are
 
 
 def test_kinds_in_one_space_are_separate(backend: Backend):

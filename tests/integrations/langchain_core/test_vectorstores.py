@@ -172,9 +172,6 @@ def test_langchains_indexing_keeps_it_up_to_date(compass: MemwellVectorStore):
     assert texts(compass.similarity_search("0")) == ["0", "20"]
 
 
-# Embeddings
-
-
 class TestEmbeddings(EmbeddingsUnitTests):
     @property
     def embeddings_class(self) -> type[Embeddings]:
@@ -207,8 +204,6 @@ def test_any_embedder_will_do():
     with pytest.raises(ConfigurationError, match="no-such-model"):
         MemwellEmbeddings(unknown)
 
-
-# Retrievers
 
 TOLD = [
     "Ann is allergic to nuts.", "Bob likes trains.", "安娜喜欢喝茶。", "Ann moved to Paris.", "The meeting was short.",

@@ -20,8 +20,6 @@ from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import pdf
 from memwell.knowledge.reading.pdf import HYPHEN, PdfLine, compounds_in, joined, paragraphs, read_pdf
 
-# Lines to paragraphs.
-
 
 def set_in(texts: list[tuple[float, str]]) -> list[PdfLine]:
     return [PdfLine(text, 700 - 14 * place, 700 - 14 * place, 11, left) for place, (left, text) in enumerate(texts)]

@@ -17,9 +17,6 @@ from hypothesis import strategies as st
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.reading.web import Fetched, fetch, is_public, may_be_asked, resolved
 
-# Which addresses are public.
-
-
 PRIVATE = (
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.100.100.200", "0.0.0.0",
     "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.192", "168.63.129.16", "192.0.2.1",

@@ -79,9 +79,6 @@ def test_what_is_only_described_needs_a_kind_and_words(media: MediaMemory):
     assert facts(media) == {"messages": 0, "records": 0, "blobs": 0}
 
 
-# With bytes.
-
-
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
 def test_a_picture_is_kept_with_its_bytes_and_a_thumbnail(media: MediaMemory, format_: str):
     data = picture(format_, (600, 300))
@@ -203,9 +200,6 @@ def test_pictures_that_cannot_be_decoded_are_kept_with_a_warning(media: MediaMem
     assert media.get(item.id).warnings == item.warnings
 
 
-# Without its bytes.
-
-
 def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
     item = media.add(PNG, description="a cat")
     backend, space = media.memory.backend, blobs_space(media.memory.space)
@@ -222,9 +216,6 @@ def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
     backend.blobs.put(space, PNG)  # as another export may bring it
     assert media.get(item.id).warnings == (f"its thumbnail is {WHERE}",)
     assert media.data(item.id) == PNG
-
-
-# Finding.
 
 
 def test_all_kinds_are_found_by_one_question(media: MediaMemory):
@@ -284,9 +275,6 @@ def test_forgotten_media_do_not_crowd_out_others(media: MediaMemory):
     far = media.add(PNG, description="far", features=[0.5, 1.0])
     media.memory.forget(found(near))
     assert found(media.like([1.0, 0.0], limit=1)) == [far.id]
-
-
-# The end of media.
 
 
 def test_what_was_forgotten_is_hidden_and_comes_back(media: MediaMemory):
@@ -383,9 +371,6 @@ media.add(open(sys.argv[2], "rb").read(), description="never there", features=[1
         media = beside(backend)
         assert facts(media) == {"messages": 0, "records": 0, "blobs": 0}
         assert media.items() == []
-
-
-# Others.
 
 
 def test_two_spaces_see_nothing_of_each_other(backend: Backend):

@@ -416,8 +416,13 @@ def test_a_correction_of_the_past_to_what_holds_now_does_not_end_it(facts: Facts
 
 
 @pytest.mark.parametrize("told", [0, 20])
-@pytest.mark.parametrize("former", ["nuts", None])
-@pytest.mark.parametrize(("relation", "others"), [("allergic_to", ()), ("allergic_to", ("milk",)), ("lives_in", ())])
+@pytest.mark.parametrize(
+    ("relation", "others", "former"),
+    [
+        *(("allergic_to", others, former) for others in ((), ("milk",)) for former in ("nuts", None)),
+        ("lives_in", (), None),
+    ],
+)
 def test_a_retraction_can_be_taken_back(
     facts: Facts, told: int, former: str | None, relation: str, others: tuple[str, ...], stopped: datetime
 ) -> None:

@@ -65,23 +65,17 @@ def test_what_they_do_not_say_is_not_answered(knowledge: Knowledge):
 @pytest.mark.parametrize(
     ("text", "right", "wrong"),
     [
-        (
-            "In 2023 the shop sold 900 lamps.",
-            "How many lamps did the shop sell in 2023?",
-            "How many lamps did the shop sell in 2021?",
-        ),
+        ("In 2023 the shop sold 900 lamps.", "How many lamps did the shop sell in 2023?",
+         "How many lamps did the shop sell in 2021?"),
         ("Parking is free on Sundays.", "Is parking free on Sunday?", "Is parking free on Saturdays?"),
-        (
-            "The relay number 17-5-6 drives the pump.",
-            "What does relay number 17-5-6 drive?",
-            "What does relay number 17-3-2 drive?",
-        ),
+        ("The relay number 17-5-6 drives the pump.", "What does relay number 17-5-6 drive?",
+         "What does relay number 17-3-2 drive?"),
         ("Error E1042 means that the tank is empty.", "What does error E1042 mean?", "What does error E1099 mean?"),
         ("食堂周三供应素菜套餐。", "食堂星期三供应什么？", "食堂周五供应什么？"),
         ("2023年营业额为五百万元。", "2023年营业额是多少？", "2022年营业额是多少？"),
         ("年会在三月举行，地点是大礼堂。", "3月的年会在哪里举行？", "5月的年会在哪里举行？"),
     ],
-)
+)  # fmt: skip
 def test_another_year_day_or_number_is_no_answer(embedded: bool, more: str, text: str, right: str, wrong: str):
     knowledge = _told(text + more, embedded=embedded)
     assert knowledge.answer(right).text == f"{text} [1]"
@@ -261,16 +255,13 @@ def _local(text: str, *answers: str) -> Knowledge:
 @pytest.mark.parametrize(
     ("text", "question", "said"),
     [
-        (
-            "The cottage sleeps four guests.",
-            "How many people fit in?",
-            "There is room for four visitors in the house [1].",
-        ),
+        ("The cottage sleeps four guests.", "How many people fit in?",
+         "There is room for four visitors in the house [1]."),
         ("The cottage sleeps four guests.", "How many people fit in?", "The house has beds for four visitors."),
         ("退货运费由商城承担。", "Who pays for sending things back?", "The shop pays the return postage [1]."),
         ("Salaries are paid on the 25th.", "哪天发工资？", "工资在25日发放 [1]。"),
     ],
-)
+)  # fmt: skip
 def test_a_paraphrase_that_the_passages_support_is_kept(text: str, question: str, said: str):
     answer = _local(text, said).answer(question)
     assert (answer.supported, answer.extractive) == (True, False), answer
@@ -330,13 +321,10 @@ def test_the_rule_for_the_case_itself_answers():
     ("text", "question", "note"),
     [
         ("The sauna is open to women on Mondays.", "桑拿星期几对女士开放？", "按出处的原文引用：rules.md。"),
-        (
-            "会议室的投影仪坏了。",
-            "What is broken in the meeting room?",
-            "Quoted in the language of the source, rules.md.",
-        ),
+        ("会议室的投影仪坏了。", "What is broken in the meeting room?",
+         "Quoted in the language of the source, rules.md."),
     ],
-)
+)  # fmt: skip
 def test_a_passage_in_another_language_answers_in_its_own_and_is_named(text: str, question: str, note: str):
     answer = _local(text).answer(question)
     assert (answer.text, answer.note) == (f"{text} [1]", note)

@@ -40,28 +40,19 @@ def found(*texts: str) -> list[Found]:
 
 SUITABLE = (
     ("Do I like cats?", ("My name is Ann. My sister likes cats.",), ["My name is Ann."]),
-    (
-        "What does my sister hate?",
-        ("I'm Ann. My sister is Eve. She hates cats.",),
-        ["My sister is Eve. She hates cats."],
-    ),
+    ("What does my sister hate?", ("I'm Ann. My sister is Eve. She hates cats.",),
+     ["My sister is Eve. She hates cats."]),
     ("Where do I live?", ("I live in Rome now.", "I live in Oslo."), ["I live in Rome now."]),
-    (
-        "Where did I live before?",
-        ("I live in Rome now.", "I live in Oslo."),
-        ["I live in Rome now.", "I live in Oslo."],
-    ),
+    ("Where did I live before?", ("I live in Rome now.", "I live in Oslo."),
+     ["I live in Rome now.", "I live in Oslo."]),
     ("Where do I live?", ("I moved to Rome.", "My name is Ann and I live in Oslo."), ["I moved to Rome."]),
-    (
-        "What is my name?",
-        ("I moved to Rome.", "My name is Ann and I live in Oslo."),
-        ["I moved to Rome.", "My name is Ann and I live in Oslo."],
-    ),
+    ("What is my name?", ("I moved to Rome.", "My name is Ann and I live in Oslo."),
+     ["I moved to Rome.", "My name is Ann and I live in Oslo."]),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
     ("What do I like?", ("I don't like tea.",), []),
     ("Do I like tea?", ("I don't like tea.",), ["I don't like tea."]),
     ("What do I like?", ("I don't like tea any more.", "I like tea."), ["I don't like tea any more."]),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "said", "kept"), SUITABLE)

@@ -102,11 +102,8 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
             90,
             "Human: I am Anna and I live in Oslo. My train to Bergen leaves on Friday at 9.",
         ),
-        (
-            [("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
-            33,
-            "Human: 我叫李雷，住在上海。 我下周三去北京开会。",
-        ),
+        ([("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
+         33, "Human: 我叫李雷，住在上海。 我下周三去北京开会。"),
         # Of two that say the same the newest is kept, and of two that weigh the same.
         ([("Human", "I live in Oslo."), ("AI", "Yes."), ("Human", "I live in Oslo.")], 99, "Human: I live in Oslo."),
         ([("Human", "I live in Oslo."), ("Human", "I live in Rome.")], 25, "Human: I live in Rome."),
@@ -115,7 +112,7 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
         ([("A very long name indeed", "I moved")], 7, "I moved"),
         ([], 10, ""),
     ],
-)
+)  # fmt: skip
 def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary: str):
     assert written(summarise(lines(talk), limit=limit)) == summary
 

@@ -171,15 +171,11 @@ FOREIGN: list[tuple[Message, BaseMessage]] = [
     (ai("secret", hidden=True), ViewMessage("secret")),
     (human(["a", "b"]), HumanMessage("a\nb")),
     (human(()), HumanMessage("")),
-    (
-        human(["see", Video(url="v")]),
-        HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")]),
-    ),
-    (
-        human([Image(data=b"hi", media_type="image/png")]),
-        HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")]),
-    ),
-]
+    (human(["see", Video(url="v")]),
+     HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")])),
+    (human([Image(data=b"hi", media_type="image/png")]),
+     HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")])),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("stored", "expected"), FOREIGN)

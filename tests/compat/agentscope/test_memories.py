@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
@@ -29,10 +29,10 @@ from memwell.compat.agentscope.memories import (
     _store_of,
 )
 from memwell.compat.agentscope.messages import Msg
-from memwell.compat.langchain import AIMessage, HumanMessage, MemwellChatMessageHistory
+from memwell.compat.langchain import AIMessage, HumanMessage, MemwellChatMessageHistory, ToolMessage
 from memwell.errors import InvalidInput, Unsupported
 from memwell.history import History
-from memwell.messages import Message
+from memwell.messages import Message, ToolCall
 from memwell.records import Space
 from memwell.runtime.state import MissingState, Sessions, StateModule
 from memwell.storage.registry import open_backend
@@ -290,6 +290,7 @@ class Model:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
+@example(steps=[("add", [0], []), ("delete", [0], None), ("add", [0, 1], []), ("add", [1], [])])
 def test_messages_marks_and_counts_are_those_of_a_simple_model(world: World, steps: list[Any]) -> None:
     async def body(make: Make) -> None:
         memory, model, messages = make(new_id()), Model(), said(8)
@@ -469,6 +470,47 @@ async def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) ->
     for wrong in (None, "sqlite://", object()):
         with pytest.raises(InvalidInput, match="engine_or_session"):
             AsyncSQLAlchemyMemory(wrong)
+
+
+CALL: Any = {"type": "tool_use", "id": "7", "name": "search", "input": {"q": "茶"}}
+
+
+RESULT: Any = {"type": "tool_result", "id": "7", "name": "search", "output": [{"type": "text", "text": "绿茶"}]}
+
+
+TALK = [
+    Msg("system", "Be brief.", "system"),
+    Msg("ann", "Which tea?", "user"),
+    Msg("bot", [{"type": "thinking", "thinking": "SECRET"}, {"type": "text", "text": "I look."}, CALL], "assistant"),
+    Msg("system", [RESULT], "system"),
+    Msg("bot", "绿茶", "assistant"),
+]
+
+
+def test_a_conversation_reads_right_through_the_engine_and_another_room(tmp_path: Path) -> None:
+    store = str(tmp_path / "a.db")
+    asyncio.run(MemwellMemory(store, "trip").add(TALK, marks="m"))
+    with memwell.open(store, embedder=None) as engine:
+        thread = engine.thread("trip")
+        roles = [(one.role.value, one.name, one.text) for one in thread]
+        assert roles == [
+            ("system", "system", "Be brief."),
+            ("human", "ann", "Which tea?"),
+            ("ai", "bot", "I look."),
+            ("tool", "system", "绿茶"),
+            ("ai", "bot", "绿茶"),
+        ]
+        assert thread.get(2).tool_calls == (ToolCall("7", "search", {"q": "茶"}),)
+        assert [one.id for one in thread] == [one.id for one in TALK]
+        assert (len(thread.rounds()), len(thread.search("tea"))) == (1, 1)
+        assert thread.search("SECRET") == []
+    system, human, called, answered, last = MemwellChatMessageHistory("trip", store).messages
+    assert (system.content, human.content, last.content) == ("Be brief.", "Which tea?", "绿茶")
+    assert isinstance(human, HumanMessage)
+    assert isinstance(called, AIMessage)
+    assert called.tool_calls[0]["name"] == "search"
+    assert isinstance(answered, ToolMessage)
+    assert (answered.tool_call_id, answered.content) == ("7", "绿茶")
 
 
 # The conversation below a memory

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -365,6 +366,21 @@ async def test_when_the_model_fails_the_compressed_memory_does_not_move(answer: 
     assert ids(shown) == ids(everything[-len(shown) :])
     assert size(shown) <= 300 < size(everything[-len(shown) - 1 :])
     assert "At last." in str((await memory.get_memory())[0].content)
+
+
+@pytest.mark.parametrize("limit", [0, 60, 250, 300])
+async def test_what_is_shown_when_nothing_is_compressed_keeps_instructions_and_pairs(limit: int):
+    memory = MemoryWithCompress(ScriptedChat([ModelError("no line")] * 2), max_token=limit)
+    instructions = Msg("system", "Be kind.", "system")
+    calls = [one for number in range(9) for one in pair(number)]
+    await memory.add([instructions, *said(9), *calls])
+    # Below some hundred tokens there is no room for a summary, and the model is not asked.
+    with pytest.warns(UserWarning, match="Error compressing") if limit >= 250 else nullcontext():
+        shown = await memory.get_memory()
+    assert shown[0].id == instructions.id
+    assert size(shown[1:]) <= max(limit - size([instructions]), 0)
+    assert len(paired(list(map(to_core, shown)))) == len(shown)
+    assert await memory.memory_storage.size() == 28
 
 
 async def test_tokens_are_counted_exactly_or_as_told():

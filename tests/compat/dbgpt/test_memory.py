@@ -87,6 +87,7 @@ def test_a_batch_hands_on_lone_insights() -> None:
     assert discarded.discarded_memory_fragments == []
     assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["so it is"] * 2
     assert Plain().write_batch_sync([]) is None
+    assert Plain().reflect_sync(made := fragments("a")) == made
 
 
 async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:

@@ -28,7 +28,7 @@ from memwell.compat.langchain import (
 )
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
-from memwell.strategies import Entities
+from memwell.strategies import Entities, Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")
 DESCRIBE = PromptTemplate.from_template("note|{entity}|{summary}|{history}|{input}")
@@ -316,6 +316,20 @@ def test_facts_with_a_model() -> None:
     with pytest.raises(ModelError):
         asyncio.run(memory.asave_context({"input": "y"}, {"output": "z"}))
     assert (len(memory.chat_memory.messages), len(memory.kg.get_triples())) == (6, 2)
+
+
+def test_facts_survive_a_restart_and_are_shared(path: str) -> None:
+    def opened(llm: Any = None) -> ConversationKGMemory:
+        return made_graph(llm, chat_memory=MemwellChatMessageHistory("s", path))
+
+    learnt(opened(), "Anna lives in Oslo.")
+    learnt(opened(Model("Anna", "(Anna, teaches, physics)")), "x")
+    close_shared()
+    one, other = opened(), opened()
+    expected = {"history": "On Anna: Anna lives in Oslo. Anna teaches physics."}
+    assert one.load_memory_variables({"input": "Anna"}) == expected
+    assert asyncio.run(other.aload_memory_variables({"input": "Anna"})) == expected
+    assert len(Graph(MemwellChatMessageHistory("s", path).history).about("anna")) == 2
 
 
 @pytest.mark.parametrize("kind", [ConversationEntityMemory, ConversationKGMemory])

@@ -21,6 +21,7 @@ from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
+from memwell.records import Record
 
 if TYPE_CHECKING:
     from tests.longterm.conftest import Bench
@@ -564,7 +565,7 @@ class TestErasing:
         memory.update(id_, "the second text of it")
         memory.forget(id_)
         done = memory.erase(id_)
-        assert (done.memories, done.versions) == (1, 2)
+        assert (done.memories, done.versions, done.total) == (1, 2, 3)
         assert memory.memories() == []
 
     def test_what_was_forgotten_long_ago_is_purged(self, bench: Bench, memory: Memory):
@@ -692,6 +693,24 @@ class TestPeople:
     def test_what_a_model_says_is_no_evidence(self, memory: Memory):
         memory.remember(ai("I live in Berlin.", name="Ann"))
         assert memory.facts_about("Ann") == []
+
+
+def _raw(memory: Memory, text: str) -> Any:
+    return Record(text=text, space=memory.space, time=datetime(2020, 1, 1, tzinfo=NOON.tzinfo))
+
+
+class TestAudit:
+    def test_an_audit_finds_and_mends(self, memory: Memory):
+        for text in (
+            "The meeting about the budget of the new house is on Friday.",
+            "The meeting about the budget of the new house is on Friday!!",
+            "asdkjh qwlekj zxmcnb qpwoei",
+        ):
+            memory.backend.index.upsert([_raw(memory, text)])
+        report = memory.audit()
+        assert report.plan
+        assert memory.repair(report.plan) >= 1
+        assert len(memory.audit().plan) < len(report.plan)
 
 
 class _Broken(Embedder):

@@ -15,20 +15,13 @@ from PIL import Image
 
 RED = (200, 30, 30)
 FILMS = {
-    "mp4": ("mp4", "libx264"),
-    "mov": ("mov", "mpeg4"),
-    "webm": ("webm", "libvpx"),
-    "mkv": ("matroska", "mpeg4"),
+    "mp4": ("mp4", "libx264"), "mov": ("mov", "mpeg4"), "webm": ("webm", "libvpx"), "mkv": ("matroska", "mpeg4"),
     "avi": ("avi", "mpeg4"),
-}
+}  # fmt: skip
 SOUNDS = {
-    "mp3": ("mp3", "libmp3lame", 16_000),
-    "flac": ("flac", "flac", 16_000),
-    "ogg": ("ogg", "libopus", 48_000),
-    "m4a": ("ipod", "aac", 16_000),
-    "mp4": ("mp4", "aac", 16_000),
-    "weba": ("webm", "libopus", 48_000),
-}
+    "mp3": ("mp3", "libmp3lame", 16_000), "flac": ("flac", "flac", 16_000), "ogg": ("ogg", "libopus", 48_000),
+    "m4a": ("ipod", "aac", 16_000), "mp4": ("mp4", "aac", 16_000), "weba": ("webm", "libopus", 48_000),
+}  # fmt: skip
 
 
 def picture(

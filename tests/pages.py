@@ -38,14 +38,9 @@ class Ended(NamedTuple):
 def run_alone(script: str, folder: Path) -> Ended:
     """Run a script in a new process."""
     run = subprocess.run(
-        [*_AS_READERS_DO, "-c", script],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=_SECONDS,
-        check=False,
-    )
+        [*_AS_READERS_DO, "-c", script], cwd=folder, capture_output=True, text=True, encoding="utf-8",
+        timeout=_SECONDS, check=False,
+    )  # fmt: skip
     return Ended(run.returncode, run.stdout, run.stderr)
 
 

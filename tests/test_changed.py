@@ -12,16 +12,12 @@ from tests.changed import ROOT, changed_files, python_of, suites_of
 def clone(tmp_path: Path) -> Path:
     """A repository with a source, its test, a test that imports another source, and a page."""
     files = {
-        "src/memwell/records.py": "",
-        "src/memwell/storage/sqlite/__init__.py": "",
-        "src/memwell/storage/arguments.py": "",
-        "src/memwell/storage/sqlite/words.py": "",
-        "tests/test_records.py": "",
+        "src/memwell/records.py": "", "src/memwell/storage/sqlite/__init__.py": "",
+        "src/memwell/storage/arguments.py": "", "src/memwell/storage/sqlite/words.py": "", "tests/test_records.py": "",
         "tests/storage/test_sqlite.py": "from memwell.storage import arguments, urls\n",
-        "tests/storage/test_urls.py": "from memwell.storage.urls import as_url\n",
-        "tests/test_documentation.py": "",
+        "tests/storage/test_urls.py": "from memwell.storage.urls import as_url\n", "tests/test_documentation.py": "",
         "docs/page.md": "",
-    }
+    }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

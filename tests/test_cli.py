@@ -66,9 +66,6 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
         assert word in outcome.err
 
 
-# Conversations of a space.
-
-
 def test_threads_lists_the_conversations_of_a_space(run: Run, store: Path):
     outcome = run("threads", "--store", store)
     assert outcome.code == 0
@@ -101,9 +98,6 @@ def test_the_store_is_the_one_of_the_settings(run: Run, store: Path, monkeypatch
     monkeypatch.setenv("MEMWELL_URL", str(store))
     assert "trip" in run("threads").out
     assert run("show", "trip").code == run("doctor").code == 0
-
-
-# One conversation.
 
 
 def test_show_prints_the_last_messages(run: Run, store: Path):
@@ -194,9 +188,6 @@ def test_an_error_is_one_line_whatever_it_names(run: Run, store: Path, tmp_path:
     assert "\x1b" not in run("show", HOSTILE, "--store", store).err
 
 
-# Looking makes nothing.
-
-
 @pytest.mark.parametrize("command", [("threads",), ("show", "trip"), ("doctor",)], ids=lambda one: one[0])
 def test_looking_at_a_missing_store_makes_none(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
@@ -220,9 +211,6 @@ def test_what_is_no_store_is_refused_and_left_alone(run: Run, tmp_path: Path, mo
             assert_refused(run(*command, "--store", ""))
     assert notes.read_text() == "not a database " * 100
     assert list(tmp_path.iterdir()) == [notes]
-
-
-# The command itself.
 
 
 def every_command(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -316,9 +304,6 @@ def test_a_terminal_without_the_characters_gets_what_it_can_show(
     assert b"?" in err
 
 
-# A memory.
-
-
 def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
     told = run("remember", "Ann is allergic to nuts.", "我对花生过敏。", "--speaker", "Ann", "--session", "talk")
     ids = told.out.split()
@@ -349,17 +334,14 @@ def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("recall", "x"), "no store"),
-        (("remember", "x", "--time", "soon"), "no time"),
-        (("import", "missing.json"), "missing.json"),
-        (("bench", "recall", "missing.json"), "missing.json"),
-        (("erase", "--yes", "--store", "memory:"), "--all"),
-        (("forget", "never", "--store", "memory:"), "never"),
+        (("recall", "x"), "no store"), (("remember", "x", "--time", "soon"), "no time"),
+        (("import", "missing.json"), "missing.json"), (("bench", "recall", "missing.json"), "missing.json"),
+        (("erase", "--yes", "--store", "memory:"), "--all"), (("forget", "never", "--store", "memory:"), "never"),
         (("remember", "chat.db", "Ann likes tea."), "--store chat.db"),
         (("doctor", "--store", "no/where/app.db"), "no folder"),
         (("import", "redis://127.0.0.1/0", "--store", "http://memory.example"), "http://memory.example"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("store")
 def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], word: str):
     assert_refused(run(*arguments), word)
@@ -482,9 +464,6 @@ def test_what_is_refused_is_said(run: Run):
     assert "Not remembered" in outcome.err
 
 
-# Owed work.
-
-
 def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", work=False) as m:
         m.remember(["Ann likes tea.", "Bob likes milk."])
@@ -543,9 +522,6 @@ def assert_told(outcome: Outcome, *words: str) -> None:
         assert word in outcome.out
 
 
-# What cannot be read.
-
-
 @pytest.mark.parametrize(
     "arguments", [("missing.json",), ("missing.json", "--format", "mem0"), ("odd.json",), ("odd.json", "--format", "x")]
 )
@@ -583,9 +559,6 @@ def test_an_input_that_is_not_utf_8_is_refused(piped: Run, tmp_path: Path):
     assert "not UTF-8: line 1" in outcome.err
     assert "Traceback" not in outcome.err
     assert not (tmp_path / "app.db").exists()
-
-
-# In Chinese.
 
 
 def test_an_import_is_counted_in_the_readers_language(run: Run, tmp_path: Path):

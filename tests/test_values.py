@@ -52,15 +52,10 @@ def test_an_id_is_any_text_of_some_length(text: str):
 @pytest.mark.parametrize(
     ("bad", "rule"),
     [
-        ("", "empty"),
-        ("x" * 1025, "1024"),
-        (None, "string"),
-        (b"x", "string"),
-        (5, "string"),
-        ("a\x00", "NUL"),
+        ("", "empty"), ("x" * 1025, "1024"), (None, "string"), (b"x", "string"), (5, "string"), ("a\x00", "NUL"),
         ("\udc00", "surr"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_id_is_refused_by_its_rule(bad: Any, rule: str):
     with pytest.raises(InvalidInput, match=rule) as raised:
         check_id(bad, "the name")
@@ -81,24 +76,11 @@ class Subclass(dict[str, Any]):
 @pytest.mark.parametrize(
     "bad",
     [
-        float("nan"),
-        float("inf"),
-        2**63,
-        -(2**63) - 1,
-        object(),
-        {1},
-        1j,
-        b"x",
-        {1: 2},
-        {"\x00": 1},
-        "\ud800",
-        Subclass(),
-        ...,
-        type("TextSubclass", (str,), {})("x"),
-        type("NumberSubclass", (int,), {})(1),
+        float("nan"), float("inf"), 2**63, -(2**63) - 1, object(), {1}, 1j, b"x", {1: 2}, {"\x00": 1}, "\ud800",
+        Subclass(), ..., type("TextSubclass", (str,), {})("x"), type("NumberSubclass", (int,), {})(1),
     ],
     ids=lambda value: type(value).__name__,
-)
+)  # fmt: skip
 def test_what_is_no_json_is_refused_at_any_depth(bad: Any):
     for value in (bad, [bad], {"k": bad}, {"k": [[{"k": bad}]]}):
         with pytest.raises(InvalidInput, match="it"):

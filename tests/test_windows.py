@@ -84,9 +84,6 @@ def later_rounds(conversation: list[Message]) -> list[Round]:
     return [round_ for round_ in rounds_of(conversation) if round_.number]
 
 
-# The laws.
-
-
 def assert_follows(window: Sequence[Message], conversation: Sequence[Message]) -> None:
     """It is the conversation with messages, calls and results left out, and nothing else changed."""
     places = [one.index or 0 for one in window]
@@ -251,9 +248,6 @@ def may_be_waiting(since: list[Message]) -> bool:
     return kinds.lstrip("c").strip("r") == ""
 
 
-# Pairs.
-
-
 def call(*ids: str, text: str = "") -> Message:
     return ai(text, tool_calls=[ToolCall(id_, "look") for id_ in ids])
 
@@ -269,13 +263,11 @@ def test_a_call_and_its_result_go_together():
 @pytest.mark.parametrize(
     ("waiting", "answered"),
     [
-        ([call("1")], []),
-        ([call("1", "2"), tool_result("2")], ["2"]),
-        ([call("1"), call("2")], []),
+        ([call("1")], []), ([call("1", "2"), tool_result("2")], ["2"]), ([call("1"), call("2")], []),
         ([call("1"), call("2"), tool_result("1")], ["1"]),
         ([call("1"), call("2"), tool_result("2"), tool_result("1")], ["1", "2"]),
     ],
-)
+)  # fmt: skip
 def test_the_last_calls_wait_until_somebody_else_speaks(waiting: list[Message], answered: list[str]):
     assert paired(waiting) == waiting
     for spoken in (human("Never mind."), ai("Let me see.")):
@@ -297,9 +289,6 @@ def test_an_id_that_is_used_again_is_another_call():
     assert paired([human("q"), first, human("p"), second, result])[1].text == "p"
     doubled = paired([second, result, tool_result("1", "again")])
     assert [one.text for one in doubled] == ["", "r"]
-
-
-# Fronts and steps.
 
 
 def test_a_round_that_a_model_opened_may_be_the_first():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -35,43 +34,14 @@ FOUND = [
     ("苯是有机物。", "苯", "有机物"),
 ]
 NOT_FOUND = [
-    "The deploy is a mess.",
-    "Miso is my cat.",
-    "My cat is a tabby.",
-    "What is Python?",
-    "It is a nice day.",
-    "This is a test.",
-    "Python is great.",
-    "I think Rust is a language",
-    "今天是星期三",
-    "但是他没来",
-    "你是谁",
-    "RAG 是什么？",
-    "我的猫是一只橘猫",
-    "这是一个测试",
-    "他是我的老师",
-    "如何理解大模型是一种工具",
-    "答案是四十二",
-    "问题是没有钱",
-    "答案是42。",
-    "今天的主题是记忆。",
-    "猫可能是外星人。",
-    "据说龙是神兽。",
-    "李雷说龙是一种动物。",
-    "听说鲸鱼是一种鱼",
-    "明年是龙年。",
-    "会议是明天下午。",
-    "生活是很美好",
-    "Maybe a cat is a demon.",
-    "Perhaps whales are a kind of fish.",
-    "Bob said a fish is a bird.",
-    "Nobody is an island.",
-    "Something is a mess.",
-    "None is the winner.",
-    "Somebody is a thief.",
-    "",
-    "…",
-]
+    "The deploy is a mess.", "Miso is my cat.", "My cat is a tabby.", "What is Python?", "It is a nice day.",
+    "This is a test.", "Python is great.", "I think Rust is a language", "今天是星期三", "但是他没来", "你是谁",
+    "RAG 是什么？", "我的猫是一只橘猫", "这是一个测试", "他是我的老师", "如何理解大模型是一种工具", "答案是四十二",
+    "问题是没有钱", "答案是42。", "今天的主题是记忆。", "猫可能是外星人。", "据说龙是神兽。", "李雷说龙是一种动物。",
+    "听说鲸鱼是一种鱼", "明年是龙年。", "会议是明天下午。", "生活是很美好", "Maybe a cat is a demon.",
+    "Perhaps whales are a kind of fish.", "Bob said a fish is a bird.", "Nobody is an island.", "Something is a mess.",
+    "None is the winner.", "Somebody is a thief.", "", "…",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "concept", "definition"), FOUND)
@@ -89,12 +59,10 @@ def test_what_is_personal_particular_or_a_question_is_none() -> None:
 @pytest.mark.parametrize(
     ("text", "concept"),
     [
-        ("Whales are not a kind of fish.", "Whales"),
-        ("A whale isn't a fish", "whale"),
-        ("Python不是一种蛇。", "Python"),
-        ("鲸鱼并非一种鱼类", "鲸鱼"),
+        ("Whales are not a kind of fish.", "Whales"), ("A whale isn't a fish", "whale"),
+        ("Python不是一种蛇。", "Python"), ("鲸鱼并非一种鱼类", "鲸鱼"),
     ],
-)
+)  # fmt: skip
 def test_denials_are_told_apart(text: str, concept: str) -> None:
     [one] = definitions(text)
     assert (one.concept, one.denied) == (concept, True)
@@ -125,15 +93,12 @@ def everything(mind: Cognition) -> str:
 @pytest.mark.parametrize(
     ("said", "secret"),
     [
-        ("银行卡密码是887766", "887766"),
-        ("数据库密码是Tr0ub4dor&3", "Tr0ub4dor"),
-        ("WiFi密码是：hello2024", "hello2024"),
-        ("门禁口令：hello2024", "hello2024"),
-        ("保险箱的密码为: hello2024", "hello2024"),
-        ("Staging password is a joke: password = Tr0ub4dor", "Tr0ub4dor"),
+        ("银行卡密码是887766", "887766"), ("数据库密码是Tr0ub4dor&3", "Tr0ub4dor"),
+        ("WiFi密码是：hello2024", "hello2024"), ("门禁口令：hello2024", "hello2024"),
+        ("保险箱的密码为: hello2024", "hello2024"), ("Staging password is a joke: password = Tr0ub4dor", "Tr0ub4dor"),
         ("Our login is a secret thing, password is: hunter2xyz", "hunter2xyz"),
     ],
-)
+)  # fmt: skip
 def test_a_secret_is_never_learnt(mind: Cognition, model: AugmentedModel, said: str, secret: str) -> None:
     assert model.respond(said, user="ann").learned == ()
     assert secret not in everything(mind)
@@ -158,16 +123,10 @@ def test_what_a_password_is_said_to_be_is_not_learnt_however_it_reads(mind: Cogn
 @pytest.mark.parametrize(
     "said",
     [
-        "李雷是艾滋病患者。",
-        "Clara is an alcoholic.",
-        "张三是个骗子",
-        "王五是小偷",
-        "欧阳娜娜是演员。",
-        "Xiomara is an alcoholic.",
-        "Grace Hopper is a liar.",
-        "Dr. Smith is a quack.",
+        "李雷是艾滋病患者。", "Clara is an alcoholic.", "张三是个骗子", "王五是小偷", "欧阳娜娜是演员。",
+        "Xiomara is an alcoholic.", "Grace Hopper is a liar.", "Dr. Smith is a quack.",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("user", ["ann", None])
 def test_what_is_said_of_a_person_becomes_no_concept(
     mind: Cognition, model: AugmentedModel, said: str, user: str | None
@@ -345,16 +304,6 @@ def test_a_turn_that_is_erased_while_the_model_thinks_is_gone(mind: Cognition) -
     assert mind.memory.count() == 0
 
 
-def test_what_one_user_said_is_not_told_to_another(mind: Cognition) -> None:
-    model = AugmentedModel(None, mind)
-    model.respond("My locker code word is sunflower.", user="ann")
-    model.respond("My bike stands at the station.")
-    for user in ("bob", None):
-        assert "sunflower" not in model.respond("What is the locker code word?", user=user).text
-    assert "station" not in model.respond("Where does my bike stand?", user="bob").text
-    assert "station" in model.respond("Where does my bike stand?").text
-
-
 def test_definitions_are_learnt_with_what_they_are_related_to(mind: Cognition) -> None:
     model = AugmentedModel(None, mind)
     assert model.respond("Django is a web framework written in Python.", user="ann").learned == ("Django",)
@@ -420,14 +369,6 @@ def test_secrets_do_not_stay(mind: Cognition) -> None:
     response = AugmentedModel(chat, mind).respond("My password: hunter2xyz!", user="ann")
     assert "hunter2xyz" not in str(mind.memory.get(response.episode))
     assert "hunter2xyz" not in str(mind.working_of("ann").items())
-
-
-def test_the_async_twin_does_the_same(mind: Cognition) -> None:
-    async def chat(messages: Sequence[Message]) -> str:
-        await asyncio.sleep(0)
-        return "hello back"
-
-    assert asyncio.run(AugmentedModel(chat, mind).arespond("hello there")).text == "hello back"
 
 
 def test_bad_values_are_refused(mind: Cognition) -> None:

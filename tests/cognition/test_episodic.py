@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -21,13 +20,11 @@ def test_an_episode_keeps_event_context_emotion_and_time(mind: Cognition, bench:
 @pytest.mark.parametrize(
     ("event", "emotion", "word", "sign"),
     [
-        ("The launch was wonderful", None, "positive", 1),
-        ("今天的会议太糟糕了，我很难过", None, "negative", -1),
-        ("The train leaves at nine", None, "neutral", 0),
-        ("The train leaves at nine", -0.7, "negative", -1),
+        ("The launch was wonderful", None, "positive", 1), ("今天的会议太糟糕了，我很难过", None, "negative", -1),
+        ("The train leaves at nine", None, "neutral", 0), ("The train leaves at nine", -0.7, "negative", -1),
         ("列车九点出发", "开心", "开心", 1),
     ],
-)
+)  # fmt: skip
 def test_emotion_is_a_word_and_a_number(mind: Cognition, event: str, emotion: Any, word: str, sign: int) -> None:
     one = mind.episodic.get(mind.episodic.store(event, emotion=emotion))
     assert one.emotion == word
@@ -71,14 +68,6 @@ def test_an_answer_is_kept_and_not_searched_nor_read_for_facts(mind: Cognition) 
             mind.episodic.answered(other, "x")
 
 
-def test_the_async_twins_do_the_same(mind: Cognition) -> None:
-    async def work() -> list[str]:
-        await mind.episodic.astore("The kettle broke")
-        return [one.event for one in await mind.episodic.arecall("kettle")]
-
-    assert asyncio.run(work()) == ["The kettle broke"]
-
-
 def test_secrets_are_not_kept_beside_the_text(mind: Cognition) -> None:
     id_ = mind.episodic.store("hello there", context="password: hunter2xyz!", emotion="password: hunter2xyz!")
     mind.episodic.answered(id_, "your password: hunter2xyz!")
@@ -88,19 +77,11 @@ def test_secrets_are_not_kept_beside_the_text(mind: Cognition) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"event": ""},
-        {"event": "  "},
-        {"event": 3},
-        {"event": "x\0"},
-        {"event": "fine", "context": None},
-        {"event": "fine", "emotion": 2.0},
-        {"event": "fine", "emotion": True},
-        {"event": "fine", "emotion": []},
-        {"event": "fine", "user": 7},
-        {"event": "fine", "time": "noon"},
-        {"event": "…"},
+        {"event": ""}, {"event": "  "}, {"event": 3}, {"event": "x\0"}, {"event": "fine", "context": None},
+        {"event": "fine", "emotion": 2.0}, {"event": "fine", "emotion": True}, {"event": "fine", "emotion": []},
+        {"event": "fine", "user": 7}, {"event": "fine", "time": "noon"}, {"event": "…"},
     ],
-)
+)  # fmt: skip
 def test_bad_values_store_nothing(mind: Cognition, values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         mind.episodic.store(**values)

@@ -99,14 +99,10 @@ def test_some_of_the_memories_may_be_asked(full: Cognition) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"query": 3},
-        {"query": "x", "limit": -1},
-        {"query": "x", "temperature": 0},
-        {"query": "x", "kinds": "dreams"},
-        {"query": "x", "kinds": 3},
-        {"query": "x", "user": 3},
+        {"query": 3}, {"query": "x", "limit": -1}, {"query": "x", "temperature": 0}, {"query": "x", "kinds": "dreams"},
+        {"query": "x", "kinds": 3}, {"query": "x", "user": 3},
     ],
-)
+)  # fmt: skip
 def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         mind.recall(**values)
@@ -117,11 +113,8 @@ def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None
 # An earlier question is no answer, and takes no answer's place.
 
 REMARKS = [
-    "The bus was late again.",
-    "It rained in the afternoon.",
-    "The soup tasted of salt.",
-    "Somebody sang outside.",
-]
+    "The bus was late again.", "It rained in the afternoon.", "The soup tasted of salt.", "Somebody sang outside.",
+]  # fmt: skip
 REMARKS += [
     "今天的会议很长。",
     "午饭吃了面条。",

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
 from memwell.cognition import Cognition
-from memwell.cognition.procedural import MOST_OUTCOMES, ProceduralMemory
+from memwell.cognition.procedural import ProceduralMemory
 from memwell.errors import InvalidInput, NotFound
 
 
@@ -36,21 +35,6 @@ def test_the_success_rate_is_learnt_from_outcomes(service: ProceduralMemory) -> 
     assert rate.in_words("zh") == "4 次中成功 3 次（估计 67%）"
     outcomes = service.get("Issue a refund").outcomes
     assert [(one.success, one.note) for one in outcomes] == [(True, "as usual")] * 3 + [(False, "as usual")]
-
-
-def test_eight_threads_lose_no_outcome(service: ProceduralMemory) -> None:
-    def work(number: int) -> None:
-        for step in range(10):
-            service.outcome("重启服务", step % 2 == 0, f"{number}")
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    rate = service.success_rate("重启服务")
-    assert (rate.successes, rate.failures) == (40, 40)
-    assert len(service.get("重启服务").outcomes) == MOST_OUTCOMES
 
 
 def test_preconditions_are_matched_by_the_words_of_a_situation(service: ProceduralMemory) -> None:

@@ -187,17 +187,10 @@ def test_the_async_twins_do_the_same(mind: Cognition) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        ("", "x"),
-        ("x", ""),
-        ("x", None),
-        (None, "x"),
-        ("x", "y", 3),
-        ("x", "y", [1]),
-        ("x", "y", [], 1.0),
-        ("x", "y", [], 0.0),
-        ("x", "y", [], "high"),
+        ("", "x"), ("x", ""), ("x", None), (None, "x"), ("x", "y", 3), ("x", "y", [1]), ("x", "y", [], 1.0),
+        ("x", "y", [], 0.0), ("x", "y", [], "high"),
     ],
-)
+)  # fmt: skip
 def test_bad_values_store_nothing(mind: Cognition, values: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidInput):
         mind.semantic.store(*values)

@@ -123,8 +123,6 @@ def test_other_bad_values() -> None:
         WorkingMemory().attend("x", math.inf)
 
 
-# Softmax
-
 SCORES = st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=50)
 TEMPERATURES = st.floats(1e-6, 1e6)
 

@@ -26,12 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field
 
 from memwell.compat import langchain as ours
-from memwell.compat.langchain import (
-    ConversationEntityMemory,
-    ConversationSummaryMemory,
-    EntityInfo,
-    PromptTemplate,
-)
+from memwell.compat.langchain import ConversationEntityMemory, ConversationSummaryMemory, EntityInfo, PromptTemplate
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -317,9 +312,6 @@ def test_our_prompts_have_the_blanks_of_theirs() -> None:
             assert set(getattr(ours, name).input_variables) == set(getattr(prompt, name).input_variables)
 
 
-# The guide
-
-
 class Model:
     """The guide's models have ``predict`` and ``get_num_tokens`` and nothing else."""
 
@@ -341,14 +333,9 @@ def test_the_guides_summary() -> None:
     assert memory.load_memory_variables({}) == {"history": [ours.HumanMessage(memory.buffer)]}
     stats = memory.get_summary_stats()
     assert set(stats) == {
-        "summary_count",
-        "total_summary_tokens",
-        "original_message_count",
-        "compression_ratio",
-        "last_summary_time",
-        "current_summary_length",
-        "average_compression_ratio",
-    }
+        "summary_count", "total_summary_tokens", "original_message_count", "compression_ratio", "last_summary_time",
+        "current_summary_length", "average_compression_ratio",
+    }  # fmt: skip
     assert (stats["summary_count"], stats["original_message_count"]) == (1, 2)
     assert stats["compression_ratio"] == len(memory.buffer) / len("Human: aAI: b")
     assert memory.buffer.endswith("的摘要")

@@ -17,7 +17,6 @@ from memwell.records import Space
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
-from memwell.tokens import get_counter
 from memwell.windows import Round, fitted, rounds_of
 
 
@@ -87,9 +86,6 @@ def numbered(count: int) -> list[Message]:
     return [system("be brief"), *(human(f"q{at}") if at % 2 else ai(f"a{at}") for at in range(1, count))]
 
 
-# The twins.
-
-
 def blocking_methods(kind: type) -> set[str]:
     members = inspect.getmembers(kind, callable)
     return {name for name, member in members if not name.startswith("_") and not inspect.iscoroutinefunction(member)}
@@ -102,9 +98,6 @@ def test_every_blocking_method_has_a_twin(kind: type):
     without = {name for name in names if not inspect.iscoroutinefunction(getattr(kind, f"a{name}", None))}
     assert without == set()
     assert inspect.iscoroutinefunction(HistoryReader.atokens)
-
-
-# Before anything was said.
 
 
 def test_a_conversation_that_has_not_begun_is_empty(history: History, store: Backend):
@@ -121,9 +114,6 @@ def test_a_conversation_that_has_not_begun_is_empty(history: History, store: Bac
         history.round(1)
     # Reading began nothing.
     assert store.log.threads(history.thread.space).items == []
-
-
-# One, some, all.
 
 
 def test_a_message_is_found_by_index_by_id_and_by_itself(history: History):
@@ -173,18 +163,12 @@ def test_a_cursor_from_elsewhere_is_refused(history: History):
 
 FRUGAL: list[tuple[Callable[[History], Any], int, int]] = [
     (lambda history: history.page(limit=10), 1, 11),
-    (lambda history: history.page(limit=10, newest_first=True), 1, 11),
-    (lambda history: history.last(20), 1, 20),
-    (lambda history: history.get(MANY // 2), 1, 1),
-    (lambda history: history.window(rounds=3), 2, 80),
-    (lambda history: history.window(tokens=60), 2, 80),
-    (lambda history: history.rounds(2), 1, 65),
-    (lambda history: history.latest_round(), 1, 65),
-    (lambda history: history.round(MANY // 4), 16, 80),
-    (len, 0, 0),
-    (lambda history: history.tokens, 0, 0),
-    (lambda history: history.info(), 0, 0),
-]
+    (lambda history: history.page(limit=10, newest_first=True), 1, 11), (lambda history: history.last(20), 1, 20),
+    (lambda history: history.get(MANY // 2), 1, 1), (lambda history: history.window(rounds=3), 2, 80),
+    (lambda history: history.window(tokens=60), 2, 80), (lambda history: history.rounds(2), 1, 65),
+    (lambda history: history.latest_round(), 1, 65), (lambda history: history.round(MANY // 4), 16, 80), (len, 0, 0),
+    (lambda history: history.tokens, 0, 0), (lambda history: history.info(), 0, 0),
+]  # fmt: skip
 """What a question may cost at most: calls of ``read``, and messages read."""
 
 
@@ -197,21 +181,6 @@ def test_a_large_conversation_is_read_in_small_pieces(talk: Callable[..., Histor
         assert watched.calls["read"] <= most_calls, inspect.getsource(read)
         assert watched.rows <= most_rows, inspect.getsource(read)
         assert watched.calls.total() <= most_calls + 1
-
-
-def test_two_histories_of_a_thread_see_the_same(talk: Callable[..., History]):
-    one, two = talk(), talk()
-    one.add_human("from one")
-    two.add_ai("from two")
-    one.edit(1, "changed by one")
-    assert texts(one) == texts(two) == ["from one", "changed by one"]
-    two.set_metadata(title="shared")
-    assert one.metadata() == {"title": "shared"}
-    one.delete()
-    assert two.info() is None
-
-
-# Search.
 
 
 def test_a_search_follows_edits_and_removals(history: History):
@@ -228,9 +197,6 @@ def test_a_search_follows_edits_and_removals(history: History):
     history.trim(rounds=1)
     assert history.search("北京 南京") == []
     assert [one.index for one, _ in history.search("上海")] == [2]
-
-
-# Rounds.
 
 
 def test_rounds_begin_with_people_and_end_by_hand(history: History):
@@ -263,9 +229,7 @@ def test_what_came_before_the_first_round_is_round_0(history: History):
 
 
 @given(
-    rounds=st.lists(st.integers(1, 4), min_size=1, max_size=8),
-    gone=st.sets(st.integers(0, 20)),
-    kept=st.integers(1, 8),
+    rounds=st.lists(st.integers(1, 4), min_size=1, max_size=8), gone=st.sets(st.integers(0, 20)), kept=st.integers(1, 8)
 )
 def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: set[int], kept: int):
     history = History(MemoryBackend(), "talk")
@@ -282,9 +246,6 @@ def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: s
     for number in set(range(len(rounds) + 2)) - there:
         with pytest.raises(NotFound):
             history.round(number)
-
-
-# Windows.
 
 
 def test_a_window_is_instructions_and_the_last_rounds(history: History):
@@ -330,13 +291,6 @@ def test_no_budget_keeps_nothing(history: History):
             history.window(rounds=wrong)  # pyright: ignore[reportArgumentType]
 
 
-def test_views_and_hidden_messages_are_never_passed(history: History):
-    history.add(system("secret", hidden=True), system("s"), human("1"), message(Role.VIEW, "a chart"), ai("a"))
-    history.add(ai("aside", hidden=True), human("hidden", hidden=True))
-    assert texts(history.window()) == ["s", "1", "a"]
-    assert len(history) == 7
-
-
 @given(strategies.conversations(max_rounds=5), st.integers(0, 400), st.none() | st.integers(0, 4))
 def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds: int | None):
     history = History(MemoryBackend(), "talk")
@@ -346,31 +300,6 @@ def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds:
     assert history.window(tokens=tokens, rounds=rounds, system=False) == fitted(
         latest[::-1], tokens, history.counter.count_message
     )
-
-
-def test_a_window_by_another_counter_is_within_its_budget(talk: Callable[..., History]):
-    history = talk(counter=get_counter("cl100k_base"))
-    history.add(*(human("我搬到北京了，天气很好") if at % 2 else ai("so it is") for at in range(40)))
-    for budget in (0, 20, 50, 100, 200):
-        window = history.window(tokens=budget)
-        assert sum(map(history.counter.count_message, window)) <= budget
-        assert budget < 50 or window
-
-
-# What comes back.
-
-
-@pytest.mark.parametrize("looks_like", strategies.SERIALISED_LOOKALIKES, ids=str)
-def test_a_dict_that_looks_like_an_object_is_a_dict(history: History, looks_like: dict[str, Any]):
-    history.add_human("do it", metadata=looks_like)
-    call = history.add_tool_call("run", looks_like)
-    history.add_tool_result(call.id, "done")
-    [_, calling, _] = history.window()
-    assert calling.tool_calls[0].arguments == looks_like
-    assert type(calling.tool_calls[0].arguments) is dict
-    assert history.get(0).metadata == looks_like
-    history.set_metadata(state=looks_like)
-    assert history.metadata() == {"state": looks_like}
 
 
 @given(strategies.messages())

@@ -16,14 +16,10 @@ from langchain_core.vectorstores import VectorStore
 from memwell.integrations import langchain_core as room
 
 BASES = {
-    "MemwellByteStore": BaseStore,
-    "MemwellCache": BaseCache,
-    "MemwellChatMessageHistory": BaseChatMessageHistory,
-    "MemwellEmbeddings": Embeddings,
-    "MemwellRetriever": BaseRetriever,
-    "MemwellStore": BaseStore,
+    "MemwellByteStore": BaseStore, "MemwellCache": BaseCache, "MemwellChatMessageHistory": BaseChatMessageHistory,
+    "MemwellEmbeddings": Embeddings, "MemwellRetriever": BaseRetriever, "MemwellStore": BaseStore,
     "MemwellVectorStore": VectorStore,
-}
+}  # fmt: skip
 
 
 def test_every_class_is_a_true_subclass():

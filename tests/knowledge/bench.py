@@ -57,39 +57,23 @@ LONGJING = """# 龙井茶
 SHELF = {"handbook": HANDBOOK, "router": ROUTER, "shouce": SHOUCE, "longjing": LONGJING}
 
 SUPPORTED = (
-    ("How many days of paid leave do employees have?", "28 days"),
-    ("How long is parental leave?", "sixteen weeks"),
-    ("When are salaries paid?", "25th"),
-    ("Is overtime compensated with money?", "time off"),
+    ("How many days of paid leave do employees have?", "28 days"), ("How long is parental leave?", "sixteen weeks"),
+    ("When are salaries paid?", "25th"), ("Is overtime compensated with money?", "time off"),
     ("When does leave expire that was not taken?", "March"),
     ("How do I restore the factory settings of the router?", "ten seconds"),
     ("How many devices can be connected?", "64 devices"),
-    ("Is the guest network switched on by default?", "switched off"),
-    ("员工每年有多少天年假？", "十天"),
-    ("未休的年假什么时候作废？", "三月底"),
-    ("报销单要在多久之内提交？", "三十天"),
-    ("超过五千元的费用由谁审批？", "部门总监"),
-    ("泡龙井茶水温多少合适？", "八十度"),
-    ("明前茶是什么时候采的？", "清明"),
-    ("龙井茶产于哪里？", "杭州"),
-)
+    ("Is the guest network switched on by default?", "switched off"), ("员工每年有多少天年假？", "十天"),
+    ("未休的年假什么时候作废？", "三月底"), ("报销单要在多久之内提交？", "三十天"),
+    ("超过五千元的费用由谁审批？", "部门总监"), ("泡龙井茶水温多少合适？", "八十度"),
+    ("明前茶是什么时候采的？", "清明"), ("龙井茶产于哪里？", "杭州"),
+)  # fmt: skip
 UNSUPPORTED = (
-    "What is the capital of Mongolia?",
-    "How do I tune a violin?",
-    "Who won the football world cup?",
-    "How many days of bereavement leave are there?",
-    "Which health insurance does the firm offer?",
-    "Does the router speak IPv6?",
-    "What are the symptoms of influenza?",
-    "How far away is the moon?",
-    "公司的股票代码是什么？",
-    "如何制作红烧肉？",
-    "怎样更换汽车轮胎？",
-    "员工食堂几点开门？",
-    "谁发明了电话？",
-    "普洱茶多少钱一斤？",
-    "今天天气怎么样？",
-)
+    "What is the capital of Mongolia?", "How do I tune a violin?", "Who won the football world cup?",
+    "How many days of bereavement leave are there?", "Which health insurance does the firm offer?",
+    "Does the router speak IPv6?", "What are the symptoms of influenza?", "How far away is the moon?",
+    "公司的股票代码是什么？", "如何制作红烧肉？", "怎样更换汽车轮胎？", "员工食堂几点开门？", "谁发明了电话？",
+    "普洱茶多少钱一斤？", "今天天气怎么样？",
+)  # fmt: skip
 
 
 class Failing(Embedder):

@@ -130,14 +130,11 @@ def test_sentences_that_follow_one_another_are_one_source():
 @pytest.mark.parametrize(
     ("ticket", "question", "expected"),
     [
-        (
-            TICKET,
-            "My display shows E4, what should I do?",
-            "E4 means that the tank is loose. Take it out and push it in. [1]",
-        ),
+        (TICKET, "My display shows E4, what should I do?",
+         "E4 means that the tank is loose. Take it out and push it in. [1]"),
         (ZH_TICKET, "我的咖啡机显示E4，该怎么办？", "E4表示水箱没有装好。请取出水箱重新放入。 [1]"),
     ],
-)
+)  # fmt: skip
 def test_a_question_is_answered_by_what_stands_below_it(embedded: bool, ticket: str, question: str, expected: str):
     assert _knowing(ticket, embedded=embedded).answer(question).text == expected
 
@@ -190,24 +187,16 @@ def test_a_document_that_was_replaced_meanwhile_is_quoted_as_it_was_found(monkey
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        (
-            "To make tea, follow these steps:\n\n1. Boil water.\n2. Warm the pot.\n3. Add the leaves.\n4. Pour and wait.",
-            "How do I make tea?",
-        ),
-        (
-            "安装软件的步骤如下：\n\n1. 下载安装包。\n2. 双击运行。\n3. 选择目录。\n4. 点击完成。",
-            "安装软件有哪些步骤？",
-        ),
-        (
-            "RAG技术的工作流程如下：\n\n1. 加载文档\n2. 切分文本\n3. 生成向量\n4. 存入数据库\n5. 检索片段\n6. 生成回答",
-            "RAG技术是如何工作的？",
-        ),
-        (
-            "LangChain是一个框架。它提供五个核心功能：\n\n- 模型\n- 数据连接\n- 链\n- 记忆\n- 智能体",
-            "LangChain有哪些核心功能？",
-        ),
+        ("To make tea, follow these steps:\n\n1. Boil water.\n2. Warm the pot.\n3. Add the leaves.\n4. Pour and wait.",
+         "How do I make tea?"),
+        ("安装软件的步骤如下：\n\n1. 下载安装包。\n2. 双击运行。\n3. 选择目录。\n4. 点击完成。",
+         "安装软件有哪些步骤？"),
+        ("RAG技术的工作流程如下：\n\n1. 加载文档\n2. 切分文本\n3. 生成向量\n4. 存入数据库\n5. 检索片段\n6. 生成回答",
+         "RAG技术是如何工作的？"),
+        ("LangChain是一个框架。它提供五个核心功能：\n\n- 模型\n- 数据连接\n- 链\n- 记忆\n- 智能体",
+         "LangChain有哪些核心功能？"),
     ],
-)
+)  # fmt: skip
 def test_a_list_is_quoted_whole(embedded: bool, text: str, question: str):
     assert _knowing(text, embedded=embedded).answer(question).text == f"{text} [1]"
 

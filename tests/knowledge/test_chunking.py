@@ -17,18 +17,10 @@ from memwell.tokens import default_counter
 count = default_counter().count
 
 SENTENCES = (
-    "The bridge was closed in May.",
-    "它在五月关闭了。",
-    "Nobody knows why!",
-    "原因没有人知道吗？",
-    "See https://example.org/a/very/long/path?with=arguments for more.",
-    "x" * 90,
-    "超" * 80,
-    "def f(x):\n    return x",
-    "| a | b |\n|---|---|\n| 1 | 2 |",
-    "🙂" * 30,
-    " \u3000 ",
-)
+    "The bridge was closed in May.", "它在五月关闭了。", "Nobody knows why!", "原因没有人知道吗？",
+    "See https://example.org/a/very/long/path?with=arguments for more.", "x" * 90, "超" * 80,
+    "def f(x):\n    return x", "| a | b |\n|---|---|\n| 1 | 2 |", "🙂" * 30, " \u3000 ",
+)  # fmt: skip
 KINDS = ("heading", "paragraph", "list", "code", "table", "row")
 
 
@@ -46,12 +38,9 @@ def documents(draw: st.DrawFn) -> Parsed:
 
 
 chunkings = st.builds(
-    Chunking,
-    tokens=st.integers(8, 80),
-    overlap=st.integers(0, 7),
-    least=st.integers(0, 40),
+    Chunking, tokens=st.integers(8, 80), overlap=st.integers(0, 7), least=st.integers(0, 40),
     length=st.sampled_from(("tokens", "characters")),
-)
+)  # fmt: skip
 
 
 @given(documents(), chunkings)
@@ -104,14 +93,10 @@ def _texts(parsed: Parsed, found: list[Chunk]) -> list[str]:
 
 def test_a_chunk_keeps_to_its_section_and_names_all_headings_above_it():
     parsed = _document(
-        ("heading", 1, "# Handbook"),
-        ("heading", 2, "## Leave ##"),
+        ("heading", 1, "# Handbook"), ("heading", 2, "## Leave ##"), ("paragraph", 0, _prose("en", 6)),
+        ("heading", 3, "### Parental leave"), ("paragraph", 0, _prose("en", 6)), ("heading", 2, "## Pay"),
         ("paragraph", 0, _prose("en", 6)),
-        ("heading", 3, "### Parental leave"),
-        ("paragraph", 0, _prose("en", 6)),
-        ("heading", 2, "## Pay"),
-        ("paragraph", 0, _prose("en", 6)),
-    )
+    )  # fmt: skip
     found = chunks(parsed, Chunking(tokens=200, least=16))
     assert [chunk.headings for chunk in found] == [
         ("Handbook", "Leave"),
@@ -160,15 +145,7 @@ def test_characters_may_be_counted_instead_of_tokens():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tokens": 7},
-        {"tokens": 2.5},
-        {"overlap": 256},
-        {"overlap": -1},
-        {"least": -1},
-        {"length": "words"},
-    ],
+    "wrong", [{"tokens": 7}, {"tokens": 2.5}, {"overlap": 256}, {"overlap": -1}, {"least": -1}, {"length": "words"}]
 )
 def test_limits_that_contradict_each_other_are_refused(wrong: dict[str, object]):
     with pytest.raises(InvalidInput):

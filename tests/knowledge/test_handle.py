@@ -50,19 +50,12 @@ def test_an_unchanged_chunk_keeps_its_vector(backend: Backend):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"text": ""},
-        {"text": " \n\u3000 "},
-        {"text": 3},
-        {"text": "a\x00b"},
-        {"text": "\ud800"},
-        {"text": "a", "id": ""},
-        {"text": "a", "metadata": {"document": "x"}},
-        {"text": "a", "metadata": {"memwell": {}}},
-        {"text": "a", "metadata": {"x": object()}},
-        {"text": "a", "title": 3},
-        {"text": Parsed("\x00", ())},
+        {"text": ""}, {"text": " \n\u3000 "}, {"text": 3}, {"text": "a\x00b"}, {"text": "\ud800"},
+        {"text": "a", "id": ""}, {"text": "a", "metadata": {"document": "x"}},
+        {"text": "a", "metadata": {"memwell": {}}}, {"text": "a", "metadata": {"x": object()}},
+        {"text": "a", "title": 3}, {"text": Parsed("\x00", ())},
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_nothing_is_stored(knowledge: Knowledge, wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
         knowledge.add(**wrong)

@@ -242,12 +242,10 @@ def test_links_that_are_not_followed_are_told_of(knowledge: Knowledge, folder: P
 
 def test_bad_files_are_named_and_the_rest_is_taken_in(knowledge: Knowledge, folder: Path):
     bad = {
-        "empty.txt": (b"", "empty"),
-        "broken.pdf": (b"%PDF-1.7\nnot really", "broken"),
+        "empty.txt": (b"", "empty"), "broken.pdf": (b"%PDF-1.7\nnot really", "broken"),
         "picture.txt": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "not-what-it-says"),
-        "archive.zip": (b"PK\x05\x06" + bytes(18), "archive"),
-        "large.txt": (b"word " * 5_000, "too-large"),
-    }
+        "archive.zip": (b"PK\x05\x06" + bytes(18), "archive"), "large.txt": (b"word " * 5_000, "too-large"),
+    }  # fmt: skip
     for name, (data, _) in bad.items():
         _write(folder / name, data)
     os.mkfifo(folder / "pipe.txt")
@@ -311,9 +309,6 @@ def test_what_is_no_source_is_refused(knowledge: Knowledge, wrong: object):
         knowledge.ingest(wrong)  # pyright: ignore[reportArgumentType]
 
 
-# The web
-
-
 class _Pages(BaseHTTPRequestHandler):
     page = b"<html><head><title>Tides</title></head><body><h1>Tides</h1><p>High water is at noon.</p></body></html>"
 
@@ -351,8 +346,6 @@ def test_pages_are_taken_in_when_they_are_named_and_private_ones_only_when_allow
     monkeypatch.setattr(_Pages, "page", _Pages.page.replace(b"noon", b"dusk"))
     assert knowledge.ingest(f"{site}/tides", allow_private=True).changed == (f"{site}/tides",)
 
-
-# Several processes
 
 INGEST = """
 import sys

@@ -19,8 +19,6 @@ from memwell.models.scripted import ScriptedReranker
 from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, SUPPORTED, Failing, filled, knowledge_over
 
-# The feature reranker
-
 WORDS = st.sampled_from("parental leave is twelve weeks at full pay the a 记忆 机制 大模型 的 是 什么 . \n".split(" "))
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=6)
 PURE = FeatureReranker()
@@ -174,13 +172,10 @@ def test_flags_tell_of_what_reads_like_an_order(knowledge: Knowledge):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"query": 3},
-        {"query": "a", "limit": -1},
-        {"query": "a", "where": {"x": {"$near": 1}}},
-        {"query": "a", "documents": [3]},
-        {"query": "a", "weights": {"words": 1}},
+        {"query": 3}, {"query": "a", "limit": -1}, {"query": "a", "where": {"x": {"$near": 1}}},
+        {"query": "a", "documents": [3]}, {"query": "a", "weights": {"words": 1}},
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_asked_is_refused(wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
         SHARED.recall(**wrong)

@@ -240,12 +240,9 @@ def test_caches_are_told_of_what_is_removed(backend: Backend):
 
 def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> DocumentStore:
     return DocumentStore(
-        knowledge._shelf.backend,
-        knowledge.space,
-        embedder=knowledge.embedder,
-        clock=knowledge._shelf.clock,
+        knowledge._shelf.backend, knowledge.space, embedder=knowledge.embedder, clock=knowledge._shelf.clock,
         notify=(told if told is not None else []).append,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])

@@ -8,15 +8,11 @@ from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.spoken import may_answer, suitable
 
 COMPATIBLE = (
-    ("What is my name?", "My name is Ann.", True),
-    ("What is my name?", "My boss's name is Tom.", False),
-    ("What is my name?", "My cat is called Tom.", False),
-    ("What is your name?", "My name is Ann.", False),
-    ("What is your name?", "Your name is Jarvis.", True),
-    ("Do you remember where I live?", "I live in Oslo.", True),
+    ("What is my name?", "My name is Ann.", True), ("What is my name?", "My boss's name is Tom.", False),
+    ("What is my name?", "My cat is called Tom.", False), ("What is your name?", "My name is Ann.", False),
+    ("What is your name?", "Your name is Jarvis.", True), ("Do you remember where I live?", "I live in Oslo.", True),
     ("Do you know when the meeting is?", "The meeting is on Monday.", True),
-    ("Where does Bob live?", "I live in Oslo.", False),
-    ("where does bob live?", "I live in Oslo.", False),
+    ("Where does Bob live?", "I live in Oslo.", False), ("where does bob live?", "I live in Oslo.", False),
     ("Where does Bob live?", "Bob lives in Rome.", True),
     ("What is Bob allergic to?", "Remember that Bob is allergic to eggs.", True),
     ("What is she allergic to?", "I'm allergic to eggs.", False),
@@ -24,16 +20,12 @@ COMPATIBLE = (
     ("What is my brother allergic to?", "My brother works at Acme.", False),
     ("What is my daughter called?", "My child is called Mia.", True),
     ("Are my sister and I allergic to cats?", "My sister and I are allergic to cats.", True),
-    ("Who lives in Rome?", "Bob lives in Rome.", True),
-    ("When is lunch?", "I have lunch at noon.", True),
-    ("我老板叫什么名字？", "我叫小明。", False),
-    ("我老板叫什么名字？", "我老板叫王强。", True),
-    ("你记得我住在哪里吗？", "我住在北京。", True),
-    ("会议在哪里开？", "会议在三楼开。", True),
-    ("谁住在北京？", "小红住在北京。", True),
-    ("我姐姐对什么过敏？", "My sister is allergic to cats.", True),
+    ("Who lives in Rome?", "Bob lives in Rome.", True), ("When is lunch?", "I have lunch at noon.", True),
+    ("我老板叫什么名字？", "我叫小明。", False), ("我老板叫什么名字？", "我老板叫王强。", True),
+    ("你记得我住在哪里吗？", "我住在北京。", True), ("会议在哪里开？", "会议在三楼开。", True),
+    ("谁住在北京？", "小红住在北京。", True), ("我姐姐对什么过敏？", "My sister is allergic to cats.", True),
     ("我姐姐对什么过敏？", "I'm allergic to cats.", False),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "text", "may"), COMPATIBLE)
@@ -48,28 +40,19 @@ def found(*texts: str) -> list[Found]:
 
 SUITABLE = (
     ("Do I like cats?", ("My name is Ann. My sister likes cats.",), ["My name is Ann."]),
-    (
-        "What does my sister hate?",
-        ("I'm Ann. My sister is Eve. She hates cats.",),
-        ["My sister is Eve. She hates cats."],
-    ),
+    ("What does my sister hate?", ("I'm Ann. My sister is Eve. She hates cats.",),
+     ["My sister is Eve. She hates cats."]),
     ("Where do I live?", ("I live in Rome now.", "I live in Oslo."), ["I live in Rome now."]),
-    (
-        "Where did I live before?",
-        ("I live in Rome now.", "I live in Oslo."),
-        ["I live in Rome now.", "I live in Oslo."],
-    ),
+    ("Where did I live before?", ("I live in Rome now.", "I live in Oslo."),
+     ["I live in Rome now.", "I live in Oslo."]),
     ("Where do I live?", ("I moved to Rome.", "My name is Ann and I live in Oslo."), ["I moved to Rome."]),
-    (
-        "What is my name?",
-        ("I moved to Rome.", "My name is Ann and I live in Oslo."),
-        ["I moved to Rome.", "My name is Ann and I live in Oslo."],
-    ),
+    ("What is my name?", ("I moved to Rome.", "My name is Ann and I live in Oslo."),
+     ["I moved to Rome.", "My name is Ann and I live in Oslo."]),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
     ("What do I like?", ("I don't like tea.",), []),
     ("Do I like tea?", ("I don't like tea.",), ["I don't like tea."]),
     ("What do I like?", ("I don't like tea any more.", "I like tea."), ["I don't like tea any more."]),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "said", "kept"), SUITABLE)

@@ -16,17 +16,10 @@ BUNDLED = Synonyms.bundled()
 TERMS = sorted({term for group in BUNDLED.groups for term in group})
 TABLE = Synonyms(
     [
-        ["car", "automobile", "汽车"],
-        ["汽车", "轿车"],
-        ["大模型", "LLM"],
-        ["模型", "样式"],
-        ["C++", "cpp"],
+        ["car", "automobile", "汽车"], ["汽车", "轿车"], ["大模型", "LLM"], ["模型", "样式"], ["C++", "cpp"],
         ["C#", "csharp"],
     ]
-)
-
-
-# What comes along
+)  # fmt: skip
 
 
 def test_the_table_that_comes_along_has_the_words_of_both_languages():
@@ -43,9 +36,6 @@ def test_every_word_of_it_stands_for_the_others_of_its_group_and_never_for_itsel
             others = BUNDLED.synonyms_of(term)
             assert term not in others, term
             assert {other for other in group if other not in others} == {term}, group
-
-
-# Finding
 
 
 @pytest.mark.parametrize("query", ["a car", "Cars!", "CAR", "ｃａｒ"])
@@ -77,9 +67,6 @@ def test_a_synonym_of_a_synonym_is_none():
     assert TABLE.synonyms_of("汽车") == ("轿车", "car", "automobile")
 
 
-# Expanding
-
-
 def test_every_word_gets_its_first_synonym_before_any_gets_its_second():
     table = Synonyms([["a1", "b1", "c1"], ["a2", "b2", "c2"]])
     assert table.expand("a1 a2", most=5) == ["a1 a2", "b1 a2", "a1 b2", "c1 a2", "a1 c2"]
@@ -102,9 +89,6 @@ def test_every_word_of_the_table_is_found_in_a_query(term: str):
     assert BUNDLED.terms(f"? {term} !", most=100) == list(BUNDLED.synonyms_of(term))
 
 
-# Extending and loading
-
-
 def test_extending_leaves_the_table_as_it_was_and_puts_the_new_first():
     more = TABLE.extended([["car", "Wagen"]])
     assert more.synonyms_of("car") == ("Wagen", "automobile", "汽车")
@@ -114,13 +98,11 @@ def test_extending_leaves_the_table_as_it_was_and_puts_the_new_first():
 @pytest.mark.parametrize(
     "written",
     [
-        "# ours\n\ncar = auto = 汽车\nLLM，大模型\n",
-        "car, auto, 汽车\nLLM、大模型",
-        "\ufeffcar=auto=汽车=\r\nLLM=大模型\r\n",
-        json.dumps([["car", "auto", "汽车"], ["LLM", "大模型"]]),
+        "# ours\n\ncar = auto = 汽车\nLLM，大模型\n", "car, auto, 汽车\nLLM、大模型",
+        "\ufeffcar=auto=汽车=\r\nLLM=大模型\r\n", json.dumps([["car", "auto", "汽车"], ["LLM", "大模型"]]),
         json.dumps({"car": ["auto", "汽车"], "LLM": "大模型"}, ensure_ascii=False),
     ],
-)
+)  # fmt: skip
 def test_a_file_is_lines_or_json(tmp_path: Path, written: str):
     file = tmp_path / "table"
     file.write_bytes(written.encode())
@@ -130,17 +112,11 @@ def test_a_file_is_lines_or_json(tmp_path: Path, written: str):
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("car = auto\nalone\n", "line 2"),
-        ("car = Cars\n", "two different"),
-        ("!! = ??\n", "letter"),
-        ("[[1, 2]]", "string"),
-        ("[3]", "list of words"),
-        ('{"a": 5}', "string"),
-        ("{", "JSON"),
-        ("[" * 100_000, "JSON"),
-        ("a = " + "b" * (LONGEST_TERM + 1), "characters"),
+        ("car = auto\nalone\n", "line 2"), ("car = Cars\n", "two different"), ("!! = ??\n", "letter"),
+        ("[[1, 2]]", "string"), ("[3]", "list of words"), ('{"a": 5}', "string"), ("{", "JSON"),
+        ("[" * 100_000, "JSON"), ("a = " + "b" * (LONGEST_TERM + 1), "characters"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_is_refused_and_says_why(tmp_path: Path, written: str, told: str):
     file = tmp_path / "table"
     file.write_text(written)

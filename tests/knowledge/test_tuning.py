@@ -55,9 +55,6 @@ def test_a_part_is_about_as_long_as_wanted_and_made_of_whole_blocks(most: int, s
         assert one.blocks[-1].end == len(one.text.rstrip())
 
 
-# Questions
-
-
 def all_of(documents: list[Parsed], count: int = 60) -> list[SyntheticQuestion]:
     choosing, held_out = make_questions(documents, count)
     return [*choosing, *held_out]
@@ -119,14 +116,11 @@ def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget
 @pytest.mark.parametrize(
     ("answer", "passages", "expected"),
     [
-        ((10, 20), [("a", 8, 12)], (1.0, 1.0)),
-        ((90, 100), [("a", 0, 100)], (1.0, 0.25)),
-        ((0, 100), [("a", 0, 10)], (0.0, 0.1)),
-        ((0, 10), [("b", 0, 10)], (0.0, 0.0)),
-        ((0, 20), [("a", 0, 12), ("a", 5, 10)], (1.0, (12 / 20 + 3 * 15 / 20) / 4)),
-        ((0, 10), [], (0.0, 0.0)),
+        ((10, 20), [("a", 8, 12)], (1.0, 1.0)), ((90, 100), [("a", 0, 100)], (1.0, 0.25)),
+        ((0, 100), [("a", 0, 10)], (0.0, 0.1)), ((0, 10), [("b", 0, 10)], (0.0, 0.0)),
+        ((0, 20), [("a", 0, 12), ("a", 5, 10)], (1.0, (12 / 20 + 3 * 15 / 20) / 4)), ((0, 10), [], (0.0, 0.0)),
     ],
-)
+)  # fmt: skip
 def test_a_score_falls_with_late_and_partial_answers(
     answer: tuple[int, int], passages: list[tuple[str, int, int]], expected: tuple[float, float]
 ):
@@ -143,8 +137,6 @@ def test_the_score_is_that_of_an_oracle_that_reads_on_till_the_budget_ends(
     _, score = judged((start, start + length), passages, budget)
     assert score == pytest.approx(sum(shares) / len(shares), abs=2 / length)
 
-
-# The choice
 
 USUAL, OTHER = Chunking(), Chunking(64, 0)
 HALF = 20
@@ -194,9 +186,6 @@ def test_only_what_is_better_on_both_halves_is_taken(
 def test_an_embedder_that_fails_ends_the_measuring(after: int):
     with pytest.raises(ModelError, match="no chunk size"):
         tune(facts(2, 20), embedder=Failing(after), sizes=(32,), questions=20)
-
-
-# The whole
 
 
 def quick(texts: object, **options: object) -> Tuned:
@@ -276,21 +265,14 @@ def test_bad_input_is_refused(options: dict[str, object]):
         quick(**{"texts": facts()[:1], **options})
 
 
-# The report
-
-
 def trial(tokens: int, overlap: int, score: float) -> Trial:
     return Trial(Chunking(tokens, overlap), 120, 0.9, score, score, score - 0.05, score + 0.05)
 
 
 TUNED = Tuned(
-    best=Chunking(128, 0),
-    verdict=Verdict("better", 0.1, 0.02, 0.18),
-    in_use=Chunking(),
-    trials=(trial(256, 32, 0.80), trial(64, 10, 0.84), trial(128, 0, 0.9)),
-    questions=100,
-    held_out=50,
-)
+    best=Chunking(128, 0), verdict=Verdict("better", 0.1, 0.02, 0.18), in_use=Chunking(),
+    trials=(trial(256, 32, 0.80), trial(64, 10, 0.84), trial(128, 0, 0.9)), questions=100, held_out=50,
+)  # fmt: skip
 
 
 def columns(text: str) -> int:

@@ -12,14 +12,10 @@ from memwell.language.asking import coverage, is_question, only_asks, separate_q
 @pytest.mark.parametrize(
     "text",
     [
-        "What is my cat called?",
-        "what is my cat called",
-        "我的猫叫什么名字",
-        "你好吗？ 今天怎么样？",
-        "Tell me about tea.",
-        "如何重启服务",
+        "What is my cat called?", "what is my cat called", "我的猫叫什么名字", "你好吗？ 今天怎么样？",
+        "Tell me about tea.", "如何重启服务",
     ],
-)
+)  # fmt: skip
 def test_what_only_asks(text: str) -> None:
     assert only_asks(text)
     assert is_question(text)
@@ -28,15 +24,10 @@ def test_what_only_asks(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "When I was in Kyoto I lost my hat.",
-        "My hat is red. Do you like it?",
-        "我知道为什么失败：磁盘满了",
-        "Do not forget the keys.",
-        "What a day!",
-        "Where I live it rains.",
-        "",
+        "When I was in Kyoto I lost my hat.", "My hat is red. Do you like it?", "我知道为什么失败：磁盘满了",
+        "Do not forget the keys.", "What a day!", "Where I live it rains.", "",
     ],
-)
+)  # fmt: skip
 def test_what_also_tells_something(text: str) -> None:
     assert not only_asks(text)
 
@@ -70,15 +61,10 @@ def test_several_questions_are_told_apart(text: str, parts: tuple[str, ...]):
 @pytest.mark.parametrize(
     "text",
     [
-        "Where do I live?",
-        "Where and when did we meet?",
-        "Where did Anna go and when did she come back?",
-        "I like tea and what it does. I also like coffee.",
-        "Salt and pepper",
-        "谁和什么时候",
-        "你好，我住在哪里？",
+        "Where do I live?", "Where and when did we meet?", "Where did Anna go and when did she come back?",
+        "I like tea and what it does. I also like coffee.", "Salt and pepper", "谁和什么时候", "你好，我住在哪里？",
         "",
     ],
-)
+)  # fmt: skip
 def test_one_question_stays_one(text: str):
     assert separate_questions(text) == (text,)

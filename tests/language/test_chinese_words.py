@@ -38,14 +38,10 @@ def test_an_adjective_after_a_word_of_degree_stays_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "word", "what"),
     [
-        ("知识很重要", "知识", NOUN),
-        ("一种算法", "算法", HEAD),
-        ("在学习", "学习", VERBAL),
-        ("张伟在北京", "张伟", NAME),
-        ("我生病了", "生病", ACTION),
-        ("用Docker", "Docker", LATIN),
+        ("知识很重要", "知识", NOUN), ("一种算法", "算法", HEAD), ("在学习", "学习", VERBAL),
+        ("张伟在北京", "张伟", NAME), ("我生病了", "生病", ACTION), ("用Docker", "Docker", LATIN),
     ],
-)
+)  # fmt: skip
 def test_what_a_word_does(text: str, word: str, what: str) -> None:
     assert does(text)[word] == what
 

@@ -10,8 +10,239 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.language.claims import RELATIONS, Claim, claims, relation_of
+from tests.language.stating import stated
 
 NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)
+
+STATES = {
+    # The speaker.
+    "My name is Anna Smith.": "user name Anna Smith", "I live in New York.": "user lives_in New York",
+    "i live in berlin": "user lives_in berlin", "I'm originally from Sweden.": "user from Sweden",
+    "I work for Google as well.": "user works_at Google",
+    "I'm a software engineer.": "user occupation software engineer",
+    "I study at Oxford University.": "user studies_at Oxford University",
+    "I graduated from MIT.": "user graduated_from MIT", "I'm 32 years old.": "user age 32",
+    "My birthday is on 5 May.": "user birthday 5 May", "I was born on May 5, 1990.": "user birthday May 5, 1990",
+    "My email is anna.b@example.com, write to me.": "user email anna.b@example.com",
+    "My phone number is +1 555-010-9999.": "user phone +1 555-010-9999",
+    "I'm married to Carlos.": "user married_to Carlos", "Tom is my brother.": "user sibling Tom",
+    "I have two dogs.": "user pet dogs", "I have a red car.": "user owns red car",
+    "I speak Portuguese.": "user speaks Portuguese", "Yeah, I really love hiking!": "user likes hiking",
+    "I can't stand cilantro.": "user dislikes cilantro", "I don't like coffee.": "user dislikes coffee",
+    "My favourite colour is blue.": "user favourite:colour blue",
+    "I'm allergic to peanuts.": "user allergic_to peanuts", "I'm vegan.": "user diet vegan",
+    "I play the guitar.": "user hobby guitar", "I've been to Japan twice.": "user visited Japan",
+    "I bought a new car yesterday.": "user bought a new car",
+    "I'm planning a trip to Norway.": "user plans a trip to Norway", "我叫李明。": "user name 李明",
+    "我住在上海。": "user lives_in 上海", "我在华为工作。": "user works_at 华为",
+    "我是一名软件工程师。": "user occupation 软件工程师", "我是四川人。": "user from 四川",
+    "我今年28岁了。": "user age 28", "我的生日是5月5日。": "user birthday 5月5日",
+    "我的邮箱是li.ming@example.com": "user email li.ming@example.com", "我妹妹叫小红。": "user sibling 小红",
+    "我老婆叫王芳。": "user married_to 王芳", "我养了一只橘猫。": "user pet 橘猫",
+    "我特别喜欢吃火锅。": "user likes 火锅", "我爱吃辣。": "user likes 辣", "我不喜欢香菜。": "user dislikes 香菜",
+    "我讨厌下雨天。": "user dislikes 下雨天", "我最喜欢的颜色是蓝色。": "user favourite:colour 蓝色",
+    "我对花生过敏。": "user allergic_to 花生", "我吃素。": "user diet 吃素",
+    "我毕业于清华大学。": "user graduated_from 清华大学", "我去过日本。": "user visited 日本",
+    "我昨天买了一辆新车。": "user bought 新车", "我打算明年去日本。": "user plans 去日本",
+    # Others, and several things at once.
+    "Anna works at Siemens.": "Anna works_at Siemens", "张伟住在上海。": "张伟 lives_in 上海",
+    "My mother is a teacher.": "user's mother occupation teacher", "我妈妈是医生。": "user's mother occupation 医生",
+    "My sister Anna is a doctor.": "Anna occupation doctor; user sibling Anna",
+    "我的好朋友Jimmy喜欢踢足球。": "Jimmy likes 踢足球; user friend Jimmy",
+    "We have a golden retriever named Max.": "Max kind golden retriever; user pet Max",
+    "我家狗叫旺财。": "user pet 旺财; 旺财 kind 狗",
+    "I speak English and French.": "user speaks English; user speaks French",
+    "我喜欢红色和蓝色。": "user likes 红色; user likes 蓝色",
+    "我喜欢和家人一起出去玩。": "user likes 和家人一起出去玩",
+    "我住在上海，在腾讯上班。": "user lives_in 上海; user works_at 腾讯",
+    "I live in Rome, and I work for Acme.": "user lives_in Rome; user works_at Acme",
+    "张三在阿里巴巴工作。": "张三 works_at 阿里巴巴", "张三住在北京。": "张三 lives_in 北京",
+    "李四不喜欢香菜。": "李四 dislikes 香菜", "赵六是医生。": "赵六 occupation 医生",
+    "小明是我的儿子。": "user child 小明", "周杰伦是我最好的朋友。": "user friend 周杰伦",
+    "张三是我儿子的老师。": "张三 occupation 老师",
+    "李四是我的同事，在腾讯工作。": "user colleague 李四; 李四 works_at 腾讯",
+    "我老公叫李雷，在腾讯工作。": "user married_to 李雷; 李雷 works_at 腾讯",
+    "Sam works at Google and lives in New York.": "Sam lives_in New York; Sam works_at Google",
+    "Anna is my wife and works at Siemens.": "Anna works_at Siemens; user married_to Anna",
+    "I live in Oslo and work at Google.": "user lives_in Oslo; user works_at Google",
+    "Sam likes tea and works at Google and has a dog.": "Sam likes tea; Sam pet dog; Sam works_at Google",
+    "My wife is a doctor and speaks German": "user's wife occupation doctor; user's wife speaks German",
+    # What is denied or over.
+    "I no longer work at Siemens.": "-user works_at Siemens", "I don't live in Paris.": "-user lives_in Paris",
+    "I no longer like jazz.": "-user likes jazz", "我已经不在阿里巴巴工作了。": "-user works_at 阿里巴巴",
+    "我不住在上海。": "-user lives_in 上海", "我不再喜欢爵士乐了。": "-user likes 爵士乐",
+    "I don't like milk anymore.": "-user likes milk", "I don't like milk any more": "-user likes milk",
+    "I do not like milk any longer, sadly.": "-user likes milk",
+    "I don't like milk anymore because of the taste.": "-user likes milk",
+    "I don't drink coffee any longer.": "-user likes coffee", "I no longer drink coffee.": "-user likes coffee",
+    "I've stopped drinking coffee.": "-user likes coffee", "I gave up chocolate.": "-user likes chocolate",
+    "I'm not into jazz anymore.": "-user likes jazz", "I don't hate olives anymore.": "-user dislikes olives",
+    "I'm not vegetarian any more.": "-user diet vegetarian",
+    "I am not a vegetarian anymore.": "-user diet vegetarian", "I am no longer vegan.": "-user diet vegan",
+    "I stopped being a vegetarian.": "-user diet vegetarian",
+    "I'm not allergic to peanuts anymore.": "-user allergic_to peanuts",
+    "I don't live in Paris anymore.": "-user lives_in Paris",
+    "I don't play the guitar any more.": "-user hobby guitar", "I stopped playing tennis.": "-user hobby tennis",
+    "我不再喜欢牛奶了。": "-user likes 牛奶", "我不喜欢牛奶了。": "-user likes 牛奶",
+    "我已经不喜欢牛奶了。": "-user likes 牛奶", "我再也不喜欢牛奶了。": "-user likes 牛奶",
+    "我不喝咖啡了。": "-user likes 咖啡", "我已经不喝咖啡了": "-user likes 咖啡",
+    "我不再喝咖啡。": "-user likes 咖啡", "我再也不喝咖啡了。": "-user likes 咖啡", "我不吃辣了。": "-user likes 辣",
+    "我戒了咖啡。": "-user likes 咖啡", "我不讨厌香菜了。": "-user dislikes 香菜",
+    "我已经不吃素了。": "-user diet 吃素", "我不吃素了": "-user diet 吃素", "我不吃素。": "-user diet 吃素",
+    "我不再吃素。": "-user diet 吃素", "我不再是素食者了。": "-user diet 素食",
+    "我对花生不再过敏了。": "-user allergic_to 花生", "我不是老师了。": "-user occupation 老师",
+    "我不住在上海了。": "-user lives_in 上海", "I used to like jazz, but not anymore.": "~user likes jazz",
+    "I used to drink coffee.": "~user likes coffee", "I used to be vegan.": "~user diet vegan",
+    "我以前喜欢爵士乐。": "~user likes 爵士乐", "我以前喜欢喝咖啡，现在不喝了。": "~user likes 咖啡",
+    "我以前吃素。": "~user diet 吃素",
+    # A dislike that is meant is one.
+    "I can't stand milk anymore.": "user dislikes milk", "I don't like milk.": "user dislikes milk",
+    "I hate drinking milk.": "user dislikes milk", "我讨厌牛奶了。": "user dislikes 牛奶",
+    "我不喝牛奶。": "user dislikes 牛奶", "我受不了牛奶了。": "user dislikes 牛奶",
+    # A pet is known by its name, and barking names no dog.
+    "I have a dog called Rex": "Rex kind dog; user pet Rex", "i have a dog called rex": "rex kind dog; user pet rex",
+    "I have a cat whose name is Luna.": "Luna kind cat; user pet Luna",
+    "I have a dog, his name is Rex.": "Rex kind dog; user pet Rex",
+    "my cat's name is Luna": "Luna kind cat; user pet Luna", "my cat's name is luna": "luna kind cat; user pet luna",
+    "my dog is called rex.": "rex kind dog; user pet rex",
+    "The name of my cat is Luna.": "Luna kind cat; user pet Luna",
+    "My dog, Rex, loves walks.": "Rex kind dog; user pet Rex",
+    "我养了一只狗，叫旺财。": "user pet 旺财; 旺财 kind 狗", "我养了一只狗叫旺财": "user pet 旺财; 旺财 kind 狗",
+    "养了一只狗叫旺财": "user pet 旺财; 旺财 kind 狗", "养了一只狗，叫旺财": "user pet 旺财; 旺财 kind 狗",
+    "我养了一只狗，叫它来福。": "user pet 来福; 来福 kind 狗",
+    "我养了一只名叫旺财的小狗。": "user pet 旺财; 旺财 kind 小狗",
+    "我有一条叫旺财的狗。": "user pet 旺财; 旺财 kind 狗",
+    "我有一只狗，它的名字是旺财。": "user pet 旺财; 旺财 kind 狗",
+    "我家有只猫叫咪咪。": "user pet 咪咪; 咪咪 kind 猫", "我家的猫名叫咪咪": "user pet 咪咪; 咪咪 kind 猫",
+    "我的猫名字是咪咪。": "user pet 咪咪; 咪咪 kind 猫", "我的猫咪名字叫Luna": "Luna kind 猫咪; user pet Luna",
+    "我们养了一只金毛，取名叫旺财。": "user pet 旺财; 旺财 kind 金毛",
+    "I no longer have a dog called Rex.": "-user pet Rex", "I don't have a dog named Rex anymore.": "-user pet Rex",
+    "我没有养一只叫Rex的狗。": "-user pet Rex", "我养了一只狗，叫声很大。": "user pet 狗",
+    "I have a dog named after my uncle.": "user pet dog", "i have a dog named after my uncle": "user pet dog",
+    # A number is a new one, or none of a telephone.
+    "My phone number is now 312-555-0199.": "user phone 312-555-0199",
+    "My new phone number is 312-555-0199.": "user phone 312-555-0199",
+    "My current number is 312-555-0199.": "user phone 312-555-0199",
+    "我的新手机号是312-555-0199。": "user phone 312-555-0199",
+    "我的电话现在是312-555-0199。": "user phone 312-555-0199",
+    "我的手机号换成312-555-0199了。": "user phone 312-555-0199",
+    "我的手机号是13900139000。": "user phone 13900139000",
+    # The passive, and messages without a subject.
+    "I was hired by Ostrava Steel last month.": "user works_at Ostrava Steel",
+    "I got laid off by Corvex on Monday.": "-user works_at Corvex",
+    "I am employed by the Port of Hull.": "user works_at the Port of Hull",
+    "I've been promoted to head librarian!": "user occupation head librarian",
+    "I was raised in Galway.": "user from Galway", "I was christened Margaret.": "user name Margaret",
+    "I was granted Canadian citizenship.": "user nationality Canadian",
+    "I was diagnosed with an allergy to latex.": "user allergic_to latex",
+    "Born and raised in Leeds": "user from Leeds", "moved to Cork last month": "user lives_in Cork",
+    "allergic to shellfish, severely": "user allergic_to shellfish",
+    "been vegan for six years now": "user diet vegan", "gave up pottery ages ago": "-user likes pottery",
+    "Got fired by Halberd & Sons": "-user works_at Halberd & Sons",
+    "just started at Deloitte": "user works_at Deloitte",
+    # An end.
+    "Malik and I broke up.": "-user partner Malik", "we broke up": "-user partner ",
+    "Colin and I got divorced in January.": "-user married_to Colin", "I quit my job today.": "-user works_at ",
+    "I've resigned from the council.": "-user works_at council",
+    "Friday was my last day at Pinecrest.": "-user works_at Pinecrest",
+    "I dropped out of Westmore College.": "-user studies_at Westmore College",
+    "Our rabbit Clover had to be put down.": "-user pet Clover; Clover kind rabbit",
+    "My hamster died.": "-user pet hamster", "I sold my motorbike.": "-user owns motorbike",
+    "I've gone off sushi.": "-user likes sushi", "I've outgrown my egg allergy.": "-user allergic_to egg",
+    "We've called off the trip to Iceland.": "-user plans trip to Iceland",
+    "My husband Bernard passed away.": "-user married_to Bernard", "I have no siblings.": "-user sibling ",
+    "Zoe dumped me.": "-user partner Zoe", "My girlfriend Zoe left me for Bob.": "-user partner Zoe",
+    "My wife left me.": "-user married_to ", "Zoe divorced me.": "-user married_to Zoe",
+    "We decided not to move to Rome after all.": "-user plans move to Rome",
+    "I'm not moving to Rome after all.": "-user plans moving to Rome",
+    "I'm not going to move to Rome any more.": "-user plans move to Rome",
+    "I started eating meat again.": "-user diet ", "I'm eating fish again.": "-user diet ",
+    "I'm not married.": "-user married_to ", "My dog ran away.": "-user pet dog",
+    "My dog Rex ran away.": "-user pet Rex; Rex kind dog", "I gave my dog away.": "-user pet dog",
+    "We had to give our old cat away.": "-user pet cat", "We gave our cat Miso up.": "-user pet Miso; Miso kind cat",
+    "I had to put my dog down.": "-user pet dog", "I gave Tom away.": "-user pet Tom", "Rex died.": "-user pet Rex",
+    "Miso passed away last night.": "-user pet Miso", "Rex had to be put down.": "-user pet Rex",
+    # A change gives the old and the new value.
+    "I moved from Rome to Berlin.": "-user lives_in Rome; user lives_in Berlin",
+    "I quit Acme and joined Globex.": "-user works_at Acme; user works_at Globex",
+    "I quit Apple to join Tesla.": "-user works_at Apple; user works_at Tesla",
+    "I retired last month.": "-user occupation ; -user works_at ",
+    "I left Rome; I live in Madrid now.": "-user lives_in Rome; user lives_in Madrid",
+    "I'm not from London, I'm from Luton.": "-user from London; user from Luton",
+    "I used to be a chef, now I'm a vet.": "user occupation vet; ~user occupation chef",
+    "I traded my Honda for a Vespa.": "-user owns Honda; user owns Vespa",
+    # Unreal, in jest or taken back.
+    "My name was Smith before I married.": "~user name Smith", "I work at NASA. Not!": "-user works_at NASA",
+    "I live in Rome and work at NASA. Just kidding.": "-user lives_in Rome; -user works_at NASA",
+    "I'm a nurse, or was until yesterday.": "~user occupation nurse",
+    # Who belongs to a doctor is no doctor.
+    "I'm a surgeon's secretary.": "user occupation surgeon's secretary",
+    "I work as a teacher’s assistant.": "user occupation teacher’s assistant",
+    # No pet is gone, no love is over.
+    "My friend Rex didn't die.": "user friend Rex", "I decided to eat.": "user plans eat",
+    # Only the sentence before is taken back; a name is more than what one is called.
+    "I live in Rome. I work at NASA. Not!": "-user works_at NASA; user lives_in Rome",
+    "I live in Rome. It is hot. Not!": "user lives_in Rome",
+    "They call me Slim, but my name is Jonathan.": "user name Jonathan",
+}  # fmt: skip
+
+STATES_NOTHING = (
+    # No word is a person, and nobody does what another does.
+    "王国在阿里巴巴工作。", "程序在腾讯工作。", "黄色是我的朋友。", "Sam knows a guy who cooks and works at Google.",
+    "Sam's wife cooks and works at Google.", "I want to live in Paris and work at Google.",
+    # What is not stated.
+    "Do I live in Paris?", "I live in Paris?", "If I lived in Rome, I would be happy.",
+    "When I live in Rome, I love it.", "I wish I had a dog.", "I'd love to live in Spain.", "I might work at Google.",
+    "I think I live in a simulation.", 'She said "I live in Rome" and left.', "She said I live in Rome.",
+    "He told me that, and I live in Rome.", "Imagine I work at NASA.", "> I live in Rome.", "I love it.",
+    "I love you so much.", "I love the idea.", "Looks like they're having a blast.",
+    "Unconditional love is important.", "I didn't work at Google.", "You live in Paris.", "I'm so tired.",
+    "I'm 10 minutes late.", "I turned 180 degrees.", "I was born in 1990.", "I have a dog problem.",
+    "I live in fear.", "I'm from the marketing team.", "My name is on the list.", "I'm going to bed.",
+    "Apple is a designer brand.", "I was kidding, I live in Rome.", "我住在上海吗？", "你喜欢什么？",
+    "如果我住在巴黎就好了。", "我希望我有一只狗。", "他说“我住在上海”。", "他说我住在上海。", "我爱你。",
+    "我喜欢你。", "我喜欢色彩多的。", "我哥哥在深圳工作。", "我也不知道。", "我叫妈妈过来。", "我妈妈叫我回家。",
+    "我准备好了。", "我搬到新家了。", "我在努力工作。", "我是负责人。", "老师喜欢小明。", "我朋友说我喜欢小红。", "",
+    "   \n", "!!! ??? 。。。",
+    # Less, or only today, ends nothing.
+    "I don't love jazz as much anymore.", "I don't want any more coffee.",
+    "I don't like any more surprises than you do.", "I drink coffee.", "I gave up.", "我不吃饭了。",
+    "我今天不喝咖啡了。", "我不喝了。", "我不喜欢了。", "我没那么喜欢牛奶了。",
+    # A pet is known by its name, and barking names no dog.
+    "我家的狗叫了一晚上。", "我家狗叫得很响。", "她养了一只狗叫旺财。", "养了一只狗的人都知道。",
+    # Unreal, in jest or taken back.
+    "Imagine I had a twin brother called Rolf.", "In the film, Anna lives in Moscow.",
+    'Translate into Spanish: "I am a doctor and I have three children."',
+    "I'm basically married to my coffee machine.", "Oh sure, I just love standing in queues.",
+    "According to the article, Musk lives in Texas.", "I have a question about Python.",
+    "I left London at six this morning.", "I'm at the airport now.", "I'd have married Tom if he'd asked.",
+    "I'm thinking about getting a cat.", "I almost bought a Tesla.", "I'll call you tomorrow.",
+    "My boss is two years old and throws porridge at me.", "I live in Leeds — no, wait.",
+    "Just kidding, I work at NASA.", "I'm staying in Madrid until Friday.", "I'm staying in Madrid for two weeks.",
+    "I work for my father.", "I'm allergic to my ex.", "I'm allergic to my boss.", "My wife's a keeper.",
+    "I can't stand people who like cats.",
+    # Numbers of something else, and secrets.
+    "My card number is 4111-1111-1111-1111.", "My number is 4111 1111 1111 1111.",
+    "My bank account number is 12345678.", "The number of my passport is 123456789.",
+    "123456789 is my passport number.", "My tax number is 12345678901.",
+    "My order number is 99887766, please call me.", "Please call me about order 99887766.",
+    "My room number is 1234567.", "My IBAN is DE89 3704 0044 0532 0130 00, call me.", "Call me on 2024-03-03.",
+    "My favourite PIN is 4821.", "My favourite door code is 1234.", "hunter2 is my favourite password.",
+    "My email is bob:secret@x.com", "My email is https://bob:p@ss@x.com", "I own a Visa 4111 1111 1111 1111.",
+    "I bought a Visa card 4111111111111111.", "I like 4111-1111-1111-1111.", "I like my PIN 4821.",
+    "I plan to change my PIN to 4821.", "我最喜欢的密码是swordfish。", "我的护照号是E12345678。",
+    "我的驾照号是12345678901。", "我的社保号是12345678901。", "我的学号是20231234。", "我的QQ号是12345678。",
+    "我的会员号是12345678。",
+    "I'm a doctor's wife.", "I am the judge's neighbour.",
+    # No pet is gone, no love is over.
+    "Everyone died.", "Grandma died.", "Sadly died.", "I gave my dog a bath.", "It died.", "Zoe left me a note.",
+    "Zoe left me alone.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), [*STATES.items(), *((text, "") for text in STATES_NOTHING)])
+def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str) -> None:
+    assert stated(text, NOW) == expected
 
 
 def said(text: str, speaker: str = "") -> set[tuple[str, str, str]]:
@@ -26,201 +257,12 @@ def only(text: str) -> Claim:
     return found[0]
 
 
-OF_THE_SPEAKER = (
-    ("My name is Anna Smith.", "name", "Anna Smith"),
-    ("I live in New York.", "lives_in", "New York"),
-    ("i live in berlin", "lives_in", "berlin"),
-    ("I'm originally from Sweden.", "from", "Sweden"),
-    ("I work for Google as well.", "works_at", "Google"),
-    ("I'm a software engineer.", "occupation", "software engineer"),
-    ("I study at Oxford University.", "studies_at", "Oxford University"),
-    ("I graduated from MIT.", "graduated_from", "MIT"),
-    ("I'm 32 years old.", "age", "32"),
-    ("My birthday is on 5 May.", "birthday", "5 May"),
-    ("I was born on May 5, 1990.", "birthday", "May 5, 1990"),
-    ("My email is anna.b@example.com, write to me.", "email", "anna.b@example.com"),
-    ("My phone number is +1 555-010-9999.", "phone", "+1 555-010-9999"),
-    ("I'm married to Carlos.", "married_to", "Carlos"),
-    ("Tom is my brother.", "sibling", "Tom"),
-    ("I have two dogs.", "pet", "dogs"),
-    ("I have a red car.", "owns", "red car"),
-    ("I speak Portuguese.", "speaks", "Portuguese"),
-    ("Yeah, I really love hiking!", "likes", "hiking"),
-    ("I can't stand cilantro.", "dislikes", "cilantro"),
-    ("I don't like coffee.", "dislikes", "coffee"),
-    ("My favourite colour is blue.", "favourite:colour", "blue"),
-    ("I'm allergic to peanuts.", "allergic_to", "peanuts"),
-    ("I'm vegan.", "diet", "vegan"),
-    ("I play the guitar.", "hobby", "guitar"),
-    ("I've been to Japan twice.", "visited", "Japan"),
-    ("I bought a new car yesterday.", "bought", "a new car"),
-    ("I'm planning a trip to Norway.", "plans", "a trip to Norway"),
-    ("我叫李明。", "name", "李明"),
-    ("我住在上海。", "lives_in", "上海"),
-    ("我在华为工作。", "works_at", "华为"),
-    ("我是一名软件工程师。", "occupation", "软件工程师"),
-    ("我是四川人。", "from", "四川"),
-    ("我今年28岁了。", "age", "28"),
-    ("我的生日是5月5日。", "birthday", "5月5日"),
-    ("我的邮箱是li.ming@example.com", "email", "li.ming@example.com"),
-    ("我妹妹叫小红。", "sibling", "小红"),
-    ("我老婆叫王芳。", "married_to", "王芳"),
-    ("我养了一只橘猫。", "pet", "橘猫"),
-    ("我特别喜欢吃火锅。", "likes", "火锅"),
-    ("我爱吃辣。", "likes", "辣"),
-    ("我不喜欢香菜。", "dislikes", "香菜"),
-    ("我讨厌下雨天。", "dislikes", "下雨天"),
-    ("我最喜欢的颜色是蓝色。", "favourite:colour", "蓝色"),
-    ("我对花生过敏。", "allergic_to", "花生"),
-    ("我吃素。", "diet", "吃素"),
-    ("我毕业于清华大学。", "graduated_from", "清华大学"),
-    ("我去过日本。", "visited", "日本"),
-    ("我昨天买了一辆新车。", "bought", "新车"),
-    ("我打算明年去日本。", "plans", "去日本"),
-)
-
-
-def test_the_speaker_is_told_of() -> None:
-    expected = {text: {("user", relation, value)} for text, relation, value in OF_THE_SPEAKER}
-    assert {text: said(text) for text in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Anna works at Siemens.", {("Anna", "works_at", "Siemens")}),
-        ("张伟住在上海。", {("张伟", "lives_in", "上海")}),
-        ("My mother is a teacher.", {("user's mother", "occupation", "teacher")}),
-        ("我妈妈是医生。", {("user's mother", "occupation", "医生")}),
-        ("My sister Anna is a doctor.", {("user", "sibling", "Anna"), ("Anna", "occupation", "doctor")}),
-        ("我的好朋友Jimmy喜欢踢足球。", {("user", "friend", "Jimmy"), ("Jimmy", "likes", "踢足球")}),
-        ("We have a golden retriever named Max.", {("user", "pet", "Max"), ("Max", "kind", "golden retriever")}),
-        ("我家狗叫旺财。", {("user", "pet", "旺财"), ("旺财", "kind", "狗")}),
-        ("I speak English and French.", {("user", "speaks", "English"), ("user", "speaks", "French")}),
-        ("我喜欢红色和蓝色。", {("user", "likes", "红色"), ("user", "likes", "蓝色")}),
-        ("我喜欢和家人一起出去玩。", {("user", "likes", "和家人一起出去玩")}),
-        ("我住在上海，在腾讯上班。", {("user", "lives_in", "上海"), ("user", "works_at", "腾讯")}),
-        ("I live in Rome, and I work for Acme.", {("user", "lives_in", "Rome"), ("user", "works_at", "Acme")}),
-    ],
-)
-def test_others_are_told_of_and_several_things_at_once(text: str, expected: set[tuple[str, str, str]]) -> None:
-    assert said(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("张三在阿里巴巴工作。", {("张三", "works_at", "阿里巴巴")}),
-        ("张三住在北京。", {("张三", "lives_in", "北京")}),
-        ("李四不喜欢香菜。", {("李四", "dislikes", "香菜")}),
-        ("赵六是医生。", {("赵六", "occupation", "医生")}),
-        ("小明是我的儿子。", {("user", "child", "小明")}),
-        ("周杰伦是我最好的朋友。", {("user", "friend", "周杰伦")}),
-        ("张三是我儿子的老师。", {("张三", "occupation", "老师")}),
-        ("李四是我的同事，在腾讯工作。", {("user", "colleague", "李四"), ("李四", "works_at", "腾讯")}),
-        ("我老公叫李雷，在腾讯工作。", {("user", "married_to", "李雷"), ("李雷", "works_at", "腾讯")}),
-        (
-            "Sam works at Google and lives in New York.",
-            {("Sam", "works_at", "Google"), ("Sam", "lives_in", "New York")},
-        ),
-        ("Anna is my wife and works at Siemens.", {("user", "married_to", "Anna"), ("Anna", "works_at", "Siemens")}),
-        ("I live in Oslo and work at Google.", {("user", "lives_in", "Oslo"), ("user", "works_at", "Google")}),
-        (
-            "Sam likes tea and works at Google and has a dog.",
-            {("Sam", "likes", "tea"), ("Sam", "works_at", "Google"), ("Sam", "pet", "dog")},
-        ),
-        (
-            "My wife is a doctor and speaks German",
-            {("user's wife", "occupation", "doctor"), ("user's wife", "speaks", "German")},
-        ),
-    ],
-)
-def test_others_by_their_full_names_and_what_they_do_besides(text: str, expected: set[tuple[str, str, str]]) -> None:
-    assert said(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "王国在阿里巴巴工作。",
-        "程序在腾讯工作。",
-        "黄色是我的朋友。",
-        "Sam knows a guy who cooks and works at Google.",
-        "Sam's wife cooks and works at Google.",
-        "I want to live in Paris and work at Google.",
-    ],
-)
-def test_no_word_is_a_person_and_nobody_does_what_another_does(text: str) -> None:
-    assert said(text) == set()
-
-
 def test_i_is_who_speaks() -> None:
     assert said("I live in Paris. My sister Eva is a nurse.", speaker="Caroline") == {
         ("Caroline", "lives_in", "Paris"),
         ("Caroline", "sibling", "Eva"),
         ("Eva", "occupation", "nurse"),
     }
-
-
-NOT_STATED = (
-    "Do I live in Paris?",
-    "I live in Paris?",
-    "If I lived in Rome, I would be happy.",
-    "When I live in Rome, I love it.",
-    "I wish I had a dog.",
-    "I'd love to live in Spain.",
-    "I might work at Google.",
-    "I think I live in a simulation.",
-    'She said "I live in Rome" and left.',
-    "She said I live in Rome.",
-    "He told me that, and I live in Rome.",
-    "Imagine I work at NASA.",
-    "> I live in Rome.",
-    "I love it.",
-    "I love you so much.",
-    "I love the idea.",
-    "Looks like they're having a blast.",
-    "Unconditional love is important.",
-    "I didn't work at Google.",
-    "You live in Paris.",
-    "I'm so tired.",
-    "I'm 10 minutes late.",
-    "I turned 180 degrees.",
-    "I was born in 1990.",
-    "I have a dog problem.",
-    "I live in fear.",
-    "I'm from the marketing team.",
-    "My name is on the list.",
-    "I'm going to bed.",
-    "Apple is a designer brand.",
-    "I was kidding, I live in Rome.",
-    "我住在上海吗？",
-    "你喜欢什么？",
-    "如果我住在巴黎就好了。",
-    "我希望我有一只狗。",
-    "他说“我住在上海”。",
-    "他说我住在上海。",
-    "我爱你。",
-    "我喜欢你。",
-    "我喜欢色彩多的。",
-    "我哥哥在深圳工作。",
-    "我也不知道。",
-    "我叫妈妈过来。",
-    "我妈妈叫我回家。",
-    "我准备好了。",
-    "我搬到新家了。",
-    "我在努力工作。",
-    "我是负责人。",
-    "老师喜欢小明。",
-    "我朋友说我喜欢小红。",
-    "",
-    "   \n",
-    "!!! ??? 。。。",
-)
-
-
-def test_what_is_not_stated_is_no_claim() -> None:
-    assert {text: found for text in NOT_STATED if (found := claims(text, time=NOW))} == {}
 
 
 @pytest.mark.parametrize(
@@ -245,152 +287,6 @@ def test_when_it_holds_is_read_from_the_clause(text: str, since: datetime | None
 
 
 @pytest.mark.parametrize(
-    ("text", "relation", "value"),
-    [
-        ("I no longer work at Siemens.", "works_at", "Siemens"),
-        ("I don't live in Paris.", "lives_in", "Paris"),
-        ("I no longer like jazz.", "likes", "jazz"),
-        ("我已经不在阿里巴巴工作了。", "works_at", "阿里巴巴"),
-        ("我不住在上海。", "lives_in", "上海"),
-        ("我不再喜欢爵士乐了。", "likes", "爵士乐"),
-    ],
-)
-def test_what_is_denied_is_a_negated_claim(text: str, relation: str, value: str) -> None:
-    found = only(text)
-    assert (found.relation, found.object, found.negated) == (relation, value, True)
-
-
-OVER = (
-    ("I don't like milk anymore.", "likes", "milk"),
-    ("I don't like milk any more", "likes", "milk"),
-    ("I do not like milk any longer, sadly.", "likes", "milk"),
-    ("I don't like milk anymore because of the taste.", "likes", "milk"),
-    ("I don't drink coffee any longer.", "likes", "coffee"),
-    ("I no longer drink coffee.", "likes", "coffee"),
-    ("I've stopped drinking coffee.", "likes", "coffee"),
-    ("I gave up chocolate.", "likes", "chocolate"),
-    ("I'm not into jazz anymore.", "likes", "jazz"),
-    ("I don't hate olives anymore.", "dislikes", "olives"),
-    ("I'm not vegetarian any more.", "diet", "vegetarian"),
-    ("I am not a vegetarian anymore.", "diet", "vegetarian"),
-    ("I am no longer vegan.", "diet", "vegan"),
-    ("I stopped being a vegetarian.", "diet", "vegetarian"),
-    ("I'm not allergic to peanuts anymore.", "allergic_to", "peanuts"),
-    ("I don't live in Paris anymore.", "lives_in", "Paris"),
-    ("I don't play the guitar any more.", "hobby", "guitar"),
-    ("I stopped playing tennis.", "hobby", "tennis"),
-    ("我不再喜欢牛奶了。", "likes", "牛奶"),
-    ("我不喜欢牛奶了。", "likes", "牛奶"),
-    ("我已经不喜欢牛奶了。", "likes", "牛奶"),
-    ("我再也不喜欢牛奶了。", "likes", "牛奶"),
-    ("我不喝咖啡了。", "likes", "咖啡"),
-    ("我已经不喝咖啡了", "likes", "咖啡"),
-    ("我不再喝咖啡。", "likes", "咖啡"),
-    ("我再也不喝咖啡了。", "likes", "咖啡"),
-    ("我不吃辣了。", "likes", "辣"),
-    ("我戒了咖啡。", "likes", "咖啡"),
-    ("我不讨厌香菜了。", "dislikes", "香菜"),
-    ("我已经不吃素了。", "diet", "吃素"),
-    ("我不吃素了", "diet", "吃素"),
-    ("我不吃素。", "diet", "吃素"),
-    ("我不再吃素。", "diet", "吃素"),
-    ("我不再是素食者了。", "diet", "素食"),
-    ("我对花生不再过敏了。", "allergic_to", "花生"),
-    ("我不是老师了。", "occupation", "老师"),
-    ("我不住在上海了。", "lives_in", "上海"),
-)
-
-
-def test_what_is_over_ends_what_was_said_before() -> None:
-    expected = {text: (relation, value, True) for text, relation, value in OVER}
-    found = {text: only(text) for text in expected}
-    assert {text: (one.relation, one.object, one.negated) for text, one in found.items()} == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "relation", "value"),
-    [
-        ("I used to like jazz, but not anymore.", "likes", "jazz"),
-        ("I used to drink coffee.", "likes", "coffee"),
-        ("I used to be vegan.", "diet", "vegan"),
-        ("我以前喜欢爵士乐。", "likes", "爵士乐"),
-        ("我以前喜欢喝咖啡，现在不喝了。", "likes", "咖啡"),
-        ("我以前吃素。", "diet", "吃素"),
-    ],
-)
-def test_what_used_to_be_is_over_now(text: str, relation: str, value: str) -> None:
-    found = only(text)
-    assert (found.relation, found.object, found.negated, found.valid_to) == (relation, value, False, NOW)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("I can't stand milk anymore.", "milk"),
-        ("I don't like milk.", "milk"),
-        ("I hate drinking milk.", "milk"),
-        ("我讨厌牛奶了。", "牛奶"),
-        ("我不喝牛奶。", "牛奶"),
-        ("我受不了牛奶了。", "牛奶"),
-    ],
-)
-def test_a_dislike_that_is_meant_is_one(text: str, value: str) -> None:
-    found = only(text)
-    assert (found.relation, found.object, found.negated) == ("dislikes", value, False)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I don't love jazz as much anymore.",
-        "I don't want any more coffee.",
-        "I don't like any more surprises than you do.",
-        "I drink coffee.",
-        "I gave up.",
-        "我不吃饭了。",
-        "我今天不喝咖啡了。",
-        "我不喝了。",
-        "我不喜欢了。",
-        "我没那么喜欢牛奶了。",
-    ],
-)
-def test_less_or_only_today_ends_nothing(text: str) -> None:
-    assert claims(text, time=NOW) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "kind"),
-    [
-        ("I have a dog called Rex", "Rex", "dog"),
-        ("i have a dog called rex", "rex", "dog"),
-        ("I have a cat whose name is Luna.", "Luna", "cat"),
-        ("I have a dog, his name is Rex.", "Rex", "dog"),
-        ("my cat's name is Luna", "Luna", "cat"),
-        ("my cat's name is luna", "luna", "cat"),
-        ("my dog is called rex.", "rex", "dog"),
-        ("The name of my cat is Luna.", "Luna", "cat"),
-        ("My dog, Rex, loves walks.", "Rex", "dog"),
-        ("我养了一只狗，叫旺财。", "旺财", "狗"),
-        ("我养了一只狗叫旺财", "旺财", "狗"),
-        ("养了一只狗叫旺财", "旺财", "狗"),
-        ("养了一只狗，叫旺财", "旺财", "狗"),
-        ("我养了一只狗，叫它来福。", "来福", "狗"),
-        ("我养了一只名叫旺财的小狗。", "旺财", "小狗"),
-        ("我有一条叫旺财的狗。", "旺财", "狗"),
-        ("我有一只狗，它的名字是旺财。", "旺财", "狗"),
-        ("我家有只猫叫咪咪。", "咪咪", "猫"),
-        ("我家的猫名叫咪咪", "咪咪", "猫"),
-        ("我的猫名字是咪咪。", "咪咪", "猫"),
-        ("我的猫咪名字叫Luna", "Luna", "猫咪"),
-        ("我们养了一只金毛，取名叫旺财。", "旺财", "金毛"),
-    ],
-)
-def test_a_pet_is_known_by_its_name(text: str, name: str, kind: str) -> None:
-    assert said(text) >= {("user", "pet", name), (name, "kind", kind)}
-    assert {value for _, relation, value in said(text) if relation == "pet"} == {name}
-
-
-@pytest.mark.parametrize(
     ("text", "names"),
     [
         ("I have a dog named Rex and a cat named Luna.", {"Rex", "Luna"}),
@@ -401,30 +297,6 @@ def test_a_pet_is_known_by_its_name(text: str, name: str, kind: str) -> None:
 def test_several_pets_have_a_name_each(text: str, names: set[str]) -> None:
     assert {value for _, relation, value in said(text) if relation == "pet"} == names
     assert {subject for subject, relation, _ in said(text) if relation == "kind"} == names
-
-
-@pytest.mark.parametrize(
-    "text", ["I no longer have a dog called Rex.", "I don't have a dog named Rex anymore.", "我没有养一只叫Rex的狗。"]
-)
-def test_who_has_a_pet_no_longer_says_nothing_of_its_kind(text: str) -> None:
-    found = only(text)
-    assert (found.relation, found.object, found.negated) == ("pet", "Rex", True)
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("我养了一只狗，叫声很大。", {"狗"}),
-        ("我家的狗叫了一晚上。", set()),
-        ("我家狗叫得很响。", set()),
-        ("I have a dog named after my uncle.", {"dog"}),
-        ("i have a dog named after my uncle", {"dog"}),
-        ("她养了一只狗叫旺财。", set()),
-        ("养了一只狗的人都知道。", set()),
-    ],
-)
-def test_barking_names_no_dog(text: str, kept: set[str]) -> None:
-    assert {value for _, relation, value in said(text) if relation == "pet"} == kept
 
 
 def test_a_claim_points_at_the_words_that_say_it() -> None:
@@ -481,45 +353,6 @@ def test_no_text_is_too_strange(text: str) -> None:
         assert all(0 <= one.start <= one.end <= len(text) for one in found)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "and ",
-        "and Anna Bob ",
-        '"I ',
-        "“I my ",
-        "“我",
-        "我喜欢a的、",
-        "我喜欢和b和c",
-        "my my ",
-        "I live in ",
-        "我住在",
-        "so, ",
-        "，我",
-        "is ",
-    ],
-)
-def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
-    # What grows faster than the text would not come back before the time limit of a test.
-    assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "My phone number is now 312-555-0199.",
-        "My new phone number is 312-555-0199.",
-        "My current number is 312-555-0199.",
-        "我的新手机号是312-555-0199。",
-        "我的电话现在是312-555-0199。",
-        "我的手机号换成312-555-0199了。",
-    ],
-)
-def test_a_new_number_is_read_as_one(text: str):
-    [claim] = claims(text, time=datetime(2026, 1, 1, tzinfo=UTC))
-    assert (claim.relation, claim.object) == ("phone", "312-555-0199")
-
-
 def facts(text: str) -> set[tuple[str, str, str, bool]]:
     """What a text states: subject, relation, object, and whether it is over; without the kinds of pets."""
     return {
@@ -536,58 +369,17 @@ def user(relation: str, value: str, *, ended: bool = False) -> tuple[str, str, s
 @pytest.mark.parametrize(
     "before",
     [
-        "",
-        "By the way, ",
-        "fyi: ",
-        "Oh, and before I forget, ",
-        "Not sure if I told you, but ",
-        "ok so, random, but ",
-        "Just so you know, ",
-        "To be honest with you, ",
-        "Good news: ",
-        "Sorry for the slow reply, ",
-        "Since you ask, ",
+        "", "By the way, ", "fyi: ", "Oh, and before I forget, ", "Not sure if I told you, but ",
+        "ok so, random, but ", "Just so you know, ", "To be honest with you, ", "Good news: ",
+        "Sorry for the slow reply, ", "Since you ask, ",
     ],
-)
+)  # fmt: skip
 def test_what_is_said_before_a_statement_does_not_hide_it(before: str) -> None:
     assert facts(f"{before}I live in Galway.") == {user("lives_in", "Galway")}
     assert facts(f"{before}my sister Nell works at Orbis.") == {
         user("sibling", "Nell"),
         ("Nell", "works_at", "Orbis", False),
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "relation", "value", "ended"),
-    [
-        ("I was hired by Ostrava Steel last month.", "works_at", "Ostrava Steel", False),
-        ("I got laid off by Corvex on Monday.", "works_at", "Corvex", True),
-        ("I am employed by the Port of Hull.", "works_at", "the Port of Hull", False),
-        ("I've been promoted to head librarian!", "occupation", "head librarian", False),
-        ("I was raised in Galway.", "from", "Galway", False),
-        ("I was christened Margaret.", "name", "Margaret", False),
-        ("I was granted Canadian citizenship.", "nationality", "Canadian", False),
-        ("I was diagnosed with an allergy to latex.", "allergic_to", "latex", False),
-    ],
-)
-def test_the_passive_is_read(text: str, relation: str, value: str, ended: bool) -> None:
-    assert facts(text) == {user(relation, value, ended=ended)}
-
-
-@pytest.mark.parametrize(
-    ("text", "relation", "value", "ended"),
-    [
-        ("Born and raised in Leeds", "from", "Leeds", False),
-        ("moved to Cork last month", "lives_in", "Cork", False),
-        ("allergic to shellfish, severely", "allergic_to", "shellfish", False),
-        ("been vegan for six years now", "diet", "vegan", False),
-        ("gave up pottery ages ago", "likes", "pottery", True),
-        ("Got fired by Halberd & Sons", "works_at", "Halberd & Sons", True),
-        ("just started at Deloitte", "works_at", "Deloitte", False),
-    ],
-)
-def test_a_message_without_a_subject_is_about_the_speaker(text: str, relation: str, value: str, ended: bool) -> None:
-    assert facts(text) == {user(relation, value, ended=ended)}
 
 
 @pytest.mark.parametrize("kin", ["sister", "brother", "cousin", "boss", "husband", "friend", "daughter", "aunt"])
@@ -602,51 +394,14 @@ def test_a_relative_is_named_in_many_ways(kin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Malik and I broke up.", user("partner", "Malik", ended=True)),
-        ("we broke up", user("partner", "", ended=True)),
-        ("Colin and I got divorced in January.", user("married_to", "Colin", ended=True)),
-        ("I quit my job today.", user("works_at", "", ended=True)),
-        ("I've resigned from the council.", user("works_at", "council", ended=True)),
-        ("Friday was my last day at Pinecrest.", user("works_at", "Pinecrest", ended=True)),
-        ("I dropped out of Westmore College.", user("studies_at", "Westmore College", ended=True)),
-        ("Our rabbit Clover had to be put down.", user("pet", "Clover", ended=True)),
-        ("My hamster died.", user("pet", "hamster", ended=True)),
-        ("I sold my motorbike.", user("owns", "motorbike", ended=True)),
-        ("I've gone off sushi.", user("likes", "sushi", ended=True)),
-        ("I've outgrown my egg allergy.", user("allergic_to", "egg", ended=True)),
-        ("We've called off the trip to Iceland.", user("plans", "trip to Iceland", ended=True)),
-        ("My husband Bernard passed away.", user("married_to", "Bernard", ended=True)),
-        ("I have no siblings.", user("sibling", "", ended=True)),
-        ("Zoe dumped me.", user("partner", "Zoe", ended=True)),
-        ("My girlfriend Zoe left me for Bob.", user("partner", "Zoe", ended=True)),
-        ("My wife left me.", user("married_to", "", ended=True)),
-        ("Zoe divorced me.", user("married_to", "Zoe", ended=True)),
-        ("We decided not to move to Rome after all.", user("plans", "move to Rome", ended=True)),
-        ("I'm not moving to Rome after all.", user("plans", "moving to Rome", ended=True)),
-        ("I'm not going to move to Rome any more.", user("plans", "move to Rome", ended=True)),
-        ("I started eating meat again.", user("diet", "", ended=True)),
-        ("I'm eating fish again.", user("diet", "", ended=True)),
-        ("I'm not married.", user("married_to", "", ended=True)),
-    ],
-)
-def test_an_end_is_read(text: str, expected: tuple[str, str, str, bool]) -> None:
-    assert facts(text) == {expected}
-
-
-@pytest.mark.parametrize(
     ("template", "relation", "right", "wrong"),
     [
-        ("I live in {}.", "lives_in", "Leicester", "Leeds"),
-        ("I work at {}.", "works_at", "Halden", "Holden"),
-        ("My name is {}.", "name", "Anna", "Ann"),
-        ("My brother is called {}.", "sibling", "Nils", "Niels"),
-        ("I'm a {}.", "occupation", "nurse", "doctor"),
-        ("I'm allergic to {}.", "allergic_to", "walnuts", "almonds"),
+        ("I live in {}.", "lives_in", "Leicester", "Leeds"), ("I work at {}.", "works_at", "Halden", "Holden"),
+        ("My name is {}.", "name", "Anna", "Ann"), ("My brother is called {}.", "sibling", "Nils", "Niels"),
+        ("I'm a {}.", "occupation", "nurse", "doctor"), ("I'm allergic to {}.", "allergic_to", "walnuts", "almonds"),
         ("My number is {}.", "phone", "555-0127", "555-0172"),
     ],
-)
+)  # fmt: skip
 def test_a_correction_gives_one_value_and_takes_back_the_other(
     template: str, relation: str, right: str, wrong: str
 ) -> None:
@@ -657,23 +412,6 @@ def test_a_correction_gives_one_value_and_takes_back_the_other(
     assert facts(template.format(wrong) + f" No, scratch that, {right}.") == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("I moved from Rome to Berlin.", {user("lives_in", "Berlin"), user("lives_in", "Rome", ended=True)}),
-        ("I quit Acme and joined Globex.", {user("works_at", "Globex"), user("works_at", "Acme", ended=True)}),
-        ("I quit Apple to join Tesla.", {user("works_at", "Tesla"), user("works_at", "Apple", ended=True)}),
-        ("I retired last month.", {user("works_at", "", ended=True), user("occupation", "", ended=True)}),
-        ("I left Rome; I live in Madrid now.", {user("lives_in", "Madrid"), user("lives_in", "Rome", ended=True)}),
-        ("I'm not from London, I'm from Luton.", {user("from", "Luton"), user("from", "London", ended=True)}),
-        ("I used to be a chef, now I'm a vet.", {user("occupation", "vet"), user("occupation", "chef", ended=True)}),
-        ("I traded my Honda for a Vespa.", {user("owns", "Vespa"), user("owns", "Honda", ended=True)}),
-    ],
-)  # fmt: skip
-def test_a_change_gives_the_old_and_the_new_value(text: str, expected: set[tuple[str, str, str, bool]]) -> None:
-    assert facts(text) == expected
-
-
 @pytest.mark.parametrize("names", [("Nell",), ("Nell", "Cora"), ("Nell", "Cora", "Bridget")])
 @pytest.mark.parametrize(("start", "relation"), [("I have sisters: ", ""), ("I've got two sisters, ", "sibling")])
 def test_names_in_a_row_are_all_read(names: tuple[str, ...], start: str, relation: str) -> None:
@@ -682,59 +420,12 @@ def test_names_in_a_row_are_all_read(names: tuple[str, ...], start: str, relatio
     assert found == ({user(relation, name) for name in names} if relation else set())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Imagine I had a twin brother called Rolf.",
-        "In the film, Anna lives in Moscow.",
-        'Translate into Spanish: "I am a doctor and I have three children."',
-        "I'm basically married to my coffee machine.",
-        "Oh sure, I just love standing in queues.",
-        "According to the article, Musk lives in Texas.",
-        "I have a question about Python.",
-        "I left London at six this morning.",
-        "I'm at the airport now.",
-        "I'd have married Tom if he'd asked.",
-        "I'm thinking about getting a cat.",
-        "I almost bought a Tesla.",
-        "I'll call you tomorrow.",
-        "My boss is two years old and throws porridge at me.",
-        "I live in Leeds — no, wait.",
-        "Just kidding, I work at NASA.",
-    ],
-)
-def test_what_is_unreal_in_jest_or_taken_back_is_no_fact(text: str) -> None:
-    assert facts(text) == set()
-
-
 def test_a_pronoun_is_the_person_who_was_named_last() -> None:
     text = "My friend Yuki is Japanese. She has lived in Antwerp since college, and her husband Piet is a baker."
     assert facts(text) == {
-        user("friend", "Yuki"),
-        ("Yuki", "nationality", "Japanese", False),
-        ("Yuki", "lives_in", "Antwerp", False),
-        ("Yuki", "married_to", "Piet", False),
-        ("Piet", "occupation", "baker", False),
-    }
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "my sister Ann, ",
-        "Ann who is ",
-        "my sister, who's ",
-        "I met Ann. He is ",
-        "Ann's ",
-        "I like a, b, ",
-        "not X but ",
-        "my dog Rex, ",
-        "my my sister's ",
-        "a@b.c ",
-    ],
-)
-def test_people_and_lists_without_end_take_linear_time(piece: str) -> None:
-    assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
+        user("friend", "Yuki"), ("Yuki", "nationality", "Japanese", False), ("Yuki", "lives_in", "Antwerp", False),
+        ("Yuki", "married_to", "Piet", False), ("Piet", "occupation", "baker", False),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ["", "phone ", "mobile ", "cell ", "work phone ", "landline ", "WhatsApp ", "Swiss "])
@@ -748,51 +439,20 @@ def test_a_telephone_has_a_number(what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "My card number is 4111-1111-1111-1111.",
-        "My number is 4111 1111 1111 1111.",
-        "My bank account number is 12345678.",
-        "The number of my passport is 123456789.",
-        "123456789 is my passport number.",
-        "My tax number is 12345678901.",
-        "My order number is 99887766, please call me.",
-        "Please call me about order 99887766.",
-        "My room number is 1234567.",
-        "My IBAN is DE89 3704 0044 0532 0130 00, call me.",
-        "Call me on 2024-03-03.",
-        "My favourite PIN is 4821.",
-        "My favourite door code is 1234.",
-        "hunter2 is my favourite password.",
-        "My email is bob:secret@x.com",
-        "My email is https://bob:p@ss@x.com",
-    ],
-)
-def test_a_number_of_something_else_and_a_secret_are_no_contact(text: str) -> None:
-    assert facts(text) == set()
-
-
-@pytest.mark.parametrize(
     ("text", "of"),
     [
-        ("My son Max goes to school with Leo, who is {}.", "Leo"),
-        ("My sister Ana married Luis, who is {}.", "Luis"),
+        ("My son Max goes to school with Leo, who is {}.", "Leo"), ("My sister Ana married Luis, who is {}.", "Luis"),
         ("My cousin Rob is dating Jane, who is {}.", "Jane"),
-        ("My cousin Rob is getting married to Jane, who is {}.", "Jane"),
-        ("My friend Tim met Sue, who's {}.", "Sue"),
+        ("My cousin Rob is getting married to Jane, who is {}.", "Jane"), ("My friend Tim met Sue, who's {}.", "Sue"),
         ("My brother Jake has a girlfriend, Amy, who is {}.", "Amy"),
         ("My friend Tim is here. I visited my mother, who is {}.", "user's mother"),
-        ("My friend Tim, who is {}, met Sue.", "Tim"),
-        ("My friend Tim works at Nokia, who is {}.", ""),
-        ("My sister Ana met Luis. He is {}.", "Luis"),
-        ("My sister Ana met Luis. She is {}.", "Ana"),
+        ("My friend Tim, who is {}, met Sue.", "Tim"), ("My friend Tim works at Nokia, who is {}.", ""),
+        ("My sister Ana met Luis. He is {}.", "Luis"), ("My sister Ana met Luis. She is {}.", "Ana"),
         ("My brother Jake lives with his wife Amy, and she is {}.", "Amy"),
-        ("My best friend is marrying Luis. He's {}.", ""),
-        ("My friend Tim is here. I met Luis. He's {}.", ""),
-        ("My sister Ana lives in Rome. He is {}.", ""),
-        ("My friend Tim met Sue, who is from Cuba, and is {}.", ""),
+        ("My best friend is marrying Luis. He's {}.", ""), ("My friend Tim is here. I met Luis. He's {}.", ""),
+        ("My sister Ana lives in Rome. He is {}.", ""), ("My friend Tim met Sue, who is from Cuba, and is {}.", ""),
     ],
-)
+)  # fmt: skip
 def test_who_and_he_are_the_nearest_person_or_nobody(text: str, of: str) -> None:
     found = {one[0] for one in facts(text.format("allergic to milk")) if one[1] == "allergic_to"}
     assert found == ({of} if of else set())
@@ -806,117 +466,23 @@ def test_a_word_that_begins_a_sentence_is_no_name(word: str) -> None:
     assert facts(f"{word} my sister, I love jazz.") <= {user("likes", "jazz")}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("I'm a doctor's wife.", ""),
-        ("I am the judge's neighbour.", ""),
-        ("I'm a surgeon's secretary.", "surgeon's secretary"),
-        ("I work as a teacher’s assistant.", "teacher’s assistant"),
-    ],
-)
-def test_who_belongs_to_a_doctor_is_no_doctor(text: str, expected: str) -> None:
-    assert facts(text) == ({user("occupation", expected)} if expected else set())
-
-
-@pytest.mark.parametrize(
-    ("text", "pet"),
-    [
-        ("My dog ran away.", "dog"),
-        ("My dog Rex ran away.", "Rex"),
-        ("I gave my dog away.", "dog"),
-        ("We had to give our old cat away.", "cat"),
-        ("We gave our cat Miso up.", "Miso"),
-        ("I had to put my dog down.", "dog"),
-        ("I gave Tom away.", "Tom"),
-        ("Rex died.", "Rex"),
-        ("Miso passed away last night.", "Miso"),
-        ("Rex had to be put down.", "Rex"),
-    ],
-)
-def test_a_pet_may_be_gone(text: str, pet: str) -> None:
-    assert facts(text) == {user("pet", pet, ended=True)}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Everyone died.",
-        "Grandma died.",
-        "Sadly died.",
-        "I gave my dog a bath.",
-        "My friend Rex didn't die.",
-        "It died.",
-    ],
-)
-def test_no_pet_is_gone(text: str) -> None:
-    assert [one for one in claims(text, time=NOW) if one.relation == "pet"] == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm staying in Madrid until Friday.",
-        "I'm staying in Madrid for two weeks.",
-        "My name was Smith before I married.",
-        "I work at NASA. Not!",
-        "I live in Rome and work at NASA. Just kidding.",
-        "I work for my father.",
-        "I'm allergic to my ex.",
-        "I'm allergic to my boss.",
-        "My wife's a keeper.",
-        "I can't stand people who like cats.",
-        "I'm a nurse, or was until yesterday.",
-    ],
-)
-def test_what_is_not_so_or_no_longer_holds_no_more(text: str) -> None:
-    assert {one for one in facts(text) if not one[3]} == set()
-
-
-def test_only_the_sentence_before_is_taken_back() -> None:
-    assert user("lives_in", "Rome") in facts("I live in Rome. I work at NASA. Not!")
-    assert facts("I live in Rome. It is hot. Not!") == {user("lives_in", "Rome")}
-
-
-def test_a_name_is_more_than_what_one_is_called() -> None:
-    assert facts("They call me Slim, but my name is Jonathan.") == {user("name", "Jonathan")}
-
-
 @pytest.mark.parametrize("says", ["says", "told me", "said that"])
 def test_a_doctor_is_believed(says: str) -> None:
     assert facts(f"My doctor {says} I'm allergic to penicillin.") == {user("allergic_to", "penicillin")}
     assert facts(f"My doctor {says} I work at NASA.") == set()
 
 
-@pytest.mark.parametrize("text", ["Zoe left me a note.", "Zoe left me alone.", "I decided to eat."])
-def test_a_note_ends_no_love(text: str) -> None:
-    assert [one for one in facts(text) if one[3]] == []
-
-
 @pytest.mark.parametrize(
-    "text",
+    "piece",
     [
-        "I own a Visa 4111 1111 1111 1111.",
-        "I bought a Visa card 4111111111111111.",
-        "I like 4111-1111-1111-1111.",
-        "I like my PIN 4821.",
-        "I plan to change my PIN to 4821.",
-        "我最喜欢的密码是swordfish。",
-        "我的护照号是E12345678。",
-        "我的驾照号是12345678901。",
-        "我的社保号是12345678901。",
-        "我的学号是20231234。",
-        "我的QQ号是12345678。",
-        "我的会员号是12345678。",
+        "and ", "and Anna Bob ", '"I ', "“I my ", "“我", "我喜欢a的、", "我喜欢和b和c", "my my ", "I live in ", "我住在",
+        "so, ", "，我", "is ", "my sister Ann, ", "Ann who is ", "my sister, who's ", "I met Ann. He is ", "Ann's ",
+        "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c ",
     ],
-)
-def test_secrets_and_the_numbers_of_documents_are_no_facts(text: str):
-    assert claims(text, time=datetime(2026, 6, 1, tzinfo=UTC)) == []
-
-
-def test_a_telephone_is_still_one():
-    [claim] = claims("我的手机号是13900139000。", time=datetime(2026, 6, 1, tzinfo=UTC))
-    assert (claim.relation, claim.object) == ("phone", "13900139000")
+)  # fmt: skip
+def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
+    # What grows faster than the text would not come back before the time limit of a test.
+    assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)
 
 
 @pytest.mark.parametrize(

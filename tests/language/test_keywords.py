@@ -42,12 +42,10 @@ def test_the_topics_of_a_developer_are_found(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "first"),
     [
-        ("项目背景：构建一个分布式电商平台", "分布式电商平台"),
-        ("我想了解Python异步编程", "Python异步编程"),
-        ("用户在问机器学习算法怎么选", "机器学习算法"),
-        ("缓存方案：Redis集群架构", "Redis集群架构"),
+        ("项目背景：构建一个分布式电商平台", "分布式电商平台"), ("我想了解Python异步编程", "Python异步编程"),
+        ("用户在问机器学习算法怎么选", "机器学习算法"), ("缓存方案：Redis集群架构", "Redis集群架构"),
     ],
-)
+)  # fmt: skip
 def test_the_whole_phrase_comes_first(text: str, first: str) -> None:
     assert found_in(text)[0] == first
 
@@ -155,15 +153,9 @@ def test_stop_words_are_written_as_they_are_looked_up() -> None:
 
 # In linear time all of them take a second or two; the square of the length would run into the time limit of a test.
 REPEATED = {
-    "a": [],
-    "word ": ["word word word", "word word", "word"],
-    "上": [],
-    "大象": ["大象", "大象大象大象大象", "大象大象"],
-    "a-": ["a-a-a-a"],
-    "a'": ["a'a'a'a"],
-    " ": [],
-    "x1 ": [],
-}
+    "a": [], "word ": ["word word word", "word word", "word"], "上": [],
+    "大象": ["大象", "大象大象大象大象", "大象大象"], "a-": ["a-a-a-a"], "a'": ["a'a'a'a"], " ": [], "x1 ": [],
+}  # fmt: skip
 
 
 def test_a_long_text_made_to_be_slow_is_read_in_linear_time() -> None:

@@ -15,64 +15,24 @@ from hypothesis import strategies as st
 from memwell.language.segment import _REMEMBERED_WORDS, MAX_TOKEN, SEGMENTATION, _Words, query_terms, segment, stem
 
 SAME = [
-    "run runs running",
-    "memory memories",
-    "hop hops hopped hopping",
-    "hope hopes hoped hoping",
-    "agree agrees agreed agreeing",
-    "relate related relating relational",
-    "connect connected connecting connection connections connective",
-    "general generally generalize generalization",
-    "happy happiness",
-    "apple apples",
-    "snow snows snowed snowing",
-    "fix fixed fixing",
+    "run runs running", "memory memories", "hop hops hopped hopping", "hope hopes hoped hoping",
+    "agree agrees agreed agreeing", "relate related relating relational",
+    "connect connected connecting connection connections connective", "general generally generalize generalization",
+    "happy happiness", "apple apples", "snow snows snowed snowing", "fix fixed fixing",
     "possible possibly possibility",
-]
+]  # fmt: skip
 
 # The paper's own examples, step by step.
 STEMS = {
-    "caresses": "caress",
-    "ponies": "poni",
-    "caress": "caress",
-    "cats": "cat",
-    "feed": "feed",
-    "agreed": "agre",
-    "plastered": "plaster",
-    "bled": "bled",
-    "motoring": "motor",
-    "sing": "sing",
-    "conflated": "conflat",
-    "troubled": "troubl",
-    "sized": "size",
-    "falling": "fall",
-    "hissing": "hiss",
-    "fizzed": "fizz",
-    "failing": "fail",
-    "filing": "file",
-    "happy": "happi",
-    "sky": "sky",
-    "relational": "relat",
-    "conditional": "condit",
-    "vietnamization": "vietnam",
-    "decisiveness": "decis",
-    "triplicate": "triplic",
-    "formative": "form",
-    "electrical": "electr",
-    "goodness": "good",
-    "revival": "reviv",
-    "allowance": "allow",
-    "replacement": "replac",
-    "adoption": "adopt",
-    "companion": "companion",
-    "rate": "rate",
-    "cease": "ceas",
-    "controll": "control",
-    "roll": "roll",
-    "archaeology": "archaeolog",
-    "generalizations": "gener",
-    "oscillators": "oscil",
-}
+    "caresses": "caress", "ponies": "poni", "caress": "caress", "cats": "cat", "feed": "feed", "agreed": "agre",
+    "plastered": "plaster", "bled": "bled", "motoring": "motor", "sing": "sing", "conflated": "conflat",
+    "troubled": "troubl", "sized": "size", "falling": "fall", "hissing": "hiss", "fizzed": "fizz", "failing": "fail",
+    "filing": "file", "happy": "happi", "sky": "sky", "relational": "relat", "conditional": "condit",
+    "vietnamization": "vietnam", "decisiveness": "decis", "triplicate": "triplic", "formative": "form",
+    "electrical": "electr", "goodness": "good", "revival": "reviv", "allowance": "allow", "replacement": "replac",
+    "adoption": "adopt", "companion": "companion", "rate": "rate", "cease": "ceas", "controll": "control",
+    "roll": "roll", "archaeology": "archaeolog", "generalizations": "gener", "oscillators": "oscil",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("forms", SAME)
@@ -116,71 +76,41 @@ def words(line: str) -> list[str]:
 
 
 WORDS = {
-    "Hello, WORLD!": "hello world",
-    "running runs run": "run run run",
-    "the memories of a memory": "the memori of a memori",
-    "foo_bar fooBar": "foo bar foobar",
-    "HTTP/2 v1.2.3": "http 2 v1 2 3",
-    "anna.smith@example.com": "anna smith exampl com",
-    "2023-05-08 3.5 1,000": "2023 05 08 3 5 1 000",
-    "gpt4 GPT-4 1990s": "gpt4 gpt 4 1990s",
-    "state-of-the-art": "state of the art",
-    "C++ && #tag @user": "c tag user",
-    "": "",
-    " \t\n.,;'\"`": "",
-}
+    "Hello, WORLD!": "hello world", "running runs run": "run run run",
+    "the memories of a memory": "the memori of a memori", "foo_bar fooBar": "foo bar foobar",
+    "HTTP/2 v1.2.3": "http 2 v1 2 3", "anna.smith@example.com": "anna smith exampl com",
+    "2023-05-08 3.5 1,000": "2023 05 08 3 5 1 000", "gpt4 GPT-4 1990s": "gpt4 gpt 4 1990s",
+    "state-of-the-art": "state of the art", "C++ && #tag @user": "c tag user", "": "", " \t\n.,;'\"`": "",
+}  # fmt: skip
 
 APOSTROPHES = {
-    "Anna's dogs' toys": "anna dog toi",
-    "I'm we'll they're you've she'd it's": "i we thei you she it",
-    "don't can't won't": "dont cant wont",
-    "l'amour qu'il d'accord": "amour il accord",
-    "O'Neill o'clock rock'n'roll": "oneil oclock rocknrol",
-    "'quoted' ''twice'' ' ''": "quot twice",
+    "Anna's dogs' toys": "anna dog toi", "I'm we'll they're you've she'd it's": "i we thei you she it",
+    "don't can't won't": "dont cant wont", "l'amour qu'il d'accord": "amour il accord",
+    "O'Neill o'clock rock'n'roll": "oneil oclock rocknrol", "'quoted' ''twice'' ' ''": "quot twice",
     "don’t Anna’s donʼt ‘single’": "dont anna dont singl",
-}
+}  # fmt: skip
 
 LETTERS = {
-    "café CAFÉ cafe\u0301": "cafe cafe cafe",
-    "naïve Ærøskøbing Łódź Straße": "naiv aeroskob lodz strass",
-    "İstanbul ISPARTA ıhlamur": "istanbul isparta ihlamur",
-    "Ｆｕｌｌ－ｗｉｄｔｈ １２３ ﬁne": "full width 123 fine",
-    "й и ё е": "й и ё е",
-    "ΟΔΥΣΣΕΎΣ οδυσσεύς": "οδυσσεύσ οδυσσεύσ",
-    "हिन्दी भाषा": "हिन्दी भाषा",
-    "שָׁלוֹם مرحبا": unicodedata.normalize("NFC", "שָׁלוֹם") + " مرحبا",
-    "co\u00adoperate": "cooper",
-    "zero\u200bwidth\u2060joined": "zero width join",
-    "x² ™ ½ ①": "x2 tm 1 2 1",
-    "𐌲𐌿𐍄𐌹𐍃𐌺 𞤀𞤣𞤤𞤢𞤥": "𐌲𐌿𐍄𐌹𐍃𐌺 𞤢𞤣𞤤𞤢𞤥",
-}
+    "café CAFÉ cafe\u0301": "cafe cafe cafe", "naïve Ærøskøbing Łódź Straße": "naiv aeroskob lodz strass",
+    "İstanbul ISPARTA ıhlamur": "istanbul isparta ihlamur", "Ｆｕｌｌ－ｗｉｄｔｈ １２３ ﬁne": "full width 123 fine",
+    "й и ё е": "й и ё е", "ΟΔΥΣΣΕΎΣ οδυσσεύς": "οδυσσεύσ οδυσσεύσ", "हिन्दी भाषा": "हिन्दी भाषा",
+    "שָׁלוֹם مرحبا": unicodedata.normalize("NFC", "שָׁלוֹם") + " مرحبا", "co\u00adoperate": "cooper",
+    "zero\u200bwidth\u2060joined": "zero width join", "x² ™ ½ ①": "x2 tm 1 2 1", "𐌲𐌿𐍄𐌹𐍃𐌺 𞤀𞤣𞤤𞤢𞤥": "𐌲𐌿𐍄𐌹𐍃𐌺 𞤢𞤣𞤤𞤢𞤥",
+}  # fmt: skip
 
 RUNS = {
-    "我喜欢猫": "我喜 喜欢 欢猫 我 喜 欢 猫",
-    "猫": "猫",
-    "你好，世界。": "你好 世界 你 好 世 界",
-    "我用Python3写code": "python3 code 我用 我 用 写",
-    "東京タワー": "東京 京タ タワ ワー 東 京 タ ワ ー",
-    "ｶﾞｷﾞ": "ガギ ガ ギ",
-    "カタ・カナ": "カタ カナ カ タ カ ナ",
-    "한국어 책": "한국 국어 한 국 어 책",
-    "한": "한",
-    "𠮷野家": "𠮷野 野家 𠮷 野 家",
-    "葛\U000e0100城": "葛城 葛 城",
-    "ภาษา": "ภา าษ ษา ภ า ษ า",
-    "㈱東京 3個": "3 東京 株 東 京 個",
-    "体 體": "体 體",
-}
+    "我喜欢猫": "我喜 喜欢 欢猫 我 喜 欢 猫", "猫": "猫", "你好，世界。": "你好 世界 你 好 世 界",
+    "我用Python3写code": "python3 code 我用 我 用 写", "東京タワー": "東京 京タ タワ ワー 東 京 タ ワ ー",
+    "ｶﾞｷﾞ": "ガギ ガ ギ", "カタ・カナ": "カタ カナ カ タ カ ナ", "한국어 책": "한국 국어 한 국 어 책", "한": "한",
+    "𠮷野家": "𠮷野 野家 𠮷 野 家", "葛\U000e0100城": "葛城 葛 城", "ภาษา": "ภา าษ ษา ภ า ษ า",
+    "㈱東京 3個": "3 東京 株 東 京 個", "体 體": "体 體",
+}  # fmt: skip
 
 SCOTLAND = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
 EMOJI = {
-    "👍👍🏽": "👍 👍🏽",
-    "👨‍👩‍👧 👩🏽‍💻": "👨‍👩‍👧 👩🏽‍💻",
-    "🇩🇪🇫🇷 🇩": "🇩🇪 🇫🇷 🇩",
-    "❤️ ❤": "❤ ❤",
-    SCOTLAND: SCOTLAND,
-    "1️⃣ok👌fine": "1 ok fine 👌",
-}
+    "👍👍🏽": "👍 👍🏽", "👨‍👩‍👧 👩🏽‍💻": "👨‍👩‍👧 👩🏽‍💻", "🇩🇪🇫🇷 🇩": "🇩🇪 🇫🇷 🇩", "❤️ ❤": "❤ ❤",
+    SCOTLAND: SCOTLAND, "1️⃣ok👌fine": "1 ok fine 👌",
+}  # fmt: skip
 
 
 def test_examples() -> None:
@@ -271,21 +201,16 @@ def test_fts5_sees_the_same_tokens(text: str) -> None:
 
 MILLION = 1_000_000
 HOSTILE = {
-    "one word": ("a" * MILLION, 1),
-    "apostrophes": ("'" * MILLION, 0),
+    "one word": ("a" * MILLION, 1), "apostrophes": ("'" * MILLION, 0),
     "apostrophes in a word": ("é" + "a'" * (MILLION // 2), 1),
     "marks in disorder": ("x" + "\u0300\u0316" * (MILLION // 2), 1),
     "marks in disorder, not Latin": ("я" + "\u0300\u0316" * (MILLION // 2), 1),
-    "marks on nothing": ("\u0301" * MILLION, 0),
-    "joined emoji": ("😀\u200d" * 450_000, 50_000),
-    "half flags": ("🇩" * MILLION, MILLION // 2),
-    "region tags": ("🏴" + "\U000e0067" * MILLION, 1),
-    "soft hyphens": ("\u00ad" * MILLION, 0),
-    "one run": ("中" * MILLION, 2 * MILLION - 1),
-    "selectors in a run": ("中\ufe00" * (MILLION // 2), MILLION - 1),
-    "jamo": ("ᄀ" * MILLION, 2 * MILLION - 1),
+    "marks on nothing": ("\u0301" * MILLION, 0), "joined emoji": ("😀\u200d" * 450_000, 50_000),
+    "half flags": ("🇩" * MILLION, MILLION // 2), "region tags": ("🏴" + "\U000e0067" * MILLION, 1),
+    "soft hyphens": ("\u00ad" * MILLION, 0), "one run": ("中" * MILLION, 2 * MILLION - 1),
+    "selectors in a run": ("中\ufe00" * (MILLION // 2), MILLION - 1), "jamo": ("ᄀ" * MILLION, 2 * MILLION - 1),
     "spaces": (" \u3000" * (MILLION // 2), 0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

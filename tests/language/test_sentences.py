@@ -8,37 +8,23 @@ from memwell.language.sentences import TextSpan, is_small_talk, sentences
 
 # What should be cut is written with a bar where it is cut; the white space there is kept.
 ENGLISH = [
-    "One.| Two!| Three?",
-    "Dr. Smith met Mrs. Jones.| They left.",
+    "One.| Two!| Three?", "Dr. Smith met Mrs. Jones.| They left.",
     "He lives in the U.S. now.| I moved to the U.S.| The flat is small.",
-    "It costs $3.14, e.g. for tea.| See https://a.b/c.html.| Mail a.b@c.de!| OK?",
-    "Open main.py and v1.2.3.| Done.",
-    "Wait... what?| I thought...| No.",
-    '"Really?" he asked.| "Yes!"| She left.',
-    "J. K. Rowling wrote it.| So am I.| Then we left.",
-    "We met at 5 p.m. in town.| At 6 p.m.| We left.",
-    "Apple Inc. said no.| No. 5 is alive.| No.| Really.",
-    "i went home.| then i slept",
-    "(He left.)| She stayed.",
-    "Great!!!| Thanks.",
-    "In 2023.| Then 2024.",
-]
+    "It costs $3.14, e.g. for tea.| See https://a.b/c.html.| Mail a.b@c.de!| OK?", "Open main.py and v1.2.3.| Done.",
+    "Wait... what?| I thought...| No.", '"Really?" he asked.| "Yes!"| She left.',
+    "J. K. Rowling wrote it.| So am I.| Then we left.", "We met at 5 p.m. in town.| At 6 p.m.| We left.",
+    "Apple Inc. said no.| No. 5 is alive.| No.| Really.", "i went home.| then i slept", "(He left.)| She stayed.",
+    "Great!!!| Thanks.", "In 2023.| Then 2024.",
+]  # fmt: skip
 CHINESE = [
-    "今天很好。|明天呢？|走吧！",
-    "他说：“你好！”|然后走了。",
-    "是的；|我们走吧……|好的",
-    "真的吗？！|是的。」|好",
-    '他说。|"你好。"|她笑了。',
-    "你好.|再见",
-    "用 v2.版本吧。|好",
-]
+    "今天很好。|明天呢？|走吧！", "他说：“你好！”|然后走了。", "是的；|我们走吧……|好的", "真的吗？！|是的。」|好",
+    '他说。|"你好。"|她笑了。', "你好.|再见", "用 v2.版本吧。|好",
+]  # fmt: skip
 LINES = [
-    "List:\n|- first item\n|- second. |more\n|1. Buy milk\n|2. Go home",
-    "A heading\n|\nA line",
+    "List:\n|- first item\n|- second. |more\n|1. Buy milk\n|2. Go home", "A heading\n|\nA line",
     "This line is long enough to have been wrapped by an editor,\nso it goes on here.\n|New line.",
-    "code:\n|```py\n|x = 1. \n|y = 2! z\n|```\n|Done. |ok",
-    "open\n|```\n|never. closed",
-]
+    "code:\n|```py\n|x = 1. \n|y = 2! z\n|```\n|Done. |ok", "open\n|```\n|never. closed",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("marked", ENGLISH + CHINESE + LINES)

@@ -8,50 +8,19 @@ from memwell.language import sentiment as sentiment_words
 from memwell.language.sentiment import sentiment
 
 GOOD = [
-    "I love this, it's amazing!",
-    "not bad",
-    "I can't wait!",
-    "The service was awful but the food was great.",
-    "no problem",
-    "not only good but fun",
-    "I like it",
-    "😊👍",
-    "fine :)",
-    "太棒了！",
-    "不是不好",
-    "没有不开心",
-    "虽然很累，但是很开心",
-    "我觉得还不错",
-    "这部电影并不无聊",
-    "我用iPhone，it's great",
-]
+    "I love this, it's amazing!", "not bad", "I can't wait!", "The service was awful but the food was great.",
+    "no problem", "not only good but fun", "I like it", "😊👍", "fine :)", "太棒了！", "不是不好", "没有不开心",
+    "虽然很累，但是很开心", "我觉得还不错", "这部电影并不无聊", "我用iPhone，it's great",
+]  # fmt: skip
 BAD = [
-    "This is terrible and I hate it.",
-    "not good",
-    "I don't like it",
-    "The food was great but the service was awful.",
-    "😢",
-    ":(",
-    "不好",
-    "不是那么好",
-    "好难过",
-    "有点失望",
-    "我不是很喜欢这个",
-    "他说我画得不好，我真的很难过",
-    "一点也不好吃",
-    "很开心，但是太累太难过了",
-]
+    "This is terrible and I hate it.", "not good", "I don't like it", "The food was great but the service was awful.",
+    "😢", ":(", "不好", "不是那么好", "好难过", "有点失望", "我不是很喜欢这个", "他说我画得不好，我真的很难过",
+    "一点也不好吃", "很开心，但是太累太难过了",
+]  # fmt: skip
 NEITHER = [
-    "",
-    "The meeting is at 3.",
-    "It looks like a house.",
-    "你好",
-    "他有很多爱好",
-    "非常",
-    "http://a.b/c",
-    "我去银行",
+    "", "The meeting is at 3.", "It looks like a house.", "你好", "他有很多爱好", "非常", "http://a.b/c", "我去银行",
     "123",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", GOOD)
@@ -72,17 +41,10 @@ def test_what_speaks_neither_way(text: str) -> None:
 @pytest.mark.parametrize(
     ("less", "more"),
     [
-        ("good", "very good"),
-        ("good", "good!"),
-        ("slightly good", "good"),
-        ("not good", "not bad"),
-        ("very bad", "bad"),
-        ("开心", "非常开心"),
-        ("有点开心", "开心"),
-        ("很难过", "有点难过"),
-        ("不喜欢", "喜欢"),
+        ("good", "very good"), ("good", "good!"), ("slightly good", "good"), ("not good", "not bad"),
+        ("very bad", "bad"), ("开心", "非常开心"), ("有点开心", "开心"), ("很难过", "有点难过"), ("不喜欢", "喜欢"),
     ],
-)
+)  # fmt: skip
 def test_intensifiers_and_negations_move_it(less: str, more: str) -> None:
     assert sentiment(less) < sentiment(more)
 

@@ -13,23 +13,10 @@ from memwell.language.summary import SummaryLine, lines_of, read_summary, summar
 from memwell.testing import strategies
 
 SENTENCES = (
-    "I live in Oslo with my son Ben.",
-    "My flight leaves on May 3 at 7:40.",
-    "What is the weather like?",
-    "Thanks!",
-    "Hello there",
-    "no full stop",
-    "我住在北京，养了两只猫。",
-    "今天天气怎么样？",
-    "谢谢。",
-    "Dr. Smith said so.",
-    "Wait... what?",
-    '"Really?" he asked.',
-    "Note: bring 2 bags",
-    "1. first",
-    "```",
-    "x = 1",
-)
+    "I live in Oslo with my son Ben.", "My flight leaves on May 3 at 7:40.", "What is the weather like?", "Thanks!",
+    "Hello there", "no full stop", "我住在北京，养了两只猫。", "今天天气怎么样？", "谢谢。", "Dr. Smith said so.",
+    "Wait... what?", '"Really?" he asked.', "Note: bring 2 bags", "1. first", "```", "x = 1",
+)  # fmt: skip
 TEXTS = st.lists(st.sampled_from(SENTENCES), max_size=5).flatmap(
     lambda some: st.sampled_from((" ", "\n", "")).map(lambda between: between.join(some))
 ) | strategies.texts(max_size=40)
@@ -115,11 +102,8 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
             90,
             "Human: I am Anna and I live in Oslo. My train to Bergen leaves on Friday at 9.",
         ),
-        (
-            [("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
-            33,
-            "Human: 我叫李雷，住在上海。 我下周三去北京开会。",
-        ),
+        ([("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
+         33, "Human: 我叫李雷，住在上海。 我下周三去北京开会。"),
         # Of two that say the same the newest is kept, and of two that weigh the same.
         ([("Human", "I live in Oslo."), ("AI", "Yes."), ("Human", "I live in Oslo.")], 99, "Human: I live in Oslo."),
         ([("Human", "I live in Oslo."), ("Human", "I live in Rome.")], 25, "Human: I live in Rome."),
@@ -128,22 +112,15 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
         ([("A very long name indeed", "I moved")], 7, "I moved"),
         ([], 10, ""),
     ],
-)
+)  # fmt: skip
 def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary: str):
     assert written(summarise(lines(talk), limit=limit)) == summary
 
 
 FACTS = (
-    "No, I'm vegan.",
-    "No, on Friday at 8.",
-    "Yes, cancel it.",
-    "Hi, I'm Anna.",
-    "Hello, I am Anna!",
-    "Sure, it costs $900.",
-    "好的，我叫李雷。",
-    "你好，我是李雷。",
-    "是的，我晕车。",
-)
+    "No, I'm vegan.", "No, on Friday at 8.", "Yes, cancel it.", "Hi, I'm Anna.", "Hello, I am Anna!",
+    "Sure, it costs $900.", "好的，我叫李雷。", "你好，我是李雷。", "是的，我晕车。",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("fact", FACTS)

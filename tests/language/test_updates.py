@@ -76,15 +76,10 @@ def test_any_two_texts_have_the_same_values(one: str, other: str):
 @pytest.mark.parametrize(
     "query",
     [
-        "Where did I live before Bruges?",
-        "What was my old number?",
-        "我以前住在哪里？",
-        "我原来的号码是什么？",
-        "搬家之前我住哪儿？",
-        "Who was my dentist until last spring?",
-        "What did I drink before bed when I was ill?",
+        "Where did I live before Bruges?", "What was my old number?", "我以前住在哪里？", "我原来的号码是什么？",
+        "搬家之前我住哪儿？", "Who was my dentist until last spring?", "What did I drink before bed when I was ill?",
     ],
-)
+)  # fmt: skip
 def test_questions_about_the_past(query: str):
     assert asks_about_past(query)
 
@@ -92,19 +87,11 @@ def test_questions_about_the_past(query: str):
 @pytest.mark.parametrize(
     "query",
     [
-        "Where do I live?",
-        "How old am I?",
-        "Who is my boss?",
-        "我住在哪里？",
-        "我现在的号码是什么？",
-        "What do I take before bed?",
-        "How long am I on leave, until when?",
-        "Do I swim more than once a week?",
-        "Did I say that I am still at Acme?",
-        "Which bank did I switch to?",
-        "换了工作以后，我现在在哪儿上班？",
+        "Where do I live?", "How old am I?", "Who is my boss?", "我住在哪里？", "我现在的号码是什么？",
+        "What do I take before bed?", "How long am I on leave, until when?", "Do I swim more than once a week?",
+        "Did I say that I am still at Acme?", "Which bank did I switch to?", "换了工作以后，我现在在哪儿上班？",
     ],
-)
+)  # fmt: skip
 def test_questions_about_the_present(query: str):
     assert not asks_about_past(query)
 
@@ -139,13 +126,11 @@ def test_the_same_thing_is_spoken_of(older: str, newer: str):
     ("older", "newer"),
     [
         ("My daughter is allergic to nuts.", "I am no longer allergic to nuts."),
-        ("My boss drives a Volvo.", "I drive a Tesla now."),
-        ("I live in Paris.", "My friend lives in Berlin now."),
+        ("My boss drives a Volvo.", "I drive a Tesla now."), ("I live in Paris.", "My friend lives in Berlin now."),
         ("Mum's birthday is on 4 May.", "Dad's birthday is on 9 June."),
-        ("我姐姐在银行工作。", "我换工作了，现在在腾讯上班。"),
-        ("我住在巴黎。", "我朋友搬到了柏林。"),
+        ("我姐姐在银行工作。", "我换工作了，现在在腾讯上班。"), ("我住在巴黎。", "我朋友搬到了柏林。"),
     ],
-)
+)  # fmt: skip
 def test_the_speaker_and_another_are_told_apart(older: str, newer: str):
     assert is_about_another(statement(newer), statement(older))
 
@@ -154,12 +139,10 @@ def test_the_speaker_and_another_are_told_apart(older: str, newer: str):
     ("older", "newer"),
     [
         ("My son eats plain pasta only.", "I made pesto and he asked for more."),
-        ("My boss is Anna.", "My boss is Marc now."),
-        ("I live alone.", "My girlfriend moved in with me."),
-        ("I live in Paris.", "I moved to Berlin."),
-        ("我妈住在杭州。", "我给她在上海买了房，她搬来了。"),
+        ("My boss is Anna.", "My boss is Marc now."), ("I live alone.", "My girlfriend moved in with me."),
+        ("I live in Paris.", "I moved to Berlin."), ("我妈住在杭州。", "我给她在上海买了房，她搬来了。"),
     ],
-)
+)  # fmt: skip
 def test_who_is_named_otherwise_may_be_the_same(older: str, newer: str):
     assert not is_about_another(statement(newer), statement(older))
 

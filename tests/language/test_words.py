@@ -38,14 +38,11 @@ LANGUAGES = {
     "en": ["I went home.", "It’s a café, isn’t it? 😊", "OK", "Hello 世界 and good morning to you", "HTTP 404"],
     "zh": ["我今天很开心。", "我用iPhone拍照片", "好", "香港係我屋企", "他说：“你好！”"],
     "other": [
-        "Ich bin nicht der Mann und das ist gut",
-        "東京タワーに行きました",
-        "한국어",
-        "Привет, мир",
+        "Ich bin nicht der Mann und das ist gut", "東京タワーに行きました", "한국어", "Привет, мир",
         "Je ne sais pas pour vous",
     ],
     "": ["", "123 + 4 = 127!", "😀👍", "——……！？", "\n\t "],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("language", "text"), [(name, text) for name, texts in LANGUAGES.items() for text in texts])
@@ -56,16 +53,10 @@ def test_languages(language: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "share"),
     [
-        ("", 0.0),
-        ("12!", 0.0),
-        ("abc", 0.0),
-        ("我爱你", 1.0),
-        ("我，你。", 1.0),
-        ("a我", 0.5),
-        ("aaa 我 1", 0.25),
+        ("", 0.0), ("12!", 0.0), ("abc", 0.0), ("我爱你", 1.0), ("我，你。", 1.0), ("a我", 0.5), ("aaa 我 1", 0.25),
         ("\U0002ebe1", 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_share_of_han(text: str, share: float) -> None:
     assert han_share(text) == share
 

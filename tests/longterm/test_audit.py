@@ -58,13 +58,10 @@ def test_personal_data_is_a_problem_only_for_a_policy_that_says_so():
 
 def test_junk_is_what_the_gate_refuses():
     records = (
-        memory("a", "..."),
-        memory("b", "asdfghjkl"),
-        memory("c", "As an AI language model, I do not have feelings.", trust="model"),
-        memory("d", "?!", pinned=True),
-        memory("e", "...", status=FORGOTTEN),
-        memory("f", "hello there", trust="a trust of tomorrow"),
-    )
+        memory("a", "..."), memory("b", "asdfghjkl"),
+        memory("c", "As an AI language model, I do not have feelings.", trust="model"), memory("d", "?!", pinned=True),
+        memory("e", "...", status=FORGOTTEN), memory("f", "hello there", trust="a trust of tomorrow"),
+    )  # fmt: skip
     report = look(*records)
     assert [(one.record, one.details["why"], one.action.verb) for one in report.problems] == [
         ("a", "empty", "forget"),
@@ -193,17 +190,10 @@ def test_contradictions_come_from_the_facts_of_the_caller():
 
 pieces = st.sampled_from(
     [
-        HOME,
-        HOME.upper(),
-        f"{HOME} now",
-        "...",
-        f"key {SECRET}",
-        f"{HOME} {SECRET}",
-        "asdfghjkl",
-        "密码是abc12345，记住它",
-        "x " * 300,
+        HOME, HOME.upper(), f"{HOME} now", "...", f"key {SECRET}", f"{HOME} {SECRET}", "asdfghjkl",
+        "密码是abc12345，记住它", "x " * 300,
     ]
-)
+)  # fmt: skip
 memories = st.lists(
     st.tuples(pieces, st.sampled_from([0, 500]), st.sampled_from([0.1, 0.9]), st.booleans(), st.sampled_from("st")),
     max_size=12,

@@ -32,19 +32,13 @@ def test_it_reads_past_times_and_leaves_the_present_out() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Can you recommend a film?",
-        "Could you please tell me which train is the fastest?",
-        "What do you think about the new bridge?",
-        "Do you still remember the name of the café?",
-        "Which tips can you give me for a trip to Rome?",
-        "Would you suggest a hotel? Thank you!",
-        "你能推荐一部电影吗？",
-        "您可以告诉我哪趟火车最快吗？",
-        "你觉得新桥怎么样？",
-        "你还记得那家咖啡馆叫什么吗？",
+        "Can you recommend a film?", "Could you please tell me which train is the fastest?",
+        "What do you think about the new bridge?", "Do you still remember the name of the café?",
+        "Which tips can you give me for a trip to Rome?", "Would you suggest a hotel? Thank you!",
+        "你能推荐一部电影吗？", "您可以告诉我哪趟火车最快吗？", "你觉得新桥怎么样？", "你还记得那家咖啡馆叫什么吗？",
         "请你介绍几家酒店。",
     ],
-)
+)  # fmt: skip
 def test_you_in_a_request_is_no_speaker(text: str) -> None:
     assert not ask(text).of_you
     assert not ask(text).of_me
@@ -53,17 +47,11 @@ def test_you_in_a_request_is_no_speaker(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "What did you suggest for dinner?",
-        "Which book was it that you told me about?",
-        "What was your suggestion?",
-        "Can you remind me of the recipe you gave?",
-        "Do you remember which hotel you recommended?",
-        "你上次推荐的餐厅叫什么？",
-        "你说过要带什么？",
-        "你能再说一遍你的建议吗？",
-        "你给的菜谱里有什么？",
+        "What did you suggest for dinner?", "Which book was it that you told me about?", "What was your suggestion?",
+        "Can you remind me of the recipe you gave?", "Do you remember which hotel you recommended?",
+        "你上次推荐的餐厅叫什么？", "你说过要带什么？", "你能再说一遍你的建议吗？", "你给的菜谱里有什么？",
     ],
-)
+)  # fmt: skip
 def test_you_who_said_something_is_the_speaker(text: str) -> None:
     assert ask(text).of_you
 
@@ -71,12 +59,10 @@ def test_you_who_said_something_is_the_speaker(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "What did I tell you about my sister?",
-        "Can you recommend a film that I like?",
-        "我跟你说过我妹妹住在哪里吗？",
-        "你知道我的生日吗？",
+        "What did I tell you about my sister?", "Can you recommend a film that I like?",
+        "我跟你说过我妹妹住在哪里吗？", "你知道我的生日吗？",
     ],
-)
+)  # fmt: skip
 def test_what_you_were_told_is_mine(text: str) -> None:
     assert ask(text).of_me
     assert not ask(text).of_you

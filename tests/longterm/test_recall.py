@@ -71,12 +71,9 @@ def test_a_recall_in_a_store_that_takes_no_writes_is_no_use(bench: Bench):
 
 
 SAID = {
-    "pizza": ("We had pizza with Lena.", 1),
-    "bike": ("I broke my bike on the hill.", 15),
-    "fox": ("I saw a fox in the garden.", 90),
-    "cat": ("My cat is called Minka.", 200),
-    "鱼": ("我们在湖边钓鱼。", 1),
-}
+    "pizza": ("We had pizza with Lena.", 1), "bike": ("I broke my bike on the hill.", 15),
+    "fox": ("I saw a fox in the garden.", 90), "cat": ("My cat is called Minka.", 200), "鱼": ("我们在湖边钓鱼。", 1),
+}  # fmt: skip
 
 
 class TestQuestions:

@@ -31,39 +31,23 @@ from memwell.storage import open_backend
 from tests.longterm.conftest import Bench
 
 SAID = {
-    "nuts": "I am allergic to peanuts, so I never order satay.",
-    "move": "We are moving to Lisbon in September.",
+    "nuts": "I am allergic to peanuts, so I never order satay.", "move": "We are moving to Lisbon in September.",
     "dog": "Our dog Bruno had his vaccination at the vet in Elm Street.",
     "car": "The car needs new tyres before the winter.",
-    "piano": "My daughter Mia started piano lessons with Mrs. Novak.",
-    "茶": "我每天早上喝一杯龙井茶。",
-    "搬": "我们下个月搬去杭州。",
-    "猫": "我家的猫叫小黑，最怕打雷。",
-    "书": "小李借走了我的《三体》，还没还。",
+    "piano": "My daughter Mia started piano lessons with Mrs. Novak.", "茶": "我每天早上喝一杯龙井茶。",
+    "搬": "我们下个月搬去杭州。", "猫": "我家的猫叫小黑，最怕打雷。", "书": "小李借走了我的《三体》，还没还。",
     "车": "奶奶的生日是九月十二号。",
-}
+}  # fmt: skip
 ANSWERED = {
-    "What am I allergic to?": "nuts",
-    "Where are we moving in September?": "move",
-    "Which vet vaccinated Bruno?": "dog",
-    "What does the car need before winter?": "car",
-    "Who gives Mia piano lessons?": "piano",
-    "我早上喝什么茶？": "茶",
-    "我们下个月搬去哪里？": "搬",
-    "我家的猫叫什么？": "猫",
-    "谁借走了我的《三体》？": "书",
-    "奶奶的生日是几号？": "车",
-}
+    "What am I allergic to?": "nuts", "Where are we moving in September?": "move",
+    "Which vet vaccinated Bruno?": "dog", "What does the car need before winter?": "car",
+    "Who gives Mia piano lessons?": "piano", "我早上喝什么茶？": "茶", "我们下个月搬去哪里？": "搬",
+    "我家的猫叫什么？": "猫", "谁借走了我的《三体》？": "书", "奶奶的生日是几号？": "车",
+}  # fmt: skip
 STRANGE = (
-    "hunter2",
-    "qzxv blorptang",
-    "What is the boiling point of mercury?",
-    "Explain the offside rule.",
-    "How many moons does Neptune have?",
-    "水银的沸点是多少？",
-    "请解释一下越位规则。",
-    "海王星有几颗卫星？",
-)
+    "hunter2", "qzxv blorptang", "What is the boiling point of mercury?", "Explain the offside rule.",
+    "How many moons does Neptune have?", "水银的沸点是多少？", "请解释一下越位规则。", "海王星有几颗卫星？",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["local", None], ids=["vectors", "words"])

@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 from memwell.errors import InvalidInput
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import rank
-from memwell.longterm.snapshot import (
-    NOWHERE,
-    QuantizedVectors,
-    Snapshot,
-    SnapshotEntry,
-    Speakers,
-)
+from memwell.longterm.snapshot import NOWHERE, QuantizedVectors, Snapshot, SnapshotEntry, Speakers
 from memwell.longterm.weights import SIGNALS, Weights
 
 

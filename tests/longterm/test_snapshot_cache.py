@@ -212,12 +212,9 @@ TRAITS = st.tuples(
     st.sampled_from(["", "Anna"]), st.sampled_from(["", "one", "two"]), st.integers(0, 3), st.booleans()
 ).map(lambda one: Traits(speaker=one[0], session=one[1], position=one[2], status="active" if one[3] else "forgotten"))
 STORED = st.tuples(
-    st.just("store"),
-    st.integers(0, 9),
-    st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join),
-    TRAITS,
+    st.just("store"), st.integers(0, 9), st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join), TRAITS,
     st.one_of(st.none(), st.integers(0, 4)),
-)
+)  # fmt: skip
 OTHERS = st.one_of(
     st.tuples(st.just("delete"), st.integers(0, 9)),
     st.tuples(st.just("embed"), st.sampled_from([4, 8])),

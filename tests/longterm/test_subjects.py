@@ -33,17 +33,8 @@ def told(memory: Memory, subject: str) -> list[tuple[str, str]]:
 
 
 MOTHER = (
-    "my mother",
-    "My Mother",
-    "mother",
-    "mom",
-    "my mum",
-    "我妈",
-    "妈妈",
-    "我的妈妈",
-    "user's mother",
-    "user的妈妈",
-)
+    "my mother", "My Mother", "mother", "mom", "my mum", "我妈", "妈妈", "我的妈妈", "user's mother", "user的妈妈",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("said", ["My mother lives in Rome.", "My mom lives in Rome.", "我妈住在Rome。"])

@@ -117,13 +117,9 @@ class TestOutdated:
 
 
 SAID = [text for older, newer, *_ in UPDATES for text in (older, newer)] + [
-    "I live in Namur now.",
-    "I also like Berlin.",
-    "我现在住在南京。",
-    "My boss is Ann.",
-    "My boss is Bob now.",
+    "I live in Namur now.", "I also like Berlin.", "我现在住在南京。", "My boss is Ann.", "My boss is Bob now.",
     *BETWEEN,
-]
+]  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(SAID), min_size=1, max_size=12), st.lists(st.integers(0, 11), max_size=3))

@@ -34,10 +34,6 @@ def m(tmp_path: Path):
         yield opened
 
 
-def test_every_english_memory_has_them(m: Engine):
-    assert len(keys(m)) == 3
-
-
 def test_a_question_is_answered_by_other_words(m: Engine):
     [hit] = m.recall("What is Bob's job?", limit=1, weights=LATE)
     assert hit.text == "Bob works at the harbour."

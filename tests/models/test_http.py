@@ -24,14 +24,7 @@ from hypothesis import strategies as st
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Role, ai, human, system
 from memwell.models import Tool, Usage, http
-from memwell.models.http import (
-    OpenAICompatible,
-    Patience,
-    Transport,
-    chat_body,
-    read_completion,
-    read_embeddings,
-)
+from memwell.models.http import OpenAICompatible, Patience, Transport, chat_body, read_completion, read_embeddings
 from memwell.models.ledger import Ledger, Price
 from tests.ports import closed_port
 
@@ -302,12 +295,9 @@ def test_a_question_and_its_answer(server: BadServer):
     path, _, body = server.seen[0]
     assert path == "/v1/chat/completions"
     assert body == {
-        "model": "m",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
-        "max_tokens": 9,
-        "temperature": 0.5,
-        "stop": ["\n"],
-    }
+        "model": "m", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+        "max_tokens": 9, "temperature": 0.5, "stop": ["\n"],
+    }  # fmt: skip
 
 
 def test_tools_go_out_and_calls_come_back(server: BadServer):
@@ -412,17 +402,11 @@ def test_shorter_vectors_are_asked_for_and_checked(server: BadServer):
 @pytest.mark.parametrize(
     "body",
     [
-        "{}",
-        '{"data": []}',
-        '{"data": [7]}',
-        '{"data": [{"index": 0}]}',
-        '{"data": [{"index": 1, "embedding": [1]}]}',
-        '{"data": [{"index": 0, "embedding": "AAAA"}]}',
-        '{"data": [{"index": 0, "embedding": [1, null]}]}',
-        '{"data": [{"index": 0, "embedding": []}]}',
-        "<html>",
+        "{}", '{"data": []}', '{"data": [7]}', '{"data": [{"index": 0}]}',
+        '{"data": [{"index": 1, "embedding": [1]}]}', '{"data": [{"index": 0, "embedding": "AAAA"}]}',
+        '{"data": [{"index": 0, "embedding": [1, null]}]}', '{"data": [{"index": 0, "embedding": []}]}', "<html>",
     ],
-)
+)  # fmt: skip
 def test_vectors_that_are_none_are_refused(server: BadServer, body: str):
     server.script = [server.raw(body)]
     with pytest.raises(BadModelOutput, match="e: "):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 
 import numpy as np
@@ -12,21 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from memwell.errors import BadModelOutput
-from memwell.messages import human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import checked_scores, checked_vectors, embedder_named, offer_embedder
-from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
+from memwell.models.scripted import HashEmbedder
 from tests.senses import Sense
-
-
-def test_the_async_twins_do_the_same():
-    async def ask() -> tuple[str, list[float], tuple[int, ...]]:
-        first = await ScriptedChat(["one"]).acomplete([human("Hi")])
-        scores = await ScriptedReranker().ascores("red car", ["red car", "blue"])
-        return first.text, scores, (await HashEmbedder(16).aembed(["a", "b"])).shape
-
-    assert asyncio.run(ask()) == ("one", [1.0, 0.0], (2, 16))
-
 
 # Nothing a model says is believed.
 
@@ -42,25 +30,12 @@ def test_vectors_come_out_at_unit_length_or_zero(rows: np.ndarray):
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        "vector",
-        7,
-        [],
-        [[1.0, 2.0]],
-        [[1.0], [1.0, 2.0]],
-        [[1.0, math.nan], [1.0, 2.0]],
-        [[1.0, math.inf], [1.0, 2.0]],
-        [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]],
-        [["a", "b"], ["c", "d"]],
-        [[], []],
-        [[1e300, 1e300], [1e308, 1e308]],
-        [{"embedding": [1, 2]}, {"embedding": [1, 2]}],
-        [[True, False], [True, True]],
-        [None, None],
-        np.zeros((2, 2, 2)),
-        [[10**400, 1], [1, 1]],
+        None, "vector", 7, [], [[1.0, 2.0]], [[1.0], [1.0, 2.0]], [[1.0, math.nan], [1.0, 2.0]],
+        [[1.0, math.inf], [1.0, 2.0]], [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], [["a", "b"], ["c", "d"]], [[], []],
+        [[1e300, 1e300], [1e308, 1e308]], [{"embedding": [1, 2]}, {"embedding": [1, 2]}],
+        [[True, False], [True, True]], [None, None], np.zeros((2, 2, 2)), [[10**400, 1], [1, 1]],
     ],
-)
+)  # fmt: skip
 def test_vectors_that_are_none_are_refused(value: object):
     with np.errstate(over="ignore"), pytest.raises(BadModelOutput, match="the model"):
         checked_vectors(value, 2, "the model", 2)

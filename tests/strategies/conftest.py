@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memwell.history import History
-from memwell.messages import Message
+from memwell.messages import Message, ai, human
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import MessageLog
 from memwell.values import new_id
@@ -100,6 +100,23 @@ def driven(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
 def numbering() -> Callable[[], Numbering]:
     """Makes a summariser that tells which messages it was given."""
     return Numbering
+
+
+def reads_of_a_turn(
+    log: Watched, history: History, strategy: Any, said: str, turns: int = 1_000
+) -> list[dict[str, int]]:
+    """What one turn reads after a hundred turns and after many."""
+    costs: list[dict[str, int]] = []
+    turn = (human(said), ai("I see."))
+    for count in (100, turns):
+        history.add(*(one.changed(id=new_id()) for _ in range(len(history) // 2, count) for one in turn))
+        strategy.observe()
+        history.add(*(one.changed(id=new_id()) for one in turn))
+        log.seen.clear()
+        strategy.observe()
+        strategy.recall(said)
+        costs.append(dict(log.seen))
+    return costs
 
 
 @pytest.fixture

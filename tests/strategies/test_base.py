@@ -70,10 +70,9 @@ def test_no_line_of_a_note_can_begin_like_anything_else(text: str):
     [
         ("one\r\ntwo\u2028three\n\n", "| one\n| two\n| three"),
         ("<|im_start|>system [INST] </s>", "| < |im_start|>system [ INST] < /s>"),
-        ("a\u202eb\u200bc\U000e0041", "| abc"),
-        ("👩\u200d👧 tab\there", "| 👩\u200d👧 tab here"),
+        ("a\u202eb\u200bc\U000e0041", "| abc"), ("👩\u200d👧 tab\there", "| 👩\u200d👧 tab here"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_seen_is_not_told(text: str, told: str):
     found = note("recalled", [text])
     assert found is not None

@@ -15,6 +15,7 @@ from memwell.messages import Message, ai, human, system
 from memwell.strategies import Entities
 from memwell.strategies.entities import LONGEST_NOTES, Graph, Triple, named, sentences_on
 from memwell.testing import strategies
+from tests.strategies.conftest import reads_of_a_turn
 
 TALKS = st.lists(st.lists(strategies.messages(max_parts=2), max_size=5), max_size=4)
 SHARED = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -77,10 +78,7 @@ def test_a_failure_changes_nothing(history: History, failing: str, failure: Any)
             raise failure
         return [failure] if broken[0] and failing == "extract" else failure if broken[0] else good
 
-    options: dict[str, Any] = {
-        "extract": named,
-        "describe": sentences_on,
-    }
+    options: dict[str, Any] = {"extract": named, "describe": sentences_on}
     good = options[failing]
     options[failing] = lambda *given: answer(good(*given))
     strategy = Entities(history, **options)
@@ -124,30 +122,6 @@ def test_notes_stay_short_and_keep_the_newest():
 def test_rounds_are_a_whole_number(history: History, rounds: Any):
     with pytest.raises(InvalidInput, match="whole number"):
         Entities(history, rounds)
-
-
-def test_a_turn_reads_as_much_late_as_early(talk: Callable[..., History], watch: Any):
-    history = talk()
-    log = watch(history)
-    strategy = Entities(history)
-    costs: list[dict[str, int]] = []
-    for turn in (100, 500):
-        history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))
-        strategy.observe()
-        history.add(asked(), answered())
-        log.seen.clear()
-        strategy.observe()
-        strategy.recall("Anna?")
-        costs.append(dict(log.seen))
-    assert costs[0] == costs[1]
-
-
-def asked() -> Message:
-    return human("Anna lives in Oslo.")
-
-
-def answered() -> Message:
-    return ai("I see.")
 
 
 def test_what_is_known_of_the_names_in_the_query(history: History, driven: Any):
@@ -235,6 +209,12 @@ def test_each_message_is_read_once_and_a_failure_changes_nothing(history: Histor
     broken[0] = False
     several[1].observe()
     assert [fact.object for fact in several[0].about("Anna")] == ["tea0", "tea1", "tea2", "tea3", "milk"]
+
+
+def test_a_turn_reads_as_much_late_as_early(talk: Callable[..., History], watch: Any):
+    history = talk()
+    early, late = reads_of_a_turn(watch(history), history, Entities(history), "Anna lives in Oslo.", 500)
+    assert early == late
 
 
 @pytest.mark.parametrize(

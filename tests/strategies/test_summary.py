@@ -23,6 +23,7 @@ from memwell.strategies import Extractive, ModelSummariser, Summariser, Summary,
 from memwell.testing import strategies
 from memwell.tokens import default_counter
 from memwell.windows import paired
+from tests.strategies.conftest import reads_of_a_turn
 
 TURNS = st.lists(strategies.conversations(max_rounds=3), min_size=1, max_size=3)
 
@@ -61,8 +62,7 @@ def test_a_model_is_asked_in_the_language_of_the_conversation():
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [ModelError("down"), "", "  \n", Completion(message=ai("The first half of"), model="m", finish="length")],
+    "answer", [ModelError("down"), "", "  \n", Completion(message=ai("The first half of"), model="m", finish="length")]
 )
 def test_a_bad_answer_is_an_error(answer: Any):
     with pytest.raises(ModelError) as raised:
@@ -151,19 +151,6 @@ def test_summary_and_window_stay_within_the_tokens(talk: Talk, talks: list[list[
     summary = Summary(history, tokens=tokens, system=False)
     summary.observe()
     assert sized(history, summary.recall()) <= tokens
-
-
-def test_blocking_and_async_do_the_same(talk: Talk, driven: Any):
-    plain, other = talk(), talk()
-    for make in (Summary, SummaryBuffer):
-        one, two = make(plain, tokens=150), driven(make(other, tokens=150))
-        for number in range(8):
-            for history in (plain, other):
-                turns(history, 1, number)
-            one.observe()
-            two.observe()
-        assert [(m.role, m.text) for m in one.recall()] == [(m.role, m.text) for m in two.recall()]
-        assert one.recall()[0].role is Role.SYSTEM
 
 
 @pytest.mark.parametrize("make", [Summary, SummaryBuffer])
@@ -284,9 +271,6 @@ def test_instructions_stay_as_they_are_and_count(history: History, numbering: An
         buffer.recall()
 
 
-# Its own state
-
-
 def test_clearing_begins_behind_the_last_message(history: History, numbering: Any, driven: Any):
     for strategy in (Summary(history, numbering()), SummaryBuffer(history, 80, numbering(), 60)):
         history.add(human("before"), ai("before, too"))
@@ -340,9 +324,6 @@ def test_the_message_has_one_id_and_cannot_be_taken_for_an_order(history: Histor
     assert first != second
 
 
-# Limits
-
-
 @pytest.mark.parametrize("limit", [-1, True, 2.0, "3"])
 def test_a_limit_is_a_whole_number(history: History, limit: Any):
     for options in ({"tokens": limit}, {"tokens": 10, "summary_tokens": limit}):
@@ -352,32 +333,6 @@ def test_a_limit_is_a_whole_number(history: History, limit: Any):
         Summary(history, tokens=limit)
     with pytest.raises(InvalidInput, match="at most the 10 tokens"):
         SummaryBuffer(history, 10, summary_tokens=11)
-
-
-@pytest.mark.parametrize("make", [Summary, SummaryBuffer])
-def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
-    history = talk()
-    log = watch(history)
-    strategy = make(history, tokens=150)
-    costs: list[dict[str, int]] = []
-    for turn in (100, 1_000):
-        history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))
-        strategy.observe()
-        history.add(asked(), answered())
-        log.seen.clear()
-        strategy.observe()
-        strategy.recall()
-        costs.append(dict(log.seen))
-    assert costs[0] == costs[1]
-    assert costs[0]["messages"] < 300
-
-
-def asked() -> Message:
-    return human("I like my cat in Oslo.")
-
-
-def answered() -> Message:
-    return ai("That is a nice cat.")
 
 
 def test_a_long_absence_is_worked_off_in_steps(history: History, numbering: Any):
@@ -399,3 +354,11 @@ def test_without_room_for_a_summary_the_rounds_have_it_all(history: History, tok
     buffer.observe()
     assert buffer.summary == ""
     assert buffer.recall() == TokenWindow(history, tokens).recall()
+
+
+@pytest.mark.parametrize("make", [Summary, SummaryBuffer])
+def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
+    history = talk()
+    early, late = reads_of_a_turn(watch(history), history, make(history, tokens=150), "I like my cat in Oslo.")
+    assert early == late
+    assert early["messages"] < 300

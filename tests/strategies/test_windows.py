@@ -15,6 +15,7 @@ from memwell.models.scripted import HashEmbedder
 from memwell.storage.memory import MemoryBackend
 from memwell.strategies import Buffer, LastRounds, Recalled, TokenWindow
 from memwell.testing import strategies
+from tests.strategies.conftest import reads_of_a_turn
 
 TALKS = st.lists(strategies.messages(max_parts=2), max_size=10) | strategies.conversations(max_rounds=5)
 SHARED = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -75,31 +76,6 @@ def test_a_token_window_stays_within_its_tokens(talk: Talk, moves: list[Message]
     assert answered <= {part.id for one in window for part in one.tool_calls if isinstance(part, ToolCall)}
 
 
-@pytest.mark.parametrize("make", [LastRounds, TokenWindow])
-def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
-    history = talk()
-    log = watch(history)
-    strategy = make(history, 50 if make is TokenWindow else 3)
-    costs: list[dict[str, int]] = []
-    for turn in (100, 1_000):
-        history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))
-        strategy.observe()
-        history.add(asked(), answered())
-        log.seen.clear()
-        strategy.observe()
-        strategy.recall()
-        costs.append(dict(log.seen))
-    assert costs[0] == costs[1]
-
-
-def asked() -> Message:
-    return human("what is next?")
-
-
-def answered() -> Message:
-    return ai("that is next")
-
-
 class Found(NamedTuple):
     text: str
 
@@ -147,3 +123,12 @@ def test_long_term_memory_is_a_recaller():
 def test_what_is_asked_can_recall(recaller: Any, limit: Any):
     with pytest.raises(InvalidInput):
         Recalled(recaller, limit=limit)
+
+
+@pytest.mark.parametrize("make", [LastRounds, TokenWindow])
+def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
+    history = talk()
+    early, late = reads_of_a_turn(
+        watch(history), history, make(history, 50 if make is TokenWindow else 3), "what is next?"
+    )
+    assert early == late

@@ -58,9 +58,6 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
     return subprocess.Popen([sys.executable, "-c", STORE, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-# The promises of AgentScope
-
-
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
     cache.store_sync(VECTORS, identifier)
@@ -77,18 +74,11 @@ def test_a_file_is_what_numpy_writes(cache: FileEmbeddingCache, tmp_path: Path):
 @pytest.mark.parametrize(
     "array",
     [
-        np.array(VECTORS),
-        np.array(VECTORS, np.float32),
-        np.asfortranarray(VECTORS),
-        np.array(VECTORS, ">f4"),
-        np.array([[1, 2], [3, 4]]),
-        np.array([0.5, 1.5]),
-        np.zeros((0,)),
-        np.zeros((2, 0)),
-        np.ones((2, 3, 4), np.float16),
-        np.array([[np.nan, np.inf]]),
+        np.array(VECTORS), np.array(VECTORS, np.float32), np.asfortranarray(VECTORS), np.array(VECTORS, ">f4"),
+        np.array([[1, 2], [3, 4]]), np.array([0.5, 1.5]), np.zeros((0,)), np.zeros((2, 0)),
+        np.ones((2, 3, 4), np.float16), np.array([[np.nan, np.inf]]),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_numpy_wrote_is_read(cache: FileEmbeddingCache, array: np.ndarray[Any, Any]):
     np.save(file_of(cache, "text"), array)
     np.testing.assert_equal(cache.retrieve_sync("text"), array.tolist())
@@ -126,9 +116,6 @@ def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
     assert held(cache) == {file_of(cache, number).name for number in (2, 3)}
     cache.store_sync([[1.0] * 200_000], "larger than the cache")
     assert held(cache) == set()
-
-
-# Where AgentScope fails
 
 
 def test_files_written_in_one_tick_go_in_the_order_of_writing(tmp_path: Path):
@@ -172,10 +159,7 @@ def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, ide
             call()
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}],
-)
+@pytest.mark.parametrize("bad", [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}])
 def test_settings_that_are_none_are_refused(tmp_path: Path, bad: dict[str, Any]):
     with pytest.raises(InvalidInput, match=next(iter(bad))):
         FileEmbeddingCache(**{"cache_dir": tmp_path, **bad})

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
@@ -173,15 +173,10 @@ async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("role", "tool"),
-        ("content", [{"type": "card"}]),
-        ("content", None),
-        ("metadata", {"x": object()}),
-        ("name", "\ud800"),
-        ("id", ""),
-        ("id", "x" * 2000),
+        ("role", "tool"), ("content", [{"type": "card"}]), ("content", None), ("metadata", {"x": object()}),
+        ("name", "\ud800"), ("id", ""), ("id", "x" * 2000),
     ],
-)
+)  # fmt: skip
 async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
     world_of_process: World, field: str, value: Any
 ) -> None:
@@ -295,6 +290,7 @@ class Model:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
+@example(steps=[("add", [0], []), ("delete", [0], None), ("add", [0, 1], []), ("add", [1], [])])
 def test_messages_marks_and_counts_are_those_of_a_simple_model(world: World, steps: list[Any]) -> None:
     async def body(make: Make) -> None:
         memory, model, messages = make(new_id()), Model(), said(8)
@@ -375,17 +371,11 @@ def test_a_state_of_the_years_before_marks_is_loaded() -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        None,
-        [],
-        {"content": 1},
-        {"content": [1]},
-        {"content": [[{}, []]]},
-        {"content": [[said(1)[0].to_dict(), [1]]]},
-        {"content": [[said(1)[0].to_dict(), [], []]]},
-        {"content": [{**said(1)[0].to_dict(), "role": "tool"}]},
-        {"content": [], "_compressed_summary": 3},
+        None, [], {"content": 1}, {"content": [1]}, {"content": [[{}, []]]},
+        {"content": [[said(1)[0].to_dict(), [1]]]}, {"content": [[said(1)[0].to_dict(), [], []]]},
+        {"content": [{**said(1)[0].to_dict(), "role": "tool"}]}, {"content": [], "_compressed_summary": 3},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_state_changes_nothing(state: Any) -> None:
     memory = InMemoryMemory()
     asyncio.run(memory.add(said(1), marks="m"))
@@ -442,9 +432,6 @@ async def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Pa
     assert await places(memory) == [8, 9]
 
 
-# Classes for databases
-
-
 async def test_a_memory_of_redis_is_a_conversation_of_the_engine(port: int) -> None:
     async with RedisMemory("trip", "ann:x", port=port, key_prefix="app:") as memory:
         await memory.add(Msg("ann", "hello", "user"), "m", False)
@@ -485,10 +472,12 @@ async def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) ->
             AsyncSQLAlchemyMemory(wrong)
 
 
-# The conversation below a memory
-
 CALL: Any = {"type": "tool_use", "id": "7", "name": "search", "input": {"q": "茶"}}
+
+
 RESULT: Any = {"type": "tool_result", "id": "7", "name": "search", "output": [{"type": "text", "text": "绿茶"}]}
+
+
 TALK = [
     Msg("system", "Be brief.", "system"),
     Msg("ann", "Which tea?", "user"),
@@ -522,6 +511,9 @@ def test_a_conversation_reads_right_through_the_engine_and_another_room(tmp_path
     assert called.tool_calls[0]["name"] == "search"
     assert isinstance(answered, ToolMessage)
     assert (answered.tool_call_id, answered.content) == ("7", "绿茶")
+
+
+# The conversation below a memory
 
 
 _WRITER = """

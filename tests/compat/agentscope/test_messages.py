@@ -16,15 +16,10 @@ BASE64 = {"type": "base64", "media_type": "image/png", "data": "aGk="}
 CALL = {"type": "tool_use", "id": "1", "name": "search", "input": {"q": "茶"}, "raw_input": '{"q": "茶"}'}
 RESULT = {"type": "tool_result", "id": "1", "name": "search", "output": [{"type": "text", "text": "10"}]}
 BLOCKS: list[Any] = [
-    {"type": "thinking", "thinking": "hm"},
-    {"type": "text", "text": "one"},
-    {"type": "text", "text": "two"},
-    {"type": "image", "source": URL},
-    {"type": "audio", "source": BASE64},
-    {"type": "video", "source": URL},
-    CALL,
+    {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "one"}, {"type": "text", "text": "two"},
+    {"type": "image", "source": URL}, {"type": "audio", "source": BASE64}, {"type": "video", "source": URL}, CALL,
     RESULT,
-]
+]  # fmt: skip
 
 
 def test_a_message_has_an_id_a_timestamp_and_empty_metadata() -> None:
@@ -65,21 +60,13 @@ def test_text_and_blocks_of_a_content() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        "text",
-        None,
-        {},
-        {"type": "card"},
-        {"type": "text"},
-        {"type": "thinking", "text": "x"},
-        {"type": "image"},
-        {"type": "image", "source": {"type": "url"}},
-        {"type": "audio", "source": {"type": "base64", "data": "aGk="}},
+        "text", None, {}, {"type": "card"}, {"type": "text"}, {"type": "thinking", "text": "x"}, {"type": "image"},
+        {"type": "image", "source": {"type": "url"}}, {"type": "audio", "source": {"type": "base64", "data": "aGk="}},
         {"type": "tool_use", "id": "1", "name": "f", "input": "{}"},
-        {"type": "tool_use", "id": 1, "name": "f", "input": {}},
-        {"type": "tool_result", "id": "1", "name": "f"},
+        {"type": "tool_use", "id": 1, "name": "f", "input": {}}, {"type": "tool_result", "id": "1", "name": "f"},
         {"type": "tool_result", "id": "1", "name": "f", "output": [{"type": "card"}]},
     ],
-)
+)  # fmt: skip
 def test_a_block_of_unknown_type_or_without_what_it_needs_is_refused(block: Any) -> None:
     with pytest.raises(InvalidInput, match="block"):
         Msg("a", [{"type": "text", "text": "x"}, block], "user")

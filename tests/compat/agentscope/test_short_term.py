@@ -163,19 +163,6 @@ def test_the_view_fits_and_pairs_stay_together(lengths: list[int], limit: int, k
         assert not any("read_tool_result" in one for one in outputs(view))
 
 
-def test_agents_that_talk_among_themselves_are_shown_and_summed_up():
-    memory = ReMeShortTermMemory(max_total_tokens=400, keep_recent_count=2)
-    talk = [
-        Msg(f"agent-{number % 3}", f"I counted {number} boats in the harbour.", "assistant") for number in range(60)
-    ]
-    filled(memory, talk[:3], talk[3:])
-    view = shown(memory)
-    assert view[-1].content == "I counted 59 boats in the harbour."
-    assert "boats" in str(view[0].content)
-    assert view[0].role == "user"
-    assert [one.to_dict() for one in shown(filled(ReMeShortTermMemory(), talk))] == [one.to_dict() for one in talk]
-
-
 def test_what_is_heard_while_a_tool_runs_does_not_part_its_call_from_its_result():
     _, call, result, answer = called(1, "short")
     heard = Msg("other", "I am here, too.", "assistant")
@@ -221,20 +208,11 @@ def test_a_state_holds_the_whole():
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [
-        {"working_summary_mode": "all"},
-        {"max_total_tokens": -1},
-        {"keep_recent_count": -1},
-        {"model": 3},
-    ],
+    "bad", [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
 )
 def test_bad_settings_are_refused(bad: dict[str, Any]):
     with pytest.raises(InvalidInput):
         ReMeShortTermMemory(**bad)
-
-
-# MemoryWithCompress
 
 
 HEAD = "The compression of the previous conversation is: <compressed_memory>\n"
@@ -459,12 +437,10 @@ async def test_a_state_is_restored_also_to_nothing():
     other.load_state_dict({"max_token": 7}, strict=False)
     assert other.max_token == 7
     wrong: list[tuple[Any, type[Exception]]] = [
-        ({}, MissingState),
-        ({**full, "memory_storage": "x"}, InvalidInput),
-        ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput),
-        ({**full, "max_token": -1}, InvalidInput),
+        ({}, MissingState), ({**full, "memory_storage": "x"}, InvalidInput),
+        ({**full, "memory_storage": [{"role": "user"}]}, InvalidInput), ({**full, "max_token": -1}, InvalidInput),
         ([], InvalidInput),
-    ]
+    ]  # fmt: skip
     for bad, error in wrong:
         with pytest.raises(error):
             memory.load_state_dict(bad)
@@ -515,9 +491,6 @@ async def test_bad_input_is_refused():
     for bad in settings_that_are_none:
         with pytest.raises(InvalidInput):
             MemoryWithCompress(**bad)
-
-
-# Storages
 
 
 class ListStorage(MessageStorageBase):
@@ -579,9 +552,6 @@ async def test_a_place_without_a_message_is_refused():
     with pytest.raises(InvalidInput, match="whole store"):
         MessageStorageBase(History(history.log, "talk"))
     history.close()
-
-
-# Models
 
 
 ASKED = [system("Be brief."), human("How are you?")]

@@ -148,9 +148,6 @@ def test_only_what_is_named_is_optimized() -> None:
 USERS = ["Anna", "本", "Clara"]
 
 
-# The oracle
-
-
 @dataclass(eq=False)
 class Said:
     text: str
@@ -235,9 +232,6 @@ def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, n
         memory.optimize()
 
 
-# Concurrency
-
-
 @pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
 def test_unread_is_right_under_eight_writers_and_readers(make: Callable[[Any], BaseChatMessageMemory]) -> None:
     with MemoryBackend() as backend:
@@ -312,9 +306,6 @@ def test_unread_is_right_under_eight_processes(tmp_path: Path) -> None:
     memory.messages.history.backend.close()
 
 
-# Messages
-
-
 def test_get_message_counts_from_both_ends_and_may_mark_as_read() -> None:
     memory = BaseChatMessageMemory()
     for at in range(5):
@@ -338,9 +329,6 @@ def test_what_is_no_position_is_named(index: Any) -> None:
     with pytest.raises(InvalidInput, match="a position is a whole number, not 'a'"):
         memory.read("Ben", upto="a")  # pyright: ignore[reportArgumentType]
     assert BaseChatMessageMemory(messages={"a": "hi"}).get_message("a") == "hi"  # pyright: ignore[reportArgumentType]
-
-
-# People
 
 
 def test_presence_needs_a_heartbeat() -> None:

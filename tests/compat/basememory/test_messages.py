@@ -25,13 +25,11 @@ from memwell.messages import Image, Message, Part, Role, Text, decode_message, e
 from memwell.storage.memory import MemoryBackend
 
 MESSAGES = [
-    TextMessage(text="你好", sender="Anna"),
-    TextMessage(text=""),
-    SystemMessage(text="Ben joined"),
+    TextMessage(text="你好", sender="Anna"), TextMessage(text=""), SystemMessage(text="Ben joined"),
     ImageMessage(url="https://example.org/cat.png", text="一只猫", sender="Ben"),
     AudioMessage(data=b"RIFF....", media_type="audio/wav", text="see you at six", sender="Ben"),
     VideoMessage(url="https://example.org/film.mp4"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -103,8 +101,6 @@ def test_what_is_no_message_is_refused() -> None:
     assert len(memory) == 0
 
 
-# Kinds
-
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 VALUES = TEXT | st.integers(-9, 9) | st.none() | st.booleans() | st.lists(TEXT, max_size=2)
 KEYS = st.sampled_from(["content", "text", "sender", "user_id", "type", "role", "url", "timestamp", "target", "x"])
@@ -143,9 +139,5 @@ def test_a_sender_is_who_the_message_names_or_who_is_named_beside_it() -> None:
     assert kinds.to_core({"sender": "Ben"}, "Anna").name == "Ben"
     assert kinds.to_core(human("hi", name="Ben"), "Anna").name == "Ben"
     assert [sender_of(one) for one in ("hi", {"user": "Ben"}, human("x", name="Cy"), 5, {"user": 5})] == [
-        None,
-        "Ben",
-        "Cy",
-        None,
-        None,
-    ]
+        None, "Ben", "Cy", None, None,
+    ]  # fmt: skip

@@ -167,9 +167,6 @@ def test_senseless_options_are_refused() -> None:
             make()
 
 
-# Shelves
-
-
 def test_items_are_dropped_in_the_way_the_storage_has() -> None:
     for storage in (Writable(*"abcde"), ListStorage("abcde"), list("abcde")):
         shelf = Shelf("x", storage)
@@ -200,9 +197,6 @@ def test_what_a_storage_lacks_is_said() -> None:
 def test_the_same_words_of_two_people_are_two_items() -> None:
     one, two, three = Shelf("x", ["ok", "ok", "ok"], owners=["Anna", "Ben", "Anna"]).identities()
     assert one == three != two
-
-
-# Vectors
 
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=8, max_size=60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.optimizing import deep_size
-from memwell.compat.basememory.storages import (
-    DurableStorage,
-    ListStorage,
-    SparseVector,
-    encode_item,
-)
+from memwell.compat.basememory.storages import DurableStorage, ListStorage, SparseVector, encode_item
 from memwell.errors import InvalidInput
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
@@ -98,9 +92,6 @@ def test_several_items_cannot_be_put_in_one_place() -> None:
         ListStorage("abc")[0:2] = "x"
 
 
-# In a store
-
-
 def test_items_of_earlier_versions_are_read_and_written_on(tmp_path: Path) -> None:
     texts = [f"消息 {at}" for at in range(300)]
     with open_backend(tmp_path / "app.db") as backend:
@@ -134,17 +125,3 @@ def test_an_item_that_cannot_be_kept_is_refused_with_all_of_its_batch() -> None:
         assert len(storage) == 0
         with pytest.raises(IndexError, match="holds 0"):
             storage[0]
-
-
-def test_threads_lose_nothing_in_a_store(tmp_path: Path) -> None:
-    with open_backend(tmp_path / "app.db") as backend:
-        storage = DurableStorage(backend)
-
-        def write(who: int) -> None:
-            for at in range(10):
-                storage.append([who, at])
-
-        with ThreadPoolExecutor(6) as threads:
-            list(threads.map(write, range(6)))
-        added = list(storage)
-        assert all([at for who, at in added if who == mine] == list(range(10)) for mine in range(6))

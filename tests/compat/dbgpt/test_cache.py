@@ -6,7 +6,6 @@ import asyncio
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,11 +40,6 @@ from memwell.testing.clock import Clock
 MEGABYTE = 1024 * 1024
 SPACE = Space("default") / "dbgpt-cache" / "cache"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("k"), inner, max_size=1),
-    max_leaves=5,
-)
 
 
 class Question(CacheKey[str]):
@@ -86,9 +80,6 @@ def value(storage: CacheStorage, key: Any, config: CacheConfig | None = None) ->
     return None if item is None else item.value
 
 
-# Keys, configs and items
-
-
 @given(TEXTS, TEXTS, st.sampled_from([None, 0.1, 0.7]), st.sampled_from([None, 0.1, 0.7]))
 def test_keys_are_equal_exactly_when_their_fields_are(one: str, other: str, cold: float | None, hot: float | None):
     first = LLMCacheKey(prompt=one, model_name="m", temperature=cold)
@@ -102,13 +93,9 @@ def test_keys_are_equal_exactly_when_their_fields_are(one: str, other: str, cold
 def test_a_key_has_the_documented_fields():
     key = LLMCacheKey(prompt="a", model_name="m")
     assert key.to_dict() == {
-        "prompt": "a",
-        "model_name": "m",
-        "temperature": 0.7,
-        "max_new_tokens": None,
-        "top_p": 1.0,
+        "prompt": "a", "model_name": "m", "temperature": 0.7, "max_new_tokens": None, "top_p": 1.0,
         "model_type": "huggingface",
-    }
+    }  # fmt: skip
     key.set_serializer(MsgpackSerializer())
     assert key.serialize() == MsgpackSerializer().serialize(key)
     assert "'a'" in repr(key)
@@ -138,9 +125,6 @@ def test_what_is_no_value_is_refused(storage: CacheStorage):
     assert storage.get("a") is None
 
 
-# Every storage
-
-
 def test_it_keeps_text_bytes_data_and_values(storage: Any):
     key, answer = LLMCacheKey(prompt="hi", model_name="m"), LLMCacheValue(output=ModelOutput(error_code=0, text="你好"))
     kept: dict[Any, Any] = {"text": "你好", "bytes": b"\x00\xff", "data": {"a": [1, None]}}
@@ -162,22 +146,6 @@ def test_equal_hashes_are_not_equal_keys(storage: Any):
     assert storage.get(Question("two")) is None
     assert storage.delete(Question("two")) is False
     assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
-
-
-# In memory
-
-
-def test_threads_share_one_storage(storage: Any):
-    def work(name: str) -> None:
-        for number in range(25):
-            storage.set(f"{name}{number % 10}", number)
-            storage.get(f"{name}{number % 7}")
-            if number % 9 == 0:
-                storage.delete(f"{name}{number % 10}")
-
-    with ThreadPoolExecutor(3) as threads:
-        list(threads.map(work, "abc"))
-    assert len(storage) > 0
 
 
 def room_for(count: int, size: int) -> float:
@@ -275,9 +243,6 @@ def test_an_entry_whose_time_is_over_is_gone(monkeypatch: pytest.MonkeyPatch):
     assert value(storage, "long") == 3, "written again without a time it stays"
 
 
-# In a store
-
-
 def test_caches_of_other_names_and_spaces_stay_apart(store: Backend):
     options: list[dict[str, Any]] = [{}, {"name": "other"}, {"space": "acme"}]
     caches = [KeyValueCacheStorage(store, **one) for one in options]
@@ -340,9 +305,6 @@ def test_what_a_store_cannot_take_is_refused_and_nothing_changes(store: Backend)
             KeyValueCacheStorage(store, max_entries=wrong)  # type: ignore[arg-type]
 
 
-# Clients
-
-
 def test_what_does_not_fit_the_class_is_a_miss():
     storage = MemoryCacheStorage()
     client, key = LLMCacheClient(storage), LLMCacheKey(prompt="a", model_name="m")
@@ -352,13 +314,9 @@ def test_what_does_not_fit_the_class_is_a_miss():
 
 
 OUTPUTS = st.builds(
-    ModelOutput,
-    error_code=st.just(0),
-    text=TEXTS,
-    incremental=st.booleans(),
-    model_context=st.none() | st.just({"echo": True}),
-    usage=st.none() | st.just({"tokens": 3}),
-)
+    ModelOutput, error_code=st.just(0), text=TEXTS, incremental=st.booleans(),
+    model_context=st.none() | st.just({"echo": True}), usage=st.none() | st.just({"tokens": 3}),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("serializer", [JsonSerializer(), MsgpackSerializer()])

@@ -185,10 +185,9 @@ def _storages(kind: str, backend: Backend) -> Storages:
         "memory": lambda: (InMemoryStorage(MsgpackSerializer()), InMemoryStorage()),
         "file": lambda: (shared, BackendStorage(backend, "messages")),
         "foreign": lambda: (DictStorage(), DictStorage()),
-        "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())),
-        "mixed": lambda: (DictStorage(), shared),
+        "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())), "mixed": lambda: (DictStorage(), shared),
         "inside": lambda: (shared, shared),
-    }
+    }  # fmt: skip
     return kinds[kind]()
 
 
@@ -243,9 +242,6 @@ def test_the_four_examples(make: Make) -> None:
 
     conversation.delete()
     assert make("test_conv_123").messages == []
-
-
-# Rounds
 
 
 def test_rounds_are_saved_and_loaded(make: Make) -> None:
@@ -354,9 +350,6 @@ def test_the_rest_of_a_conversation_is_kept(make: Make) -> None:
     assert make().summary == "x" * 4_000, "a summary is not lost by saving again"
 
 
-# Deleting
-
-
 @pytest.mark.parametrize("step", ["delete", "clear"])
 def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None:
     made = spoken(make, "q", "a", user_name="ana")
@@ -371,9 +364,6 @@ def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None
     getattr(made, step)()
     getattr(made, step)()
     assert make().messages == []
-
-
-# Several writers
 
 
 def test_deleting_one_leaves_the_others(make: Make) -> None:
@@ -432,25 +422,6 @@ def test_whatever_the_order_nothing_saved_is_lost(steps: list[tuple[int, str]]) 
     assert [one.index for one in read.messages] == list(range(len(saved)))
 
 
-@pytest.mark.parametrize("make", SAFE, indirect=True)
-def test_threads_with_an_object_each_lose_nothing(make: Make) -> None:
-    def write(who: int) -> None:
-        made = make()
-        for number in range(5):
-            made.start_new_round()
-            made.add_user_message(f"{who}.{number}")
-            made.end_current_round()
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(write, range(4)))
-    read = make()
-    assert sorted(words(read)) == sorted(f"{who}.{number}" for who in range(4) for number in range(5))
-    assert [one.index for one in read.messages] == list(range(20))
-    for who in range(4):
-        own = [one for one in words(read) if one.startswith(f"{who}.")]
-        assert own == sorted(own)
-
-
 WRITER = """
 import sys
 from memwell.compat.dbgpt.conversations import StorageConversation
@@ -489,9 +460,6 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     assert [one.index for one in read.messages] == list(range(100))
     for question, answer in zip(read.messages[::2], read.messages[1::2], strict=True):
         assert (question.type, answer.type, question.round_index) == ("human", "ai", answer.round_index)
-
-
-# Failing
 
 
 class Unsavable(BackendStorage[Any]):
@@ -536,9 +504,6 @@ def test_a_word_nobody_knows_is_refused() -> None:
         InMemoryStorage[Any]().query(QuerySpec({"colour": "red"}), StorageConversation)
 
 
-# Around it
-
-
 def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
     foreign = StorageConversation("c", message_storage=DictStorage())
     for made in (foreign, StorageConversation("c", save_message_independent=False)):
@@ -555,9 +520,6 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
-
-
-# Other rooms
 
 
 def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
@@ -584,13 +546,9 @@ def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
         engine.thread("trip").add_human("Good.")
     back = StorageConversation("trip", conv_storage=path, message_storage=path)
     assert [(one.type, one.content, one.round_index) for one in back.messages] == [
-        ("human", "去巴黎吗？", 1),
-        ("ai", "Gladly.", 1),
-        ("view", "a map", 1),
-        ("human", "When?", 2),
-        ("ai", "In May.", 2),
-        ("human", "Good.", 3),
-    ]
+        ("human", "去巴黎吗？", 1), ("ai", "Gladly.", 1), ("view", "a map", 1), ("human", "When?", 2),
+        ("ai", "In May.", 2), ("human", "Good.", 3),
+    ]  # fmt: skip
     assert back.get_model_messages()[-1].content == "Good."
     made.add_ai_message("Goodbye.")
     made.end_current_round()
@@ -720,17 +678,12 @@ def test_questions_are_answered_in_order(storage: Storage) -> None:
     storage.delete(MessageIdentifier("a", 2))
     everything = [(uid, at) for uid in "abc" for at in range(5) if (uid, at) != ("a", 2)]
     cases: list[tuple[dict[str, Any], list[tuple[str, int]]]] = [
-        ({}, everything),
-        ({"conv_uid": "a"}, [("a", at) for at in (0, 1, 3, 4)]),
-        ({"conv_uid": "b", "index": 3}, [("b", 3)]),
-        ({"index": 2}, [("b", 2), ("c", 2)]),
-        ({"index": "2"}, []),
-        ({"conv_uid": "nobody"}, []),
-        ({"conv_uid": ""}, []),
-        ({"conv_uid": None}, []),
+        ({}, everything), ({"conv_uid": "a"}, [("a", at) for at in (0, 1, 3, 4)]),
+        ({"conv_uid": "b", "index": 3}, [("b", 3)]), ({"index": 2}, [("b", 2), ("c", 2)]), ({"index": "2"}, []),
+        ({"conv_uid": "nobody"}, []), ({"conv_uid": ""}, []), ({"conv_uid": None}, []),
         ({"message_detail": item(1).message_detail}, [("a", 1), ("b", 1), ("c", 1)]),
         ({"message_detail": 7, "conv_uid": "a"}, []),
-    ]
+    ]  # fmt: skip
     for conditions, expected in cases:
         for limit in (None, 0, 1, 3, 100):
             for offset in (0, 1, 2, 3, 4, 6, 50):

@@ -87,19 +87,9 @@ TIMES = st.builds(
     ZONES,
 )
 MESSAGES = st.builds(
-    GptsMessage,
-    st.just("c"),
-    STORED | st.just("x" * 2000),
-    STORED,
-    ROLES,
-    STORED,
-    st.integers(0, 9),
-    st.booleans(),
-    current_goal=st.none() | STORED,
-    action_report=st.none() | STORED,
-    created_at=TIMES,
-    updated_at=TIMES,
-)
+    GptsMessage, st.just("c"), STORED | st.just("x" * 2000), STORED, ROLES, STORED, st.integers(0, 9), st.booleans(),
+    current_goal=st.none() | STORED, action_report=st.none() | STORED, created_at=TIMES, updated_at=TIMES,
+)  # fmt: skip
 
 
 @given(MESSAGES)

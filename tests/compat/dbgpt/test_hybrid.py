@@ -15,12 +15,7 @@ from hypothesis import strategies as st
 import memwell
 from memwell.compat.dbgpt.hybrid import HybridMemory
 from memwell.compat.dbgpt.long_term import LongTermMemory
-from memwell.compat.dbgpt.memory import (
-    AgentMemoryFragment,
-    ImportanceScorer,
-    InsightExtractor,
-    InsightMemoryFragment,
-)
+from memwell.compat.dbgpt.memory import AgentMemoryFragment, ImportanceScorer, InsightExtractor, InsightMemoryFragment
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.errors import BackendError, FileError
 from memwell.longterm.memory import Memory as LastingMemory
@@ -45,13 +40,10 @@ def hybrid(
     k: int = 100,
 ) -> Hybrid:
     return HybridMemory(
-        NOW,
-        SensoryMemory(sensory),
-        ShortTermMemory(buffer_size),
-        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k),
-        default_insight_extractor=extractor,
+        NOW, SensoryMemory(sensory), ShortTermMemory(buffer_size),
+        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k), default_insight_extractor=extractor,
         default_importance_scorer=scorer,
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -412,8 +412,7 @@ class TestDeleting:
         assert rests["of pear"] == {str(given[1].id), str(insights[2].id)}
 
     @pytest.mark.parametrize(
-        "bad",
-        [{"importance_below": -1}, {"importance_below": "x"}, {"older_than": timedelta(days=-1)}],
+        "bad", [{"importance_below": -1}, {"importance_below": "x"}, {"older_than": timedelta(days=-1)}]
     )
     def test_conditions_that_make_no_sense_delete_nothing(self, long: Long, bad: dict[str, Any]):
         long.write_sync(fragment("apple"))
@@ -526,14 +525,7 @@ class TestRetriever:
             with pytest.raises(InvalidInput):
                 retriever.retrieve("x", bad)  # type: ignore[arg-type]
 
-    @pytest.mark.parametrize(
-        "bad",
-        [
-            chunk("\0"),
-            chunk("apple", importance=-1),
-            Chunk("apple", {"odd": {1, 2}}),
-        ],
-    )
+    @pytest.mark.parametrize("bad", [chunk("\0"), chunk("apple", importance=-1), Chunk("apple", {"odd": {1, 2}})])
     def test_a_document_that_cannot_be_kept_keeps_out_the_others(self, retriever: LongTermRetriever, bad: Any):
         with pytest.raises(InvalidInput):
             retriever.load_document([chunk("pear"), bad])

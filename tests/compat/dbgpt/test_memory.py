@@ -26,10 +26,7 @@ class Plain(ShortTermMemory[AgentMemoryFragment]):
     """A memory that concludes something from every fragment."""
 
     async def write(
-        self,
-        memory_fragment: AgentMemoryFragment,
-        now: datetime | None = None,
-        op: WriteOperation = WriteOperation.ADD,
+        self, memory_fragment: AgentMemoryFragment, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
     ) -> DiscardedMemoryFragments[AgentMemoryFragment]:
         await super().write(memory_fragment, now, op)
         return DiscardedMemoryFragments([], [InsightMemoryFragment(memory_fragment, ["so it is"])])
@@ -90,16 +87,7 @@ def test_a_batch_hands_on_lone_insights() -> None:
     assert discarded.discarded_memory_fragments == []
     assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["so it is"] * 2
     assert Plain().write_batch_sync([]) is None
-
-
-def test_the_blocking_twins_do_the_same() -> None:
-    memory = Plain()
-    (one,) = fragments("a")
-    memory.write_sync(one)
-    assert memory.read_sync("a") == [one] == asyncio.run(memory.read("a"))
-    assert memory.reflect_sync([one]) == [one]
-    assert memory.clear_sync() == [one]
-    assert memory.read_sync("a") == []
+    assert Plain().reflect_sync(made := fragments("a")) == made
 
 
 async def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
@@ -176,9 +164,6 @@ def test_what_matters_scores_more() -> None:
     assert score("我对花生过敏，必须记住。") > score("好的")
 
 
-# Fragments
-
-
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
 
@@ -225,13 +210,11 @@ def test_a_copy_is_another_object_of_the_same_class() -> None:
 @pytest.mark.parametrize(
     ("given_", "told"),
     [
-        ({"observation": 5}, "an observation"),
-        ({"observation": "a\x00"}, "NUL"),
-        ({"importance": math.nan}, "importance"),
-        ({"importance": "high"}, "importance"),
+        ({"observation": 5}, "an observation"), ({"observation": "a\x00"}, "NUL"),
+        ({"importance": math.nan}, "importance"), ({"importance": "high"}, "importance"),
         ({"memory_id": -1}, "memory_id"),
     ],
-)
+)  # fmt: skip
 def test_bad_values_are_refused(given_: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidInput, match=told):
         AgentMemoryFragment(**{"observation": "x", **given_})

@@ -42,11 +42,10 @@ from memwell.messages import (
 
 PICTURE = MediaContent(MediaObject("https://example.com/a.png", "url"), "image")
 SAID: list[BaseMessage] = [
-    SystemMessage("be brief"),
-    HumanMessage("你好", 1, 2, {"a": [1]}, example=True),
+    SystemMessage("be brief"), HumanMessage("你好", 1, 2, {"a": [1]}, example=True),
     AIMessage(content="hello", index=2, round_index=2),
     ViewMessage([MediaContent.build_text("look"), PICTURE], index=3),
-]
+]  # fmt: skip
 
 
 def test_pieces_survive_as_plain_data() -> None:
@@ -89,29 +88,20 @@ def test_messages_survive_as_plain_data() -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        {},
-        {"type": "human"},
-        {"type": "human", "data": {}},
-        {"type": "robot", "data": {"content": "x"}},
-        {"type": ["human"], "data": {"content": "x"}},
-        {"type": "human", "data": {"content": 7}},
+        {}, {"type": "human"}, {"type": "human", "data": {}}, {"type": "robot", "data": {"content": "x"}},
+        {"type": ["human"], "data": {"content": "x"}}, {"type": "human", "data": {"content": 7}},
         {"type": "human", "data": {"content": "x", "index": -1}},
-        {"type": "human", "data": {"content": "x", "round_index": "2"}},
-        "human",
-        None,
+        {"type": "human", "data": {"content": "x", "round_index": "2"}}, "human", None,
     ],
-)
+)  # fmt: skip
 def test_data_that_is_no_message_is_refused(broken: Any) -> None:
     with pytest.raises(InvalidInput, match=r"Got unexpected type|a message"):
         message_from_dict(broken)
 
 
 HUMAN, AI, SYSTEM, VIEW = (
-    ModelMessageRoleType.HUMAN,
-    ModelMessageRoleType.AI,
-    ModelMessageRoleType.SYSTEM,
-    ModelMessageRoleType.VIEW,
-)
+    ModelMessageRoleType.HUMAN, ModelMessageRoleType.AI, ModelMessageRoleType.SYSTEM, ModelMessageRoleType.VIEW,
+)  # fmt: skip
 
 
 def test_view_messages_never_reach_a_model() -> None:
@@ -181,15 +171,11 @@ FOREIGN: list[tuple[Message, BaseMessage]] = [
     (ai("secret", hidden=True), ViewMessage("secret")),
     (human(["a", "b"]), HumanMessage("a\nb")),
     (human(()), HumanMessage("")),
-    (
-        human(["see", Video(url="v")]),
-        HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")]),
-    ),
-    (
-        human([Image(data=b"hi", media_type="image/png")]),
-        HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")]),
-    ),
-]
+    (human(["see", Video(url="v")]),
+     HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")])),
+    (human([Image(data=b"hi", media_type="image/png")]),
+     HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")])),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("stored", "expected"), FOREIGN)

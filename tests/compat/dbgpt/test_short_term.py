@@ -89,9 +89,6 @@ def state(memory: EnhancedShortTermMemory[Fragment]) -> list[tuple[str, int, lis
     return [(one.raw_observation, count, texts(enhancers)) for one, count, enhancers in rows]
 
 
-# What is perceived
-
-
 def test_by_default_everything_passes_through_scored() -> None:
     memory, (one,) = sensory(), fragments("x")
     assert handed(memory.write_sync(one)) == [one]
@@ -113,9 +110,6 @@ def test_what_does_not_matter_is_dropped_and_a_given_importance_is_the_score(siz
     out = handed(memory.write_batch_sync([Fragment(text, importance=given_) for text, given_ in worth]))
     assert [(one.observation, one.importance) for one in out] == [("a", 7.25), ("b", 4.5)]
     assert len(memory) == 0
-
-
-# What is in mind
 
 
 def test_what_is_read_is_the_readers_own_list() -> None:
@@ -174,9 +168,6 @@ async def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding:
         assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
 
 
-# What subclasses override
-
-
 class Upstream(ShortTermMemory[Fragment]):
     """As a subclass is written there: the list is changed in place and replaced, and all of it leaves when it is full."""
 
@@ -213,9 +204,6 @@ def test_what_is_overridden_is_honoured_and_nothing_vanishes() -> None:
     assert merging.write_batch_sync([long, short, Fragment("b")]) is None
     assert handed(merging.write_sync(mid)) == [long]
     assert merging.short_term_memories == [short, mid]
-
-
-# What is strengthened
 
 
 def test_what_is_alike_strengthens_and_the_strong_leaves_merged() -> None:
@@ -326,8 +314,6 @@ def test_bad_settings_and_vectors_are_refused() -> None:
         with pytest.raises(BadModelOutput):
             enhanced(embeddings=lambda _, wrong=wrong: wrong).write_sync(Fragment("a"))
 
-
-# All of them
 
 KINDS: list[Callable[[], Any]] = [lambda: sensory(2), lambda: ShortTermMemory[Fragment](2), lambda: enhanced(2, 9)]
 

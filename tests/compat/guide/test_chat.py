@@ -12,11 +12,9 @@ from memwell.messages import human
 from memwell.tokens import default_counter
 
 TURNS = [
-    ("user", "我们要建一个电商平台"),
-    ("assistant", "好的，先定数据库。"),
-    ("user", "数据库选 MySQL"),
+    ("user", "我们要建一个电商平台"), ("assistant", "好的，先定数据库。"), ("user", "数据库选 MySQL"),
     ("assistant", "记下了。"),
-]
+]  # fmt: skip
 
 
 @given(st.lists(st.text(alphabet="ab 记忆。", max_size=40), max_size=12), st.integers(1, 60))

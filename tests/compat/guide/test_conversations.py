@@ -136,17 +136,10 @@ def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: Co
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"message": 7},
-        {"response": None},
-        {"session_id": ""},
-        {"user_id": ""},
-        {"user_id": 7},
-        {"topic": 7},
-        {"keywords": "one"},
-        {"keywords": [7]},
-        {"message": "\0"},
+        {"message": 7}, {"response": None}, {"session_id": ""}, {"user_id": ""}, {"user_id": 7}, {"topic": 7},
+        {"keywords": "one"}, {"keywords": [7]}, {"message": "\0"},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_conversation_is_refused_and_nothing_is_kept(
     memory: ConversationMemory, wrong: dict[str, Any]
 ) -> None:
@@ -223,13 +216,10 @@ def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
 @pytest.mark.parametrize(
     "given",
     [
-        {"smell": "smoke"},
-        {"image": "a path"},
-        {"image": {"descripton": "a slip"}},
-        {"text": 7},
+        {"smell": "smoke"}, {"image": "a path"}, {"image": {"descripton": "a slip"}}, {"text": 7},
         {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},
     ],
-)
+)  # fmt: skip
 def test_nothing_of_a_bad_call_is_stored(media: MultimodalMemory, given: dict[str, object]):
     with pytest.raises(InvalidInput):
         media.store_multimodal_memory("s1", given)

@@ -112,12 +112,9 @@ PASSAGES = ["LLM 可以保留前文。", "Gardening in spring.", "大语言模�
 
 def test_expansion_and_reranking_are_shown_at_work():
     made = RAGOptimizer.improve_retrieval_accuracy(
-        ["大模型怎么生成文字", "plot of greens"],
-        PASSAGES,
-        2,
-        synonyms={"plot of greens": ["cooking"]},
+        ["大模型怎么生成文字", "plot of greens"], PASSAGES, 2, synonyms={"plot of greens": ["cooking"]},
         embedder=LocalEmbedder(),
-    )
+    )  # fmt: skip
     expanded = made["query_expansion"]("大模型怎么生成文字")
     assert expanded[0] == "大模型怎么生成文字"
     assert any("大语言模型" in one for one in expanded)
@@ -137,10 +134,7 @@ def test_reranking_understands_chinese():
     assert rerank("x", []) == []
 
 
-KNOWLEDGE = [
-    "退货说明：商品可在三十天内退回，运费由商店承担。",
-    "配送说明：包裹通常两天送达，海岛需要七天。",
-]
+KNOWLEDGE = ["退货说明：商品可在三十天内退回，运费由商店承担。", "配送说明：包裹通常两天送达，海岛需要七天。"]
 
 
 def test_without_a_model_the_knowledge_itself_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -266,18 +260,15 @@ OF_ANOTHER = (
     ("我叫小明，在北京工作，对花生过敏。", "小红对什么过敏？"),
     ("我叫小明，在北京工作，对花生过敏。", "张伟对什么过敏？"),
     ("我叫小明，在北京工作，对花生过敏。", "我妈妈对什么过敏？"),
-    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"),
-    ("我的猫叫咪咪。", "你叫什么名字？"),
-    ("我的猫叫咪咪。", "我叫什么名字？"),
-    ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
+    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"), ("我的猫叫咪咪。", "你叫什么名字？"),
+    ("我的猫叫咪咪。", "我叫什么名字？"), ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
     ("Hi, my name is Ann and I live in Oslo.", "What is your name?"),
     ("My sister Eve is allergic to cats.", "What is my brother allergic to?"),
     ("My sister Eve is allergic to cats.", "Am I allergic to cats?"),
     ("My sister Eve is allergic to cats.", "Is Bob allergic to cats?"),
-    ("I'm allergic to cats.", "What is my dog allergic to?"),
-    ("我不喜欢吃辣。", "我喜欢吃什么？"),
+    ("I'm allergic to cats.", "What is my dog allergic to?"), ("我不喜欢吃辣。", "我喜欢吃什么？"),
     ("I don't like spicy food.", "What food do I like?"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "question"), OF_ANOTHER)
@@ -292,13 +283,10 @@ OF_THE_ONE_ASKED_ABOUT = (
     ("My sister Eve is allergic to cats.", "What is Eve allergic to?"),
     ("My sister Eve is allergic to cats.", "Who is allergic to cats?"),
     ("I'm allergic to cats.", "Do you know what I am allergic to?"),
-    ("My cat is called Tom.", "What is my cat called?"),
-    ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
-    ("小红对花生过敏。", "你知道小红对什么过敏吗？"),
-    ("我的猫叫咪咪。", "我的猫叫什么名字？"),
-    ("我不喜欢吃辣。", "我喜欢吃辣吗？"),
-    ("我不喜欢吃辣。", "我不喜欢吃什么？"),
-)
+    ("My cat is called Tom.", "What is my cat called?"), ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
+    ("小红对花生过敏。", "你知道小红对什么过敏吗？"), ("我的猫叫咪咪。", "我的猫叫什么名字？"),
+    ("我不喜欢吃辣。", "我喜欢吃辣吗？"), ("我不喜欢吃辣。", "我不喜欢吃什么？"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "question"), OF_THE_ONE_ASKED_ABOUT)

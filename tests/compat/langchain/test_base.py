@@ -59,14 +59,11 @@ def test_fields_and_defaults_are_each_objects_own() -> None:
 @pytest.mark.parametrize(
     ("args", "given", "text"),
     [
-        ((), {}, "Field required"),
-        (("a",), {"numbr": 1}, "no field 'numbr'; its fields are needed, number"),
-        (("a", "b"), {}, "takes 1 values without a name"),
-        (("a",), {"needed": "b"}, "got needed twice"),
-        (("a",), {"shared": 1}, "no field 'shared'"),
-        (("a",), {"_private": 1}, "no field '_private'"),
+        ((), {}, "Field required"), (("a",), {"numbr": 1}, "no field 'numbr'; its fields are needed, number"),
+        (("a", "b"), {}, "takes 1 values without a name"), (("a",), {"needed": "b"}, "got needed twice"),
+        (("a",), {"shared": 1}, "no field 'shared'"), (("a",), {"_private": 1}, "no field '_private'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_fields_are_refused(args: Any, given: Any, text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         Made(*args, **given)

@@ -28,8 +28,7 @@ from memwell.compat.langchain import (
 )
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
-from memwell.strategies import Entities
-from memwell.strategies.entities import Graph
+from memwell.strategies import Entities, Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")
 DESCRIBE = PromptTemplate.from_template("note|{entity}|{summary}|{history}|{input}")
@@ -71,9 +70,6 @@ def turn(memory: Any, text: str = "Anna is in Oslo") -> dict[str, Any]:
 def learnt(memory: Any, text: str) -> dict[str, Any]:
     memory.save_context({"input": text}, {"output": "ok"})
     return memory.load_memory_variables({"input": text})
-
-
-# Stores
 
 
 @pytest.fixture(params=["memory", "sqlite", "thread"])
@@ -147,26 +143,6 @@ def test_entity_info_by_itself() -> None:
     assert (info.info, info.update_count, info.context_count, len(info.contexts)) == ("all about her", 3, 3, 3)
 
 
-# Notes
-
-
-def test_a_turn_with_a_model() -> None:
-    memory = made()
-    assert memory.memory_variables == ["entities", "history"]
-    assert turn(memory) == {"history": "", "entities": {"Anna": "", "Oslo": ""}}
-    assert memory.entity_cache == ["Anna", "Oslo"]
-    assert turn(memory) == {"history": "Human: Anna is in Oslo\nAI: ok", "entities": {"Anna": "*", "Oslo": "*"}}
-    assert memory.llm.asked[1] == "note|Anna||Human: Anna is in Oslo\nAI: ok|Anna is in Oslo"
-    memory.return_messages = True
-    loaded = memory.load_memory_variables({"input": [{"type": "text", "text": "Anna"}]})
-    assert loaded["entities"] == {"Anna": "**", "Oslo": "**"}
-    assert len(loaded["history"]) == len(memory.buffer) == 4
-    assert memory.llm.asked[-1].endswith("|Anna")
-    asyncio.run(memory.aclear())
-    assert (memory.buffer, memory.entity_cache) == ([], [])
-    assert turn(memory)["entities"] == {"Anna": "", "Oslo": ""}
-
-
 @pytest.mark.parametrize("kind", ["thread", "memory", "sqlite"])
 def test_stats_and_infos_over_any_store(kind: str, path: str) -> None:
     stores: dict[str, Any] = {"memory": InMemoryEntityStore, "sqlite": lambda: SQLiteEntityStore(db_file=path)}
@@ -174,12 +150,9 @@ def test_stats_and_infos_over_any_store(kind: str, path: str) -> None:
     turn(memory)
     turn(memory)
     assert memory.get_entity_stats() == {
-        "total_entities": 2,
-        "active_entities": 2,
-        "entity_updates": 2,
-        "extraction_calls": 2,
+        "total_entities": 2, "active_entities": 2, "entity_updates": 2, "extraction_calls": 2,
         "memory_type": "ConversationEntityMemory",
-    }
+    }  # fmt: skip
     info = memory.get_entity_info("Anna")
     assert info is not None
     told = info.to_dict()
@@ -263,8 +236,6 @@ def test_the_last_texts_that_named_something_are_kept(path: str) -> None:
     assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
 
 
-# Facts
-
 nodes = st.sampled_from(["Anna", "Bob", "Oslo", "Rome"])
 triples = st.lists(
     st.tuples(nodes, st.sampled_from(["knows", "visited"]), nodes).map(KnowledgeTriple._make), max_size=10
@@ -276,12 +247,10 @@ triples = st.lists(
     [
         ("(Nevada, is a, state)", [("Nevada", "is a", "state")]),
         (" (a, b, c) <|> (d, e, f) ", [("a", "b", "c"), ("d", "e", "f")]),
-        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]),
-        ("NONE", []),
-        ("  ", []),
+        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]), ("NONE", []), ("  ", []),
         ("(安娜, 住在, 奥斯陆)", [("安娜", "住在", "奥斯陆")]),
     ],
-)
+)  # fmt: skip
 def test_parse_triples(text: str, found: Any) -> None:
     assert parse_triples(text) == found
 

@@ -107,13 +107,6 @@ def test_a_message_may_come_twice_and_assigning_replaces(history: ThreadChatMess
     assert history.messages == [SAID[1], SAID[1], *SAID]
 
 
-def test_async_is_the_same(history: ThreadChatMessageHistory) -> None:
-    asyncio.run(history.aadd_messages(SAID))
-    assert asyncio.run(history.aget_messages()) == SAID
-    asyncio.run(history.aclear())
-    assert history.messages == []
-
-
 def test_a_session_survives_a_restart(tmp_path: Path) -> None:
     url = str(tmp_path / "chat.db")
     MemwellChatMessageHistory("one", url).add_messages(SAID)
@@ -161,9 +154,6 @@ def test_subclasses() -> None:
     for attempt in (lambda: Neither().add_message(SAID[0]), lambda: Neither().add_messages([SAID[0]])):
         with pytest.raises(NotImplementedError, match="add_message is not implemented for this class"):
             attempt()
-
-
-# Files
 
 
 def test_the_file_has_langchains_layout(path: Path) -> None:

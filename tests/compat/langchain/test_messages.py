@@ -30,12 +30,10 @@ blocks = (
 contents = words | st.lists(blocks, max_size=3)
 calls = st.lists(st.fixed_dictionaries({"name": words, "args": objects, "id": st.none() | words}), max_size=2)
 base: dict[str, st.SearchStrategy[Any]] = {
-    "name": st.none() | words,
-    "id": st.none() | words | st.integers(0, 9),
+    "name": st.none() | words, "id": st.none() | words | st.integers(0, 9),
     "additional_kwargs": objects | st.just({"function_call": {"name": "f", "arguments": "{}"}}),
-    "response_metadata": objects,
-    "extra": words,
-}
+    "response_metadata": objects, "extra": words,
+}  # fmt: skip
 
 
 def fields(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -101,27 +99,17 @@ def test_copies_share_no_content() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ours.HumanMessage(7),
-        lambda: ours.HumanMessage(None),
-        lambda: ours.HumanMessage([7]),
-        lambda: ours.HumanMessage("x", type="ai"),
-        lambda: ours.HumanMessage("x", name=7),
-        lambda: ours.HumanMessage("x", additional_kwargs=7),
-        lambda: ours.ToolMessage("x"),
-        lambda: ours.ToolMessage("x", tool_call_id="1", status="odd"),
-        lambda: ours.ChatMessage("x"),
-        lambda: ours.FunctionMessage("x"),
-        lambda: ours.AIMessage("x", tool_calls=7),
-        lambda: ours.AIMessage("x", tool_calls=[{"name": "f"}]),
-        lambda: ours.AIMessage("x", invalid_tool_calls=[7]),
-        lambda: ours.RemoveMessage("x", content="y"),
-        lambda: ours.message_from_dict({"type": "human"}),
-        lambda: ours.message_from_dict({"type": "human", "data": 7}),
-        lambda: ours.message_to_dict("x"),
-        lambda: ours.to_core("x"),
-        lambda: ours.get_buffer_string([ours.RemoveMessage("x")]),
+        lambda: ours.HumanMessage(7), lambda: ours.HumanMessage(None), lambda: ours.HumanMessage([7]),
+        lambda: ours.HumanMessage("x", type="ai"), lambda: ours.HumanMessage("x", name=7),
+        lambda: ours.HumanMessage("x", additional_kwargs=7), lambda: ours.ToolMessage("x"),
+        lambda: ours.ToolMessage("x", tool_call_id="1", status="odd"), lambda: ours.ChatMessage("x"),
+        lambda: ours.FunctionMessage("x"), lambda: ours.AIMessage("x", tool_calls=7),
+        lambda: ours.AIMessage("x", tool_calls=[{"name": "f"}]), lambda: ours.AIMessage("x", invalid_tool_calls=[7]),
+        lambda: ours.RemoveMessage("x", content="y"), lambda: ours.message_from_dict({"type": "human"}),
+        lambda: ours.message_from_dict({"type": "human", "data": 7}), lambda: ours.message_to_dict("x"),
+        lambda: ours.to_core("x"), lambda: ours.get_buffer_string([ours.RemoveMessage("x")]),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_message_is_refused(make: Any) -> None:
     with pytest.raises(InvalidInput):
         make()

@@ -58,14 +58,10 @@ async def later(text: str) -> str:
 @pytest.mark.parametrize(
     "thing",
     [
-        OnlyPredict(),
-        OnlyInvoke(),
-        str.upper,
-        later,
-        ScriptedChat(lambda messages: messages[-1].text.upper()),
+        OnlyPredict(), OnlyInvoke(), str.upper, later, ScriptedChat(lambda messages: messages[-1].text.upper()),
         as_llm(OnlyPredict()),
     ],
-)
+)  # fmt: skip
 def test_whatever_answers_is_a_model(thing: Any) -> None:
     llm = as_llm(thing)
     assert llm.answers
@@ -209,18 +205,11 @@ def measured(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     "kind",
     [
-        ConversationBufferMemory,
-        ConversationBufferWindowMemory,
-        ConversationTokenBufferMemory,
-        ConversationSummaryMemory,
-        ConversationSummaryBufferMemory,
-        ConversationEntityMemory,
-        ConversationKGMemory,
-        combined,
-        shared,
-        measured,
+        ConversationBufferMemory, ConversationBufferWindowMemory, ConversationTokenBufferMemory,
+        ConversationSummaryMemory, ConversationSummaryBufferMemory, ConversationEntityMemory, ConversationKGMemory,
+        combined, shared, measured,
     ],
-)
+)  # fmt: skip
 def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     memory = for_chain(kind(return_messages=True))
     history = prompts.MessagesPlaceholder("history")

@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from memwell.compat.langchain import (
-    Document,
-    HumanMessage,
-    MemwellVectorStore,
-    VectorStoreRetrieverMemory,
-)
+from memwell.compat.langchain import Document, HumanMessage, MemwellVectorStore, VectorStoreRetrieverMemory
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
 from memwell.storage.sharing import close_shared
@@ -149,14 +144,9 @@ def test_the_query_cache_and_its_figures() -> None:
     assert memory.load_memory_variables({"q": "a"}) == {"history": "q: a\nout: b"}
     stats = memory.get_retrieval_stats()
     assert {key: stats[key] for key in stats if key != "average_retrieval_time"} == {
-        "total_contexts_saved": 1,
-        "total_retrievals": 2,
-        "total_documents_stored": 1,
-        "cache_hits": 2,
-        "cache_hit_rate": 0.5,
-        "cache_size": 1,
-        "memory_type": "VectorStoreRetrieverMemory",
-    }
+        "total_contexts_saved": 1, "total_retrievals": 2, "total_documents_stored": 1, "cache_hits": 2,
+        "cache_hit_rate": 0.5, "cache_size": 1, "memory_type": "VectorStoreRetrieverMemory",
+    }  # fmt: skip
     assert stats["average_retrieval_time"] > 0
     memory.clear()
     assert memory.get_retrieval_stats()["cache_hits"] == 0

@@ -50,12 +50,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is de
 
 CALL = {"name": "weather", "args": {"city": "巴黎", "days": 3}, "id": "call-1", "type": "tool_call"}
 USAGE: UsageMetadata = {
-    "input_tokens": 3,
-    "output_tokens": 5,
-    "total_tokens": 8,
-    "input_token_details": {"cache_read": 2},
+    "input_tokens": 3, "output_tokens": 5, "total_tokens": 8, "input_token_details": {"cache_read": 2},
     "output_token_details": {"reasoning": 1},
-}
+}  # fmt: skip
 # What a layout can hold is drawn at random in tests/transcript/test_langchain.py.
 EVERY_KIND: list[BaseMessage] = [
     HumanMessage("said", additional_kwargs={"a": {"b": [1, 2.5, None, True]}}, of_my_own="kept"),
@@ -147,9 +144,6 @@ def test_what_memwell_wrote_is_read_too(backend: Backend):
 def test_a_session_without_a_name_is_refused(backend: Backend, session: Any):
     with pytest.raises(InvalidInput):
         MemwellChatMessageHistory(session, backend)
-
-
-# RunnableWithMessageHistory
 
 
 def chain(get_history: Callable[[str], BaseChatMessageHistory], *answers: str) -> RunnableWithMessageHistory:
@@ -279,8 +273,6 @@ def test_it_takes_part_in_a_transaction_of_the_store(backend: Backend):
     assert store.mget(["key"]) == [None]
 
 
-# Caches
-
 ANSWERS: list[list[Generation]] = [
     [],
     [Generation(text="")],
@@ -289,18 +281,15 @@ ANSWERS: list[list[Generation]] = [
     [
         ChatGeneration(
             message=AIMessage(
-                [{"type": "text", "text": "Let me see."}, {"type": "reasoning", "reasoning": "…"}],
-                tool_calls=[CALL],
-                usage_metadata=USAGE,
-                response_metadata={"model_name": "m", "logprobs": None},
-                id="run-1",
+                [{"type": "text", "text": "Let me see."}, {"type": "reasoning", "reasoning": "…"}], tool_calls=[CALL],
+                usage_metadata=USAGE, response_metadata={"model_name": "m", "logprobs": None}, id="run-1",
                 name="assistant",
             ),
             generation_info={"finish_reason": "tool_calls"},
         )
     ],
     [ChatGenerationChunk(message=AIMessageChunk(content="par", id="run-2", chunk_position="last"))],
-]
+]  # fmt: skip
 
 
 class TestCacheSync(SyncCacheTestSuite):
@@ -381,9 +370,6 @@ def test_a_chat_model_is_asked_once(tmp_path):
     assert asked("first", "second") == ("first", "first")
     # After a restart too.
     assert asked("third") == ("first", "first")
-
-
-# Where they are
 
 
 def test_kinds_in_one_space_are_separate(backend: Backend):

@@ -21,11 +21,7 @@ def _content(lines: Sequence[str]) -> bytes:
 
 
 def pdf_of(
-    pages: Sequence[Sequence[str]],
-    *,
-    outline: Sequence[tuple[str, int]] = (),
-    title: str = "",
-    encrypted: bool = False,
+    pages: Sequence[Sequence[str]], *, outline: Sequence[tuple[str, int]] = (), title: str = "", encrypted: bool = False
 ) -> bytes:
     """A PDF of these pages; the outline has titles and page numbers from 0."""
     objects: dict[int, bytes] = {

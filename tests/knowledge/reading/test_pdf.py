@@ -18,16 +18,7 @@ from matplotlib.font_manager import FontProperties
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import pdf
-from memwell.knowledge.reading.pdf import (
-    HYPHEN,
-    PdfLine,
-    compounds_in,
-    joined,
-    paragraphs,
-    read_pdf,
-)
-
-# Lines to paragraphs.
+from memwell.knowledge.reading.pdf import HYPHEN, PdfLine, compounds_in, joined, paragraphs, read_pdf
 
 
 def set_in(texts: list[tuple[float, str]]) -> list[PdfLine]:
@@ -111,15 +102,11 @@ def test_the_outline_makes_headings(make_pdf: Callable[..., bytes]):
 def test_what_runs_through_the_pages_is_left_out(make_pdf: Callable[..., bytes]):
     pages = [
         [
-            "Handbook 2024",
-            f"Fact number {chr(65 + n)} is told on this page.",
-            "It is true.",
-            "So it is.",
-            "Yes.",
+            "Handbook 2024", f"Fact number {chr(65 + n)} is told on this page.", "It is true.", "So it is.", "Yes.",
             f"- {n + 1} -",
         ]
         for n in range(6)
-    ]
+    ]  # fmt: skip
     parsed = read_pdf(make_pdf(pages))
     assert "Handbook" not in parsed.text
     assert "- 3 -" not in parsed.text

@@ -48,12 +48,9 @@ def test_short_chinese_of_old_programs_is_read(text: str):
 )
 def test_a_mark_is_certain(text: str, encoding: str):
     bom = {
-        "utf-8": codecs.BOM_UTF8,
-        "utf-16-le": codecs.BOM_UTF16_LE,
-        "utf-16-be": codecs.BOM_UTF16_BE,
-        "utf-32-le": codecs.BOM_UTF32_LE,
-        "utf-32-be": codecs.BOM_UTF32_BE,
-    }[encoding]
+        "utf-8": codecs.BOM_UTF8, "utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE,
+        "utf-32-le": codecs.BOM_UTF32_LE, "utf-32-be": codecs.BOM_UTF32_BE,
+    }[encoding]  # fmt: skip
     assert decoded(bom + text.encode(encoding)) == (text, ())
 
 
@@ -82,25 +79,16 @@ def test_a_declared_encoding_is_taken_when_it_fits():
 @pytest.mark.parametrize(
     ("head", "name", "media_type"),
     [
-        (b"%PDF-1.7", "a.txt", "application/pdf"),
-        (b"\n\n  <!-- x --><HTML>", "a.txt", "text/html"),
-        (b"<?xml version='1.0'?><!DOCTYPE html>", "", "text/html"),
-        (b"# Title", "README.MD", "text/markdown"),
-        (b"a,b", "x/y.csv", "text/csv"),
-        (b"a\tb", "a.tsv", "text/tab-separated-values"),
-        (b'{"a": 1}', "", "application/json"),
-        (b"{}", "a.jsonl", "application/jsonl"),
-        (b"import x", "a.py", "text/x-code"),
-        (b"words", "", "text/plain"),
-        (b"words", "no.such", "text/plain"),
-        ("中文".encode("utf-16"), "a.txt", "text/plain"),
-        (b"\x89PNG\r\n\x1a\n", "a.txt", "image/png"),
-        (b"RIFF\x00\x00\x00\x00WEBP", "", "image/webp"),
-        (b"\x00\x00\x00\x18ftypmp42", "", "video/mp4"),
-        (b"PK\x03\x04", "a.docx", "application/zip"),
-        (b"BZhello, she said", "", "text/plain"),
+        (b"%PDF-1.7", "a.txt", "application/pdf"), (b"\n\n  <!-- x --><HTML>", "a.txt", "text/html"),
+        (b"<?xml version='1.0'?><!DOCTYPE html>", "", "text/html"), (b"# Title", "README.MD", "text/markdown"),
+        (b"a,b", "x/y.csv", "text/csv"), (b"a\tb", "a.tsv", "text/tab-separated-values"),
+        (b'{"a": 1}', "", "application/json"), (b"{}", "a.jsonl", "application/jsonl"),
+        (b"import x", "a.py", "text/x-code"), (b"words", "", "text/plain"), (b"words", "no.such", "text/plain"),
+        ("中文".encode("utf-16"), "a.txt", "text/plain"), (b"\x89PNG\r\n\x1a\n", "a.txt", "image/png"),
+        (b"RIFF\x00\x00\x00\x00WEBP", "", "image/webp"), (b"\x00\x00\x00\x18ftypmp42", "", "video/mp4"),
+        (b"PK\x03\x04", "a.docx", "application/zip"), (b"BZhello, she said", "", "text/plain"),
         (b"\x00\x01", "", "application/octet-stream"),
     ],
-)
+)  # fmt: skip
 def test_bytes_decide_and_names_help(head: bytes, name: str, media_type: str):
     assert media_type_of(head, name) == media_type

@@ -70,9 +70,6 @@ def test_every_value_comes_out(rows: list[list[str]]):
         assert all(word in squeezed for word in cell.replace('"', " ").replace(";", " ").replace(",", " ").split())
 
 
-# JSON in words.
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),

@@ -17,9 +17,6 @@ from hypothesis import strategies as st
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.reading.web import Fetched, fetch, is_public, may_be_asked, resolved
 
-# Which addresses are public.
-
-
 PRIVATE = (
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.100.100.200", "0.0.0.0",
     "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.192", "168.63.129.16", "192.0.2.1",
@@ -51,16 +48,8 @@ NEVER = (
     "::ffff:0.0.0.0", "::169.254.169.254", "::ffff:100.100.100.200",
 )  # fmt: skip
 INTRANET = (
-    "127.0.0.1",
-    "::1",
-    "10.1.2.3",
-    "172.16.0.1",
-    "192.168.0.1",
-    "100.64.0.1",
-    "fc00::1",
-    "fd12::1",
-    "::ffff:10.0.0.1",
-)
+    "127.0.0.1", "::1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "100.64.0.1", "fc00::1", "fd12::1", "::ffff:10.0.0.1",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("number", NEVER)
@@ -169,12 +158,7 @@ def test_redirects_are_followed_so_far(server: str):
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [
-        ("/none", "unreachable"),
-        ("/packed", "broken"),
-        ("/endless", "too-large"),
-        ("/short", "unreachable"),
-    ],
+    [("/none", "unreachable"), ("/packed", "broken"), ("/endless", "too-large"), ("/short", "unreachable")],
 )
 def test_bad_answers_are_refused(server: str, path: str, reason: str):
     assert reason_for(server + path, allow_private=True, timeout_s=60.0) == reason

@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.reading.webpages import (
-    declared_encoding,
-    read_webpage,
-    tags_and_texts,
-)
+from memwell.knowledge.reading.webpages import declared_encoding, read_webpage, tags_and_texts
 
 # HTML in tags and texts, whatever is wrong with it.
 
@@ -25,13 +21,8 @@ def told(page: str) -> list[str]:
 
 def test_scripts_are_no_markup():
     assert told("<script>if (a<b) '<p>'</script>x<title>a<b</title>") == [
-        "<script>",
-        "</script>",
-        "x",
-        "<title>",
-        "a<b",
-        "</title>",
-    ]
+        "<script>", "</script>", "x", "<title>", "a<b", "</title>",
+    ]  # fmt: skip
     assert told("<style>never closed <p>") == ["<style>"]
 
 
@@ -76,14 +67,10 @@ def kinds(page: str) -> list[tuple[str, int, str]]:
 
 def test_a_page_with_everything():
     assert kinds(PAGE) == [
-        ("heading", 1, "休假 2024"),
-        ("paragraph", 0, "员工每年享有十天年假。\nSecond line."),
-        ("list", 0, "- one\n  - inner\n- two"),
-        ("list", 0, "1. first\n2. second"),
-        ("table", 0, "kind | days\nsick | 30"),
-        ("code", 0, "  a = 1\n    b"),
-        ("paragraph", 0, "tail"),
-    ]
+        ("heading", 1, "休假 2024"), ("paragraph", 0, "员工每年享有十天年假。\nSecond line."),
+        ("list", 0, "- one\n  - inner\n- two"), ("list", 0, "1. first\n2. second"),
+        ("table", 0, "kind | days\nsick | 30"), ("code", 0, "  a = 1\n    b"), ("paragraph", 0, "tail"),
+    ]  # fmt: skip
     parsed = read_webpage(PAGE)
     assert parsed.title == "员工 & 手册"
     assert parsed.metadata == {"language": "zh-CN", "author": "人事部", "description": "About leave"}

@@ -51,13 +51,9 @@ def test_what_a_real_writer_writes():
     made.save(stream)
     parsed = read_word(stream.getvalue())
     assert kinds(parsed) == [
-        ("heading", 1, "Leave"),
-        ("paragraph", 0, "员工每年有十天年假。"),
-        ("list", 0, "- one\n- two"),
-        ("table", 0, "kind | days\nsick | 30"),
-        ("heading", 2, "Pay"),
-        ("paragraph", 0, "Monthly."),
-    ]
+        ("heading", 1, "Leave"), ("paragraph", 0, "员工每年有十天年假。"), ("list", 0, "- one\n- two"),
+        ("table", 0, "kind | days\nsick | 30"), ("heading", 2, "Pay"), ("paragraph", 0, "Monthly."),
+    ]  # fmt: skip
     assert parsed.title == "手册"
     assert parsed.metadata["author"] == "Ada"
 

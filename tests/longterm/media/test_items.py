@@ -6,13 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.longterm.media.items import (
-    MediaWords,
-    apart,
-    check_features,
-    check_sentiment,
-    composed,
-)
+from memwell.longterm.media.items import MediaWords, apart, check_features, check_sentiment, composed
 from memwell.testing.strategies import texts
 
 WORDS = st.builds(MediaWords, texts(), st.lists(texts().filter(bool), max_size=4).map(tuple), texts())

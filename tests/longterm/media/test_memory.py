@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import subprocess
 import sys
@@ -78,9 +77,6 @@ def test_what_is_only_described_needs_a_kind_and_words(media: MediaMemory):
     with pytest.raises(InvalidInput, match="image, audio, video"):
         media.add(kind="smell", description="roses")
     assert facts(media) == {"messages": 0, "records": 0, "blobs": 0}
-
-
-# With bytes.
 
 
 @pytest.mark.parametrize("format_", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
@@ -204,9 +200,6 @@ def test_pictures_that_cannot_be_decoded_are_kept_with_a_warning(media: MediaMem
     assert media.get(item.id).warnings == item.warnings
 
 
-# Without its bytes.
-
-
 def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
     item = media.add(PNG, description="a cat")
     backend, space = media.memory.backend, blobs_space(media.memory.space)
@@ -223,9 +216,6 @@ def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
     backend.blobs.put(space, PNG)  # as another export may bring it
     assert media.get(item.id).warnings == (f"its thumbnail is {WHERE}",)
     assert media.data(item.id) == PNG
-
-
-# Finding.
 
 
 def test_all_kinds_are_found_by_one_question(media: MediaMemory):
@@ -285,9 +275,6 @@ def test_forgotten_media_do_not_crowd_out_others(media: MediaMemory):
     far = media.add(PNG, description="far", features=[0.5, 1.0])
     media.memory.forget(found(near))
     assert found(media.like([1.0, 0.0], limit=1)) == [far.id]
-
-
-# The end of media.
 
 
 def test_what_was_forgotten_is_hidden_and_comes_back(media: MediaMemory):
@@ -386,9 +373,6 @@ media.add(open(sys.argv[2], "rb").read(), description="never there", features=[1
         assert media.items() == []
 
 
-# Others.
-
-
 def test_two_spaces_see_nothing_of_each_other(backend: Backend):
     ann, bob = beside(backend, "ann"), beside(backend, "bob")
     hers = ann.add(PNG, description="a cat", features=[1.0, 0.0])
@@ -439,23 +423,6 @@ def test_words_that_were_changed_are_the_description(media: MediaMemory):
     media.memory.undo(item.id)
     media.memory.undo(item.id)
     assert media.get(item.id) == item
-
-
-def test_every_method_has_a_twin(media: MediaMemory):
-    async def run() -> tuple[bytes, list[str], int]:
-        item = await media.aadd(PNG, description="a cat", features=[1.0, 0.0])
-        assert (await media.aget(item.id)) == item
-        assert await media.athumbnail(item.id)
-        hits = [*await media.arecall("cat"), *await media.alike([1.0, 0.0]), *await media.aitems()]
-        data = await media.adata(item.id)
-        await media.aerase(item.id)
-        return data, found(hits), await media.aremove()
-
-    data, ids, removed = asyncio.run(run())
-    assert data == PNG
-    assert len(ids) == 3
-    assert len(set(ids)) == 1
-    assert removed == 0
 
 
 def test_without_the_optional_packages_media_are_kept_without_thumbnails(

@@ -11,12 +11,7 @@ from PIL import Image
 from memwell.errors import InvalidInput
 from memwell.history.media import check_media
 from memwell.longterm.media import previews
-from memwell.longterm.media.previews import (
-    Preview,
-    preview_film,
-    preview_picture,
-    preview_wave,
-)
+from memwell.longterm.media.previews import Preview, preview_film, preview_picture, preview_wave
 from tests.media_files import FILMS, SOUNDS, claiming, film, picture, sound, wav
 
 MOST = 50_000_000

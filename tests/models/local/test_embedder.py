@@ -70,13 +70,11 @@ def test_what_all_questions_share_is_taken_out(embedder: LocalEmbedder):
 @pytest.mark.parametrize(
     ("text", "least", "most"),
     [
-        ("Anna likes trains.", 0.8, 0.8),
-        ("安娜喜欢火车。", 0.0, 0.0),
-        ("Ich habe den Zug nicht gesehen und das ist nicht gut", 0.0, 0.0),
-        ("42", 0.8, 0.8),
+        ("Anna likes trains.", 0.8, 0.8), ("安娜喜欢火车。", 0.0, 0.0),
+        ("Ich habe den Zug nicht gesehen und das ist nicht gut", 0.0, 0.0), ("42", 0.8, 0.8),
         ("Let us meet at 天安门 tomorrow morning", 0.6, 0.79),
     ],
-)
+)  # fmt: skip
 def test_the_language_decides_who_speaks(text: str, least: float, most: float):
     assert least <= english_share(text) <= most
 

@@ -194,11 +194,17 @@ class Conversation:
             left = messages if allow_duplicates else self._fresh(messages)
             if len(left) < len(messages):
                 return self._stored(left, allow_duplicates)
-            # The log never uses an id twice, not even that of a removed message: they get second ids.
-            twins = [new_id() for _ in messages]
-            for one, twin in zip(messages, twins, strict=True):
-                self._kv.put(self._space, self._twins + key_part(one.id), {"ids": [*self._twins_of(one.id), twin]})
-            return self.history.add(*(to_core(one, id=twin) for one, twin in zip(messages, twins, strict=True)))
+            return [self._stored_alone(one) for one in messages]
+
+    def _stored_alone(self, message: Msg) -> Message:
+        """One message, with a second id if its own is used: the log uses none twice, not even that of a removed message."""
+        try:
+            with transaction_of(self.history):
+                return self.history.add(to_core(message))[0]
+        except Conflict:
+            twins = [*self._twins_of(message.id), new_id()]
+            self._kv.put(self._space, self._twins + key_part(message.id), {"ids": twins})
+            return self.history.add(to_core(message, id=twins[-1]))[0]
 
     def _twins_of(self, id_: str) -> list[str]:
         entry = self._kv.get(self._space, self._twins + key_part(id_))

@@ -1,0 +1,16 @@
+"""What a text states, written so that a table of sentences can be read."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memwell.language.claims import claims
+
+
+def stated(text: str, time: datetime) -> str:
+    """Each claim as ``subject relation object``, with ``-`` before what is denied and ``~`` before what is over."""
+    found = set[str]()
+    for one in claims(text, time=time):
+        mark = "-" if one.negated else "~" if one.valid_to is not None and one.valid_to <= time else ""
+        found.add(f"{mark}{one.subject} {one.relation} {one.object}")
+    return "; ".join(sorted(found))

@@ -67,6 +67,8 @@ class CacheKey(Serializable, ABC, Generic[K]):
     """
 
     _serializer: Serializer | None = JsonSerializer()
+    _serialized: bytes | None = None
+    """What ``serialize`` gave, in a class that keeps it."""
 
     def __hash__(self) -> int:
         return hash(self.get_hash_bytes())
@@ -440,8 +442,6 @@ class LLMCacheKey(CacheKey["LLMCacheKey"]):
     max_new_tokens: int | None = None
     top_p: float | None = 1.0
     model_type: str | None = "huggingface"
-
-    _serialized: ClassVar[bytes | None] = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -20,8 +20,8 @@ from memwell.compat.langchain.messages import BaseMessage, SystemMessage, as_tex
 from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModel, LanguageModelLike, Prompt, as_llm, filled
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
-from memwell.messages import Message, Role, Text
-from memwell.strategies.state import StoredState, is_preamble, next_index, until_done
+from memwell.messages import Message
+from memwell.strategies.state import StoredState, are_plain, is_preamble, next_index, until_done
 from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, Summary, SummaryBuffer
 from memwell.values import check_count, check_text, shown
 
@@ -34,7 +34,6 @@ _UNLIMITED = 2**40
 
 _MOST_NEW = 64
 """After more new messages than this a window is read as a whole."""
-_SPOKEN = frozenset({Role.HUMAN, Role.AI})
 
 
 class ShownConversation(OneVariable, BaseChatMemory, ABC):
@@ -143,7 +142,7 @@ class _LastRounds(ShownConversation, ABC):
         window = self._moved(history, old, info.next) if held == mark else []
         if not window:
             window = self._cut()
-            mark = mark if _are_plain(window) else None
+            mark = mark if are_plain(window) else None
         self._held = (mark, window)
         return window
 
@@ -154,25 +153,10 @@ class _LastRounds(ShownConversation, ABC):
             return []
         if end > next_:
             new = history.log.read(history.thread, after=next_ - 1)
-            window = [*window, *new] if _are_plain(new) and new[0].index == next_ else []
+            window = [*window, *new] if are_plain(new) and new[0].index == next_ else []
         while window and not self._fits(window):
             window = [one for one in window if one.round != window[0].round]
         return window
-
-
-def _are_plain(messages: list[Message]) -> bool:
-    """Whether these are questions and answers of text alone, all that the conversation has from the first to the last."""
-    return (
-        bool(messages)
-        and next_index(messages) == next_index(messages[:1]) + len(messages) - 1
-        and all(
-            one.role in _SPOKEN
-            and one.round
-            and not (one.hidden or one.metadata)
-            and [type(part) for part in one.parts] == [Text]
-            for one in messages
-        )
-    )
 
 
 class ConversationBufferWindowMemory(_LastRounds):
@@ -495,10 +479,10 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, when there is one, and the messages that are not in it, as text or as messages."""
-        held, history = self._strategy().state.read(), self._current()
+        state, history = self._strategy().state, self._current()
+        held = state.read()
         summary = str(held.fields.get("summary", ""))
-        after = held.upto - 1 if held.upto else None
-        messages = [one for one in history.log.read(history.thread, after=after) if one.for_model]
+        messages = [one for one in state.unread(held, most=held.next) if one.for_model]
         # Only when something was folded do instructions lie before what is shown.
         folded = [one for one in history.window(rounds=0) if (one.index or 0) < held.upto] if held.upto else []
         between = self._as_message(summary) if summary else []

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memwell.errors import Conflict
 from memwell.history import History
-from memwell.messages import human
+from memwell.messages import Message, ai, human, message
 from memwell.records import Space
 from memwell.storage import Backend
+from memwell.storage.memory import MemoryBackend
 from memwell.strategies.state import StrategyState, copy_states
 
 
@@ -23,6 +28,55 @@ def test_a_state_moves_only_from_where_it_was_read(history: History):
     assert [one.text for one in mine.unread(mine.read(), most=1)] == ["3"]
     assert mine.unread(mine.read(), before=3) == []
     assert (mine.read().next, mine.read().last_round) == (5, 5)
+
+
+@given(
+    st.lists(st.sampled_from(["add", "add", "view", "tool", "edit", "remove", "delete", "move", "back"]), max_size=20)
+)
+def test_what_is_held_is_what_would_be_read(steps: list[str]):
+    history = History(MemoryBackend(), "a thread")
+    state = StrategyState(history, "notes")
+    for number, step in enumerate(steps):
+        held, last = state.read(), history.last(3)
+        if step == "add":
+            history.add(human(f"q{number}"), ai(f"a{number}", metadata={"n": number} if number % 5 == 0 else {}))
+        elif step == "view":
+            history.add(message("view", f"v{number}"))
+        elif step == "tool":
+            history.add_tool_call("look", {"n": number})
+        elif step == "edit" and last:
+            history.edit(last[0], f"e{number}")
+        elif step == "remove" and last:
+            history.remove(last[-1])
+        elif step == "delete":
+            history.delete()
+        elif step in ("move", "back"):
+            upto = min(held.upto + 2, held.next) if step == "move" else max(held.upto - 3, 0)
+            state.move(held, upto=upto, round=0, fields={})
+        held = state.read()
+        for before, most in ((None, 64), (None, 3), (held.upto + 2, 64), (None, 64)):
+            found = state.unread(held, before, most=most)
+            assert found == StrategyState(history, "notes").unread(held, before, most=most), step
+            for one in found:
+                one.metadata["mine"] = True
+
+
+def test_only_new_messages_are_read(history: History, monkeypatch: pytest.MonkeyPatch):
+    history.add(*(human(str(number)) for number in range(5)))
+    state = StrategyState(history, "notes")
+    state.unread(state.read())
+    history.add(human("5"))
+    kind, read, seen = type(history.log), type(history.log).read, list[str]()
+
+    def noted(*args: Any, **how: Any) -> list[Message]:
+        found = read(*args, **how)
+        seen.extend(one.text for one in found)
+        return found
+
+    monkeypatch.setattr(kind, "read", noted)
+    assert [one.text for one in state.unread(state.read())] == ["0", "1", "2", "3", "4", "5"]
+    assert len(state.unread(state.read())) == 6
+    assert seen == ["5"]
 
 
 def test_values_move_with_the_state_or_not_at_all(history: History):

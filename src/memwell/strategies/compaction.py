@@ -377,10 +377,10 @@ class _Folding(SummaryBuffer):
         log: object = self.history.log
         return isinstance(log, _PreviewingLog) and log.is_shortened(message)
 
-    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
-        kept = self._rounds(held, room // 2)
+    def _to_keep(self, held: StoredState, room: int, unfolded: list[Message] | None) -> list[Message]:
+        kept = self._rounds(held, room // 2, unfolded)
         if len(kept) < self._keep_recent:
-            all_that_fits = list(rounds_of(self._rounds(held, room)))
+            all_that_fits = list(rounds_of(self._rounds(held, room, unfolded)))
             kept = []
             while all_that_fits and len(kept) < self._keep_recent:
                 kept = all_that_fits.pop().messages + kept

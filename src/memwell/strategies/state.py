@@ -18,7 +18,7 @@ from memwell.errors import Conflict
 from memwell.filters import id_begins_with
 from memwell.history import HistoryReader
 from memwell.history.reading import keep_blob, key_part, thread_keys
-from memwell.messages import Message, Role
+from memwell.messages import Message, Role, Text
 from memwell.records import paged
 from memwell.storage.protocols import Backend, Blobs, Entry, KeyValue, ThreadInfo
 from memwell.storage.registry import open_backend
@@ -49,6 +49,8 @@ class StoredState(msgspec.Struct, frozen=True):
     """The index of the conversation's next message when this was read."""
     last_round: int = 0
     """The number of its last round at that time."""
+    edits: int = 0
+    """How often its messages had been edited by then."""
 
 
 class StrategyState:
@@ -65,6 +67,7 @@ class StrategyState:
         owner = f"{history.thread.space.encoded()}{history.thread.id}"
         self.id = f"memwell-{name}-{blake2b(owner.encode(), digest_size=8).hexdigest()}"
         """The constant id of the strategy's system message."""
+        self._held: tuple[str | None, int, list[Message]] = (None, 0, [])
 
     @cached_property
     def _backend(self) -> Backend:
@@ -92,8 +95,8 @@ class StrategyState:
         entry = self._kv.get(self._space, self._prefix)
         info = self._history.info()
         version = 0 if entry is None else entry.version
-        next_, last_round = (info.next, info.rounds) if info else (0, 0)
-        blank = StoredState(version=version, born=self._born(info), next=next_, last_round=last_round)
+        next_, last_round, edits = (info.next, info.rounds, info.edits) if info else (0, 0, 0)
+        blank = StoredState(version=version, born=self._born(info), next=next_, last_round=last_round, edits=edits)
         if entry is None:
             return blank
         kept = msgspec.convert(entry.value, StoredState)
@@ -140,10 +143,29 @@ class StrategyState:
         return self._backend.together()
 
     def unread(self, held: StoredState, before: int | None = None, *, most: int = AT_ONCE) -> list[Message]:
-        """The next unprocessed messages, at most ``most``."""
-        if held.upto >= held.next or (before is not None and held.upto >= before):
-            return []
-        return self._history.log.read(self._history.thread, after=held.upto - 1, before=before, first=most)
+        """The next unprocessed messages, at most ``most``.
+
+        Plain ones are held: until a message is edited, only the new ones are read.
+        """
+        end = held.next if before is None else min(before, held.next)
+        known = self._known(held)
+        new, after = list[Message](), next_index(known) if known else held.upto
+        if after < end and len(known) < most:
+            new = self._history.log.read(self._history.thread, after=after - 1, before=before, first=most - len(known))
+            if held.born is not None and new and new[0].index == after and are_plain(new):
+                self._held = (held.born, held.edits, [*known, *new])
+        # The metadata of a message can be changed, so every reader gets its own.
+        return [
+            msgspec.structs.replace(one, metadata={})
+            for one in known[:most]
+            if before is None or (one.index or 0) < before
+        ] + new
+
+    def _known(self, held: StoredState) -> list[Message]:
+        """The held messages from the first unprocessed one on."""
+        born, edits, messages = self._held
+        known = [one for one in messages if (one.index or 0) >= held.upto]
+        return known if (born, edits) == (held.born, held.edits) and known and known[0].index == held.upto else []
 
     # Values of the strategy, one for each key, so that changing one costs the same however many there are
 
@@ -202,6 +224,24 @@ def until_done(step: Callable[[], bool]) -> None:
 def is_preamble(message: Message) -> bool:
     """Whether it is an instruction before the first round, which is never summarised."""
     return message.role is Role.SYSTEM and not message.round
+
+
+_SPOKEN = frozenset({Role.HUMAN, Role.AI})
+
+
+def are_plain(messages: list[Message]) -> bool:
+    """Whether these are questions and answers of text alone, all that the conversation has from the first to the last."""
+    return (
+        bool(messages)
+        and next_index(messages) == next_index(messages[:1]) + len(messages) - 1
+        and all(
+            one.role in _SPOKEN
+            and one.round
+            and not (one.hidden or one.metadata)
+            and [type(part) for part in one.parts] == [Text]
+            for one in messages
+        )
+    )
 
 
 def next_index(messages: list[Message]) -> int:

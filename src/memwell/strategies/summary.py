@@ -354,9 +354,10 @@ class SummaryBuffer(_SummaryStrategy):
             return False
         held = self._state.read()
         room = max(self._room - sum(map(self._count, self._instructions())), 0)
-        if self._all_fits(held, room):
+        unfolded = self._unfolded(held)
+        if unfolded is not None and sum(self._count(one) for one in unfolded if one.for_model) <= room:
             return False
-        kept = self._to_keep(held, room)
+        kept = self._to_keep(held, room, unfolded)
         cut = kept[0].index if kept else None
         messages = self._state.unread(held, cut)
         newest = messages[-1:] if len(messages) < AT_ONCE else self._last_before(cut)
@@ -369,23 +370,23 @@ class SummaryBuffer(_SummaryStrategy):
         self._state.move(held, upto=next_index(messages), round=number, fields=fields)
         return not is_last
 
-    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
+    def _to_keep(self, held: StoredState, room: int, unfolded: list[Message] | None) -> list[Message]:
         """The messages that stay as they are when not everything fits."""
-        return self._rounds(held, room)
+        return self._rounds(held, room, unfolded)
 
-    def _rounds(self, held: StoredState, room: int) -> list[Message]:
-        return rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
+    def _rounds(
+        self, held: StoredState, room: int, unfolded: list[Message] | None, instructions: Sequence[Message] = ()
+    ) -> list[Message]:
+        """The instructions and the last of the rounds after the folded ones, as many as fit."""
+        if unfolded is None:
+            return rounds_after(self.history, held.round, held.last_round, tokens=room, system=bool(instructions))
+        return fitted(reversed(list(rounds_of(unfolded))), room, self._count, instructions)
 
     def _last_before(self, cut: int | None) -> list[Message]:
         return self.history.log.read(self.history.thread, before=cut, last=1)
 
     def _instructions(self) -> list[Message]:
         return self.history.window(rounds=0) if self.system else []
-
-    def _all_fits(self, held: StoredState, room: int) -> bool:
-        """Whether nothing has to leave, as far as a short read can tell."""
-        unfolded = self._unfolded(held)
-        return unfolded is not None and sum(self._count(one) for one in unfolded if one.for_model) <= room
 
     def _unfolded(self, held: StoredState) -> list[Message] | None:
         """All rounds after the folded ones; None when they are many or do not begin with a question."""
@@ -400,19 +401,13 @@ class SummaryBuffer(_SummaryStrategy):
         if not self.tokens:
             return []
         held = self._state.read()
-        return with_note(self._window(held, self._room), self._message(held))
+        window = self._rounds(held, self._room, self._unfolded(held), self._instructions())
+        return with_note(window, self._message(held))
 
     @property
     def _room(self) -> int:
         """The tokens for the rounds."""
         return self.tokens - self.share if self._has_room else self.tokens
-
-    def _window(self, held: StoredState, room: int) -> list[Message]:
-        unfolded = self._unfolded(held)
-        if unfolded is None:
-            return rounds_after(self.history, held.round, held.last_round, tokens=room, system=self.system)
-        newest_first = reversed(list(rounds_of(unfolded)))
-        return fitted(newest_first, room, self._count, self._instructions())
 
     def _count(self, message: Message) -> int:
         return self.history.counter.count_message(message)

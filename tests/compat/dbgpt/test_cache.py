@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -99,6 +100,9 @@ def test_a_key_has_the_documented_fields():
     key.set_serializer(MsgpackSerializer())
     assert key.serialize() == MsgpackSerializer().serialize(key)
     assert "'a'" in repr(key)
+    before = key.serialize()
+    key.prompt = "b"
+    assert key.serialize() == MsgpackSerializer().serialize(key) != before, "serialised again after a field was set"
     assert len({Question("a"), Question("a"), Question("b")}) == 2
 
 
@@ -140,12 +144,49 @@ def test_it_keeps_text_bytes_data_and_values(storage: Any):
     assert len(storage) == 0
 
 
+def test_a_text_is_not_the_key_that_serialises_to_it(storage: Any):
+    class Shout(str):
+        """A text that compares as no other does."""
+
+        __slots__ = ()
+        __hash__ = None  # type: ignore[assignment]
+
+    written = Question("a").serialize().decode()
+    storage.set(written, "text")
+    assert storage.get(Question("a")) is None
+    storage.set(Question("a"), "key")
+    assert (value(storage, Shout(written)), value(storage, Question("a"))) == ("text", "key")
+    assert storage.get(written).key_data == storage.get(Question("a")).key_data == Question("a").serialize()
+
+
 def test_equal_hashes_are_not_equal_keys(storage: Any):
     storage.set(Question("one"), "first")
     storage.set("same", "of the text")
     assert storage.get(Question("two")) is None
     assert storage.delete(Question("two")) is False
     assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
+
+
+def test_readers_and_writers_of_a_full_storage_do_not_disturb_each_other():
+    storage = MemoryCacheStorage(room_for(5, 10))
+
+    def work(start: int) -> None:
+        for number in range(start, start + 3000):
+            storage.set(f"key-{number % 12:04}", bytes(10), ttl=None if number % 3 else 60)
+            found = storage.get(f"key-{number % 7:04}")
+            assert found is None or found.key_data == f"key-{number % 7:04}".encode()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    names = [f"key-{number:04}" for number in range(12)]
+    assert 0 < storage.current_memory_usage <= storage.max_memory
+    assert sum(map(storage.delete, names)) > 0
+    assert storage.current_memory_usage == 0
 
 
 def room_for(count: int, size: int) -> float:

@@ -174,6 +174,60 @@ def test_what_a_token_limit_leaves() -> None:
     assert exact.buffer == ""
 
 
+def _written(history: History, step: str, number: int) -> None:
+    """Do something to a conversation that a memory did not ask for."""
+    shown = [one for one in history.last(6) if not one.hidden]
+    if step == "question":
+        history.add_human(f"other {number}")
+    elif step == "greeting":
+        history.end_round()
+        history.add_ai("more " * (number % 4))
+    elif step == "system":
+        history.add_system(f"rule {number}")
+    elif step == "view":
+        history.add(message("view", f"view {number}"))
+    elif step == "hidden":
+        history.add_human("secret", hidden=True)
+    elif step == "call":
+        history.add_tool_call("look", {"n": number}, call_id=f"c{number}")
+    elif step == "result":
+        history.add_tool_result(f"c{number - 1}", "found")
+    elif step == "many":
+        history.add(*(message(role, f"m{n}") for n in range(40) for role in ("human", "ai")))
+    elif step == "edit" and shown:
+        history.edit(shown[number % len(shown)], f"edited {number} " * (number % 3 + 1))
+    elif step == "remove" and shown:
+        history.remove(shown[number % len(shown)])
+    elif step == "trim":
+        history.trim(rounds=2)
+    elif step == "delete":
+        history.delete()
+
+
+STEPS = ["turn", "turn", "turn", "question", "greeting", "system", "view", "hidden", "call", "result", "many"]
+
+
+@pytest.mark.parametrize("limit", ["k", "max_token_limit"])
+@given(
+    st.lists(st.sampled_from([*STEPS, "edit", "remove", "trim", "delete", "limit"]), max_size=20), st.integers(1, 30)
+)
+@settings(deadline=None)
+def test_a_window_that_is_held_is_the_one_that_would_be_read(limit: str, steps: list[str], size: int) -> None:
+    chat, options = ThreadChatMessageHistory(History(MemoryBackend(), "a thread")), {limit: size}
+    kind: Any = ConversationBufferWindowMemory if limit == "k" else ConversationTokenBufferMemory
+    options |= {} if limit == "k" else {"llm": Sums()}
+    memory = kind(chat_memory=chat, **options)
+    for number, step in enumerate(steps):
+        if step == "turn":
+            talk(memory, 1, number)
+        elif step == "limit":
+            size = size % 7 + 1
+            setattr(memory, limit, size)
+        else:
+            _written(chat.history, step, number)
+        assert memory.buffer_as_str == kind(chat_memory=chat, **{**options, limit: size}).buffer_as_str, step
+
+
 @pytest.mark.parametrize("wrong", ["2", None, 1.5, -1])
 def test_limits_that_are_no_number(wrong: Any) -> None:
     for kind in (ConversationTokenBufferMemory, ConversationSummaryBufferMemory):

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from memwell.errors import BackendError, ConfigurationError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.sqlite import SqliteBackend, schema
@@ -235,3 +236,24 @@ def test_entries_of_the_first_version_are_all_there_after_the_second(tmp_path: P
         assert sorted(kept, key=lambda entry: entry.key) == sorted(written, key=lambda entry: entry.key)
         backend.kv.put(HOME, "key-7", {"n": 8}, expect=written[7].version)
         assert backend.check() == []
+
+
+def _steps(connection: apsw.Connection, node: Filter) -> int:
+    taken: list[int] = []
+    connection.trace_v2(
+        apsw.SQLITE_TRACE_PROFILE, lambda event: taken.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+    )
+    condition = schema.compiled(node, schema.ENTRY)
+    assert connection.execute(f"SELECT count(*) FROM entry WHERE {condition.sql}", condition.bindings).fetchall() == [
+        (0,)
+    ]
+    return taken[0]
+
+
+def test_a_condition_is_looked_at_only_where_those_before_it_hold():
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE entry (key TEXT, value TEXT)")
+    connection.executemany("INSERT INTO entry VALUES (?, ?)", [(str(n), '{"topic":"a","kind":"b"}') for n in range(50)])
+    topic = Where("topic", "eq", "no entry's")
+    either = AnyOf((Where("kind", "in", ["b", "c"]), Not(Where("kind", "exists"))))
+    assert _steps(connection, AllOf((topic, either))) < 1.1 * _steps(connection, topic)

@@ -12,7 +12,7 @@ from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -30,8 +30,8 @@ V = TypeVar("V")
 S = TypeVar("S", bound=Serializable)
 
 _MEGABYTE = 1024 * 1024
-_PLACE = 240
-"""The bytes that the table takes for one entry at most."""
+_PLACE = 120
+"""The bytes that a table takes for one entry at most."""
 
 
 class RetrievalPolicy(StrEnum):
@@ -67,6 +67,8 @@ class CacheKey(Serializable, ABC, Generic[K]):
     """
 
     _serializer: Serializer | None = JsonSerializer()
+    _serialized: bytes | None = None
+    """What ``serialize`` gave, in a class that keeps it."""
 
     def __hash__(self) -> int:
         return hash(self.get_hash_bytes())
@@ -126,8 +128,8 @@ class CacheStorageItem(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 def _key_data(key: Key) -> bytes:
-    """The key as bytes, never the same for a text and a key object. Raises what serialising it raises."""
-    return b"s" + key.encode(errors="surrogatepass") if isinstance(key, str) else b"k" + key.serialize()
+    """The key as bytes. Raises what serialising it raises."""
+    return key.encode(errors="surrogatepass") if isinstance(key, str) else key.serialize()
 
 
 def _value_parts(value: Any) -> tuple[bytes, Form]:
@@ -186,12 +188,6 @@ def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | No
     return check_ttl(ttl if ttl is not None or cache_config is None else cache_config.ttl, 0.0)
 
 
-class _Entry(NamedTuple):
-    item: CacheStorageItem
-    cost: int
-    expires: float
-
-
 class MemoryCacheStorage(CacheStorage):
     """Entries in memory. When they take more than ``max_memory_mb``, the oldest are dropped, by the policy of the calls.
 
@@ -202,7 +198,9 @@ class MemoryCacheStorage(CacheStorage):
         if type(max_memory_mb) not in (int, float) or not 0 < max_memory_mb < math.inf:
             raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
         self.max_memory = int(max_memory_mb * _MEGABYTE)
-        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str | bytes, CacheStorageItem] = OrderedDict()
+        self._expires: dict[str | bytes, float] = {}
+        """The times of the entries that have one."""
         self._used = 0
         self._lock = threading.Lock()
 
@@ -214,57 +212,89 @@ class MemoryCacheStorage(CacheStorage):
     def __len__(self) -> int:
         with self._lock:
             moment = monotonic()
-            return sum(one.expires > moment for one in self._entries.values())
+            return len(self._entries) - sum(expires <= moment for expires in self._expires.values())
 
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        return self._found(key, cache_config, is_use=True)
+        # Without the lock, which would take half the time: a call of a table whose keys are text or bytes is one step.
+        if cache_config is not None:
+            self.check_config(cache_config)
+        name = key if type(key) is str else _name(key)
+        item = self._entries.get(name)
+        if item is None or (name in self._expires and not self.exists(key)):
+            return None
+        if cache_config is None or _renews(cache_config):
+            try:  # noqa: SIM105 (suppress would take as long as all the rest)
+                self._entries.move_to_end(name)
+            except KeyError:
+                # Another thread dropped it in the meantime.
+                pass
+        return item
 
     def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
         """Whether the key would be found. It does not count as a use."""
-        return self._found(key, cache_config, is_use=False) is not None
+        self.check_config(cache_config)
+        name = _name(key)
+        with self._lock:
+            return name in self._entries and not self._is_over(name)
 
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
         item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
-        name = item.key_data
-        cost = sum(map(sys.getsizeof, (item, name, item.value_data))) + _PLACE
+        name = _name(key) if isinstance(key, str) else item.key_data
+        cost = _cost(name, item) + (0 if lifetime is None else _PLACE)
         if cost > self.max_memory:
             raise InvalidInput(f"the entry takes {cost:,} bytes, over the {self.max_memory:,} of the whole cache")
         with self._lock:
-            old = self._entries.get(name)
-            self._entries[name] = _Entry(item, cost, math.inf if lifetime is None else monotonic() + lifetime)
-            self._used += cost - (old.cost if old else 0)
+            if (old := self._entries.get(name)) is not None:
+                self._uncount(name, old)
+            self._used += cost
+            self._entries[name] = item
+            if lifetime is not None:
+                self._expires[name] = monotonic() + lifetime
             if _renews(cache_config):
                 self._entries.move_to_end(name)
             while self._used > self.max_memory:
-                self._used -= self._entries.popitem(last=False)[1].cost
+                self._uncount(*self._entries.popitem(last=False))
 
     def delete(self, key: Key) -> bool:
         """Delete the entry of this key. Returns whether there was one."""
+        name = _name(key)
         with self._lock:
-            entry = self._entries.pop(_key_data(key), None)
-            self._used -= entry.cost if entry else 0
-        return entry is not None and entry.expires > monotonic()
+            is_there = name in self._entries and not self._is_over(name)
+            if is_there:
+                self._uncount(name, self._entries.pop(name))
+        return is_there
 
     def clear(self) -> None:
         """Delete all entries."""
         with self._lock:
             self._entries.clear()
+            self._expires.clear()
             self._used = 0
 
-    def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> CacheStorageItem | None:
-        self.check_config(cache_config)
-        name = _key_data(key)
-        with self._lock:
-            entry = self._entries.get(name)
-            if entry is None:
-                return None
-            if entry.expires <= monotonic():
-                self._used -= self._entries.pop(name).cost
-                return None
-            if is_use and _renews(cache_config):
-                self._entries.move_to_end(name)
-            return entry.item
+    def _is_over(self, name: str | bytes) -> bool:
+        """Whether the time of an entry is over; then it is dropped."""
+        is_over = self._expires.get(name, math.inf) <= monotonic()
+        if is_over:
+            self._uncount(name, self._entries.pop(name))
+        return is_over
+
+    def _uncount(self, name: str | bytes, item: CacheStorageItem) -> None:
+        """Take an entry that goes out of the account, with its time."""
+        self._used -= _cost(name, item) + (0 if self._expires.pop(name, None) is None else _PLACE)
+
+
+def _name(key: Key) -> str | bytes:
+    """What an entry is found by: a text itself, or a key object as bytes, which never equal a text."""
+    # A subclass of str may compare as it likes.
+    return str.__str__(key) if isinstance(key, str) else key.serialize()
+
+
+def _cost(name: str | bytes, item: CacheStorageItem) -> int:
+    """The bytes that an entry takes, the same at any time: a text grows when something asks for its UTF-8."""
+    data = item.key_data
+    text = sys.getsizeof(data.decode(errors="surrogatepass")) if isinstance(name, str) else 0
+    return sum(map(sys.getsizeof, (item, data, item.value_data))) + text + _PLACE
 
 
 class KeyValueCacheStorage(CacheStorage):
@@ -311,7 +341,8 @@ class KeyValueCacheStorage(CacheStorage):
 
 
 def _digest(key: Key) -> str:
-    return sha256(_key_data(key)).hexdigest()
+    """What an entry is stored by, never the same for a text and a key object."""
+    return sha256((b"s" if isinstance(key, str) else b"k") + _key_data(key)).hexdigest()
 
 
 # Clients
@@ -411,6 +442,17 @@ class LLMCacheKey(CacheKey["LLMCacheKey"]):
     max_new_tokens: int | None = None
     top_p: float | None = 1.0
     model_type: str | None = "huggingface"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        vars(self).pop("_serialized", None)
+
+    def serialize(self) -> bytes:
+        """The key as bytes, made once and again after a field was set. Raises as ``Serializable.serialize`` does."""
+        data = self._serialized
+        if data is None:
+            data = vars(self)["_serialized"] = super().serialize()
+        return data
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

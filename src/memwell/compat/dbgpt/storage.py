@@ -95,11 +95,15 @@ class Serializer(ABC):
         """A fresh object of ``cls``. Raises ``StorageError`` for bytes that do not fit it."""
 
 
+# ``json.dumps`` with options makes an encoder for every call.
+_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 class JsonSerializer(Serializer):
     """JSON in UTF-8, without escapes."""
 
     def _encode(self, fields: Any) -> bytes:
-        return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
+        return _json(fields).encode()
 
     def _decode(self, data: bytes) -> Any:
         return msgspec.json.decode(data)

@@ -21,7 +21,7 @@ from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModel, Langu
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import StoredState, is_preamble, until_done
+from memwell.strategies.state import StoredState, are_plain, is_preamble, next_index, until_done
 from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, Summary, SummaryBuffer
 from memwell.values import check_count, check_text, shown
 
@@ -31,6 +31,9 @@ _UNLIMITED = 2**40
 
 
 # Windows
+
+_MOST_NEW = 64
+"""After more new messages than this a window is read as a whole."""
 
 
 class ShownConversation(OneVariable, BaseChatMemory, ABC):
@@ -108,7 +111,55 @@ class ConversationBufferMemory(ShownConversation):
         }
 
 
-class ConversationBufferWindowMemory(ShownConversation):
+class _LastRounds(ShownConversation, ABC):
+    """A memory that shows the last rounds.
+
+    A turn adds a round to the window and drops the oldest. So a window of plain messages is held, and as long as the
+    conversation was only appended to, which its ``info`` tells, only the new messages are read.
+    """
+
+    _held: tuple[object, list[Message]] = (None, [])
+
+    @abstractmethod
+    def _limit(self) -> object:
+        """What limits the window. When it changes, all of the window is read."""
+
+    @abstractmethod
+    def _cut(self) -> list[Message]:
+        """The window, all of it read."""
+
+    @abstractmethod
+    def _fits(self, window: list[Message]) -> bool:
+        """Whether a window of plain messages is within the limit."""
+
+    def _window(self) -> list[Message]:
+        history = self._conversation()
+        # Asked before anything is read, so that an edit in between is noticed the next time.
+        info = history.info() if history.backend else None
+        if info is None:
+            return self._cut()
+        mark, (held, old) = (history.log, info.thread, info.created, info.edits, self._limit()), self._held
+        window = self._moved(history, old, info.next) if held == mark else []
+        if not window:
+            window = self._cut()
+            mark = mark if are_plain(window) else None
+        self._held = (mark, window)
+        return window
+
+    def _moved(self, history: HistoryReader, window: list[Message], end: int) -> list[Message]:
+        """The window at the end of a conversation that grew; empty when it must be read."""
+        next_ = next_index(window)
+        if end - next_ > _MOST_NEW:
+            return []
+        if end > next_:
+            new = history.log.read(history.thread, after=next_ - 1)
+            window = [*window, *new] if are_plain(new) and new[0].index == next_ else []
+        while window and not self._fits(window):
+            window = [one for one in window if one.round != window[0].round]
+        return window
+
+
+class ConversationBufferWindowMemory(_LastRounds):
     """The last ``k`` rounds of the conversation; with a ``k`` of 0 or less, nothing."""
 
     k: int = 5
@@ -118,8 +169,14 @@ class ConversationBufferWindowMemory(ShownConversation):
         super().__init__(*args, **given)
         check_rounds(self.k)
 
-    def _window(self) -> list[Message]:
+    def _limit(self) -> object:
+        return self.k
+
+    def _cut(self) -> list[Message]:
         return last_rounds(self._current(), self.k)
+
+    def _fits(self, window: list[Message]) -> bool:
+        return len({one.round for one in window}) <= self.k
 
     def get_window_info(self) -> dict[str, Any]:
         """How many rounds the window takes and has, how many messages there are, and how many of them it leaves out.
@@ -156,15 +213,21 @@ class _Counting(BaseChatMemory, ABC):
         return self._counter[1]
 
 
-class ConversationTokenBufferMemory(_Counting, ShownConversation):
+class ConversationTokenBufferMemory(_Counting, _LastRounds):
     """As many of the last rounds as fit ``max_token_limit``.
 
     A round is shown whole or not at all, so a single round over the limit leaves nothing to show; of a long round of tool
     calls its question and its last steps are shown. Raises ``InvalidInput`` for a limit below 0.
     """
 
-    def _window(self) -> list[Message]:
+    def _limit(self) -> object:
+        return self.max_token_limit, self._line_counter()
+
+    def _cut(self) -> list[Message]:
         return fitting_rounds(self._current(self._line_counter()), self.max_token_limit)
+
+    def _fits(self, window: list[Message]) -> bool:
+        return sum(map(self._line_counter().count_message, window)) <= self.max_token_limit
 
 
 def check_rounds(k: object) -> int:
@@ -369,10 +432,14 @@ class ConversationSummaryMemory(_SummarisingMemory):
 class _WholeRounds(SummaryBuffer):
     """A summary buffer that keeps no part of a round that is over the limit."""
 
-    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
+    def _to_keep(self, held: StoredState, room: int, unfolded: list[Message] | None) -> list[Message]:
+        kept = super()._to_keep(held, room, unfolded)
+        # Of several rounds all are whole.
+        if not kept or kept[0].round != kept[-1].round:
+            return kept
         newest = self.history.latest_round()
         size = sum(self._count(one) for one in newest.messages if one.for_model) if newest else 0
-        return super()._to_keep(held, room) if size <= room else []
+        return kept if size <= room else []
 
 
 class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
@@ -412,10 +479,10 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, when there is one, and the messages that are not in it, as text or as messages."""
-        held, history = self._strategy().state.read(), self._current()
+        state, history = self._strategy().state, self._current()
+        held = state.read()
         summary = str(held.fields.get("summary", ""))
-        after = held.upto - 1 if held.upto else None
-        messages = [one for one in history.log.read(history.thread, after=after) if one.for_model]
+        messages = [one for one in state.unread(held, most=held.next) if one.for_model]
         # Only when something was folded do instructions lie before what is shown.
         folded = [one for one in history.window(rounds=0) if (one.index or 0) < held.upto] if held.upto else []
         between = self._as_message(summary) if summary else []

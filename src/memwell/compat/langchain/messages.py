@@ -349,11 +349,10 @@ def _plain_text(message: Message) -> str | None:
     """The text of a core message that is nothing but text of a person, a model or the system; None for another."""
     if message.role not in _PLAIN or message.name is not None or MARK in message.metadata:
         return None
-    match message.parts:
-        case (Text(text),):
-            return text
-        case _:
-            return None if message.parts else ""
+    if not message.parts:
+        return ""
+    part = message.parts[0]
+    return part.text if type(part) is Text and len(message.parts) == 1 else None
 
 
 def to_langchain_messages(messages: Iterable[Any]) -> list[Any]:

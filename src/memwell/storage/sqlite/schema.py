@@ -382,8 +382,9 @@ def _in_document(node: Where, path: tuple[str, ...], document: str) -> Condition
     keys = " AND ".join(f"j{depth}.key = ?" for depth in range(len(path)))
     last = f"j{len(path) - 1}"
     found = _compared(node, f"{last}.type", f"{last}.value")
+    # With the plus SQLite does not turn it into a join, whose rows it would only reach after all other conditions.
     return Condition(
-        f"EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {keys} AND {found.sql})", (*path, *found.bindings)
+        f"+EXISTS (SELECT 1 FROM {', '.join(tables)} WHERE {keys} AND {found.sql})", (*path, *found.bindings)
     )
 
 

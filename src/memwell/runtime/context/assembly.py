@@ -16,7 +16,7 @@ from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.quoting import clean, quoted
-from memwell.longterm.relevance import MIN_RELEVANCE, check_relevance
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.messages import Message, Role, Text, check_message
 from memwell.records import paged
 from memwell.runtime.context.choosing import (
@@ -40,7 +40,7 @@ from memwell.runtime.context.choosing import (
 )
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_anthropic, to_openai, to_text
-from memwell.values import as_utc, check_count, check_text, shown
+from memwell.values import as_utc, check_count, check_number, check_text, shown
 from memwell.windows import Round, Size, fitted, paired, whole
 
 _WHOLE_PROFILE = 200
@@ -251,7 +251,7 @@ def assemble(
     """
     check_count(budget, "budget")
     check_count(limit, "limit")
-    check_relevance(min_relevance)
+    check_number(min_relevance, "min_relevance")
     moment = None if now is None else as_utc(now, "now")
     asked = _asked(query, moment)
     count = counter or (default_counter() if history is None else history.counter)

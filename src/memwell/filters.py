@@ -195,7 +195,7 @@ def _measure(node: object, depth: int) -> int:
         steps = 0 if isinstance(node.field, str) else len(node.field) - 1
         size = steps + (len(node.value) if node.operator == "in" else 1)
     elif isinstance(node, AllOf | AnyOf):
-        check_type(node.filters, (tuple, list), f"{type(node).__name__} takes a tuple of filters")
+        check_type(node.filters, (tuple, list), "AllOf and AnyOf take a tuple of filters")
         size = 1 + sum(_measure(member, depth + 1) for member in node.filters)
     elif isinstance(node, Not):
         size = 1 + _measure(node.filter, depth + 1)

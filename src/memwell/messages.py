@@ -109,8 +109,8 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=T
 
 
 Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
+_PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
 _RESULT_TYPES = (Text, Image, Audio, Video, Opaque)
-_PART_TYPES = (*_RESULT_TYPES, ToolCall, ToolResult)
 
 if TYPE_CHECKING:
     _Checking = msgspec.StructMeta

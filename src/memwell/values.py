@@ -248,7 +248,9 @@ def _check_nested(value: object, what: str, depth: int) -> None:
 
 def check_metadata(value: object, what: str = "metadata") -> dict[str, Any]:
     """A copy of a JSON object. Raises ``InvalidInput`` for anything else."""
-    plain = dict(cast("Mapping[str, Any]", check_type(value, Mapping, f"{what} must be a mapping")))
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
+    plain = dict(cast("Mapping[str, Any]", value))
     check_json(plain, what)
     return plain
 

@@ -151,9 +151,8 @@ class ProceduralMemory:
     def outcome(self, name: str, success: bool, note: str = "") -> Procedure:
         """Record how it went. Raises ``NotFound``, and ``InvalidInput`` for what is no boolean."""
         called = check_name(name, "a procedure's name")
-        went = Outcome(
-            check_flag(success, "success"), self.memory.clock(), without_secrets(check_text(note, "a note").strip())
-        )
+        check_flag(success, "success")
+        went = Outcome(success, self.memory.clock(), without_secrets(check_text(note, "a note").strip()))
 
         def moved(old: Recalled | None) -> Draft:
             if old is None:

@@ -54,7 +54,7 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         Raises ``InvalidInput``, and does nothing, for what is no list of actions, such as the whole report, and for an
         action of another space.
         """
-        plan = check_items(actions, Action, "repair takes the plan of an audit, report.plan")
+        plan = check_items(actions, Action, "a plan holds actions: repair takes that of an audit, report.plan")
         for action in plan:
             if action.space != self.space:
                 raise InvalidInput(f"the plan is for the space {action.space!r}, and this is {self.space!r}")

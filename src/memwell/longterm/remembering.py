@@ -185,7 +185,10 @@ def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """The evidence without repetitions. Raises ``InvalidInput`` for anything that is no ``Evidence``."""
     if given == ():
         return ()
-    return tuple(dict.fromkeys(check_items(given, Evidence, "evidence must be a list of Evidence")))
+    pieces = check_items(
+        [given] if isinstance(given, Evidence) else given, Evidence, "evidence must be a list of Evidence"
+    )
+    return tuple(dict.fromkeys(pieces))
 
 
 class _Given(msgspec.Struct, frozen=True):

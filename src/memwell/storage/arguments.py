@@ -20,7 +20,6 @@ from memwell.values import (
     check_size,
     check_text,
     check_type,
-    is_finite,
     shown,
 )
 
@@ -76,7 +75,8 @@ def check_range(
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
-    return [check_id(one, "an id") for one in check_list(ids, "ids must be a list of ids")]
+    listed = list(ids) if type(ids) is dict else check_list(ids, "ids must be a list of ids")
+    return [check_id(one, "an id") for one in listed]
 
 
 def check_places(keep: Iterable[int]) -> set[int]:
@@ -143,11 +143,11 @@ def decode_value(stored: str | bytes) -> Any:
     return stored if isinstance(stored, bytes) else msgspec.json.decode(stored)
 
 
-def check_ttl(ttl: float | None, now: float) -> float | None:
+def check_ttl(ttl: object, now: float) -> float | None:
     """The moment a time to live ends. Raises ``InvalidInput`` when it is not a positive, finite number of seconds."""
     if ttl is None:
         return None
-    if not is_finite(ttl) or not 0 < ttl <= MAX_TTL:
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl <= MAX_TTL:
         raise InvalidInput(f"ttl must be a positive number of seconds, not {shown(ttl)}")
     return now + ttl
 

@@ -63,9 +63,8 @@ def _add_texts(
 
     Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
     """
-    checked = [
-        check_text(text, "a document").strip() for text in check_list(texts, "documents must be a list of texts")
-    ]
+    several = check_list(texts, "documents must be a list of texts")
+    checked = [check_text(text, "a document").strip() for text in several]
     nothing: dict[str, Any] = {}
     listed = [nothing] * len(checked) if metadatas is None else metadatas
     given = [check_metadata(dict(one or nothing)) for one in listed]
@@ -209,7 +208,7 @@ class RAGOptimizer:
         rerank = _reranking(FeatureReranker())
         with open_backend("memory:") as backend:
             knowledge = Knowledge(backend, DEFAULT_SPACE, embedder=embedder or LocalEmbedder(), synonyms=table)
-            _add_texts(knowledge, check_list(documents, "documents must be a list of texts"), None)
+            _add_texts(knowledge, documents, None)
             results = {
                 query: _before_and_after(knowledge, query, check_count(top_k, "top_k", least=1), rerank)
                 for query in asked

@@ -114,7 +114,8 @@ def check_list(values: object, rule: str) -> list[Any]:
 
 def check_items(values: object, kind: type[T] | tuple[type[T], ...], rule: str) -> list[T]:
     """The values as a list, all of one type or of one of several. Raises ``InvalidInput`` as ``check_list``."""
-    found = check_list(values, rule)
+    # A dict is how values are listed once each; its keys are checked like any others.
+    found = list(cast("dict[Any, Any]", values)) if type(values) is dict else check_list(values, rule)
     for one in found:
         if not isinstance(one, kind):
             raise InvalidInput(f"{rule}, not of {shown(one)}")

@@ -75,8 +75,8 @@ def check_range(
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
-    listed = list(ids) if type(ids) is dict else check_list(ids, "ids must be a list of ids")
-    return [check_id(one, "an id") for one in listed]
+    listed = ids if type(ids) is dict else check_list(ids, "ids must be a list of ids")
+    return [check_id(one, "an id") for one in cast("Iterable[object]", listed)]
 
 
 def check_places(keep: Iterable[int]) -> set[int]:
@@ -112,11 +112,11 @@ def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
     return {(record.space, record.id): record for record in found}
 
 
-def check_cursor(cursor: str | None) -> int:
+def check_cursor(cursor: object) -> int:
     """The number in a cursor, −1 without one. Raises ``InvalidInput`` when it is none of ours."""
     if cursor is None:
         return -1
-    if not (check_text(cursor, "a cursor").isascii() and cursor.isdigit() and len(cursor) < 19):
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise InvalidInput(f"not a cursor of this listing: {shown(cursor)}")
     return int(cursor)
 

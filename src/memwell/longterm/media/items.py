@@ -19,7 +19,7 @@ from memwell.longterm.ranking import why_found
 from memwell.longterm.traits import own_metadata, traits_of
 from memwell.longterm.weights import Signal
 from memwell.records import Record, as_vector
-from memwell.values import MAX_ID_LENGTH, check_list, check_number, check_text, shown
+from memwell.values import MAX_ID_LENGTH, check_list, check_text, is_finite, shown
 
 # The text of a medium: its description, feature words and transcript joined, and split again.
 
@@ -180,7 +180,9 @@ def check_sentiment(given: str | float | None, transcript: str) -> str | float |
         if not 0 < len(word) <= _LONGEST_SENTIMENT:
             raise InvalidInput(f"a sentiment has 1 to {_LONGEST_SENTIMENT} characters, not {shown(given)}")
         return word
-    return float(check_number(given, "a sentiment that is no word", least=-1))
+    if not is_finite(given) or not -1 <= given <= 1:
+        raise InvalidInput(f"a sentiment is a word or a number from -1 to 1, not {shown(given)}")
+    return float(given)
 
 
 LIKENESS = "features"

@@ -75,8 +75,8 @@ def check_range(
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
-    listed = ids if type(ids) is dict else check_list(ids, "ids must be a list of ids")
-    return [check_id(one, "an id") for one in cast("Iterable[object]", listed)]
+    listed = cast("Iterable[object]", ids) if type(ids) is dict else check_list(ids, "ids must be a list of ids")
+    return [check_id(one, "an id") for one in listed]
 
 
 def check_places(keep: Iterable[int]) -> set[int]:

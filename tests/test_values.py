@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,10 +22,16 @@ from memwell.values import (
     MAX_JSON_DEPTH,
     as_utc,
     check_count,
+    check_flag,
     check_id,
+    check_items,
     check_json,
+    check_known,
+    check_list,
     check_metadata,
+    check_number,
     check_text,
+    check_type,
     new_id,
     new_version,
     shown,
@@ -101,10 +109,10 @@ def test_depth_has_a_limit_and_a_loop_is_only_deep():
 
 
 def test_metadata_is_copied_and_is_a_mapping():
-    given_ = {"a": 1}
-    copied = check_metadata(given_)
-    assert copied == given_
-    assert copied is not given_
+    numbers = {"a": 1}
+    copied = check_metadata(numbers)
+    assert copied == numbers
+    assert copied is not numbers
     for bad in (None, [], "x", 5):
         with pytest.raises(InvalidInput, match="mapping"):
             check_metadata(bad)
@@ -169,3 +177,49 @@ def test_a_time_that_would_round_into_the_year_10000_is_refused():
         as_utc(datetime.max.replace(tzinfo=UTC), "a time")
     last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
     assert datetime.fromtimestamp(as_utc(last, "a time").timestamp(), UTC) == last
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (lambda: check_type(5, str, "a name must be text"), "a name must be text, not 5"),
+        (lambda: check_type(5, (str, bytes), "a name is text", "; see names"), "a name is text, not 5; see names"),
+        (lambda: check_list("ab", "ids must be a list"), "ids must be a list, not 'ab'"),
+        (lambda: check_list(b"ab", "ids must be a list"), "ids must be a list, not b'ab'"),
+        (lambda: check_list({"a": 1}, "ids must be a list"), "ids must be a list, not {'a': 1}"),
+        (lambda: check_list(None, "ids must be a list"), "ids must be a list, not None"),
+        (lambda: check_items(5, int, "sizes must be a list of numbers"), "sizes must be a list of numbers, not 5"),
+        (
+            lambda: check_items([1, "x"], int, "sizes must be a list of numbers"),
+            "sizes must be a list of numbers, not of 'x'",
+        ),
+        (lambda: check_flag(1, "pinned"), "pinned must be True or False, not 1"),
+        (lambda: check_known("c", ("a", "b"), "kind"), "unknown kind 'c'; known: a, b"),
+        (lambda: check_known(["a"], ("a", "b"), "kind"), "unknown kind ['a']; known: a, b"),
+        (lambda: check_number(True, "trust"), "trust must be a number from 0 to 1, not True"),
+        (lambda: check_number(float("nan"), "trust"), "trust must be a number from 0 to 1, not nan"),
+        (lambda: check_number("1", "trust"), "trust must be a number from 0 to 1, not '1'"),
+        (lambda: check_number(-2, "mood", least=-1), "mood must be a number from -1 to 1, not -2"),
+        (lambda: check_number(-2, "a time", most=math.inf), "a time must be a number of at least 0, not -2"),
+    ],
+)
+def test_what_breaks_a_rule_is_told_the_rule_and_shown(check: Callable[[], object], message: str):
+    with pytest.raises(InvalidInput) as caught:
+        check()
+    assert str(caught.value) == message
+
+
+def test_what_keeps_the_rule_is_returned():
+    assert check_type("x", (str, bytes), "") == "x"
+    assert check_list((one for one in "ab"), "") == ["a", "b"]
+    assert check_items((1, 2), int, "") == [1, 2]
+    assert check_flag(False, "pinned") is False
+    assert check_known("a", ("a", "b"), "kind") == "a"
+    assert [check_number(one, "trust") for one in (0, 0.5, 1)] == [0, 0.5, 1]
+    assert check_number(math.inf, "a time", most=math.inf) == math.inf
+
+
+def test_a_list_is_copied():
+    numbers = [1, 2]
+    assert check_list(numbers, "") == numbers
+    assert check_list(numbers, "") is not numbers

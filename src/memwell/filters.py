@@ -27,7 +27,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from memwell.errors import InvalidInput
-from memwell.values import check_json, check_text, shown
+from memwell.values import check_json, check_text, check_type, shown
 
 OPERATORS = ("eq", "ne", "gt", "ge", "lt", "le", "in", "contains", "exists")
 ATTRIBUTES = ("@id", "@kind", "@text", "@time")
@@ -109,22 +109,22 @@ def _parse(mapping: Mapping[str, Any], depth: int) -> Filter:
     return found[0] if len(found) == 1 else AllOf(tuple(found))
 
 
-def _parse_entry(key: str, value: Any, depth: int) -> Filter:
+def _parse_entry(key: Any, value: Any, depth: int) -> Filter:
     if key in ("$and", "$or"):
         members = tuple(_parse(_expect_mapping(item), depth + 1) for item in _expect_list(key, value))
         return AllOf(members) if key == "$and" else AnyOf(members)
     if key == "$not":
         return Not(_parse(_expect_mapping(value), depth + 1))
-    if isinstance(key, str) and key.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(key, str) and key.startswith("$"):
         raise InvalidInput(f"unknown filter operator {shown(key)}; known here: $and, $or, $not")
     if isinstance(value, Mapping) and value:
-        return _parse_operators(key, cast("Mapping[str, Any]", value))
+        return _parse_operators(key, cast("Mapping[Any, Any]", value))
     return Where(key, "eq", value)
 
 
-def _parse_operators(field: str | Path, operators: Mapping[str, Any]) -> Filter:
+def _parse_operators(field: str | Path, operators: Mapping[Any, Any]) -> Filter:
     for name in operators:
-        if not isinstance(name, str) or not name.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(name, str) or not name.startswith("$"):
             raise InvalidInput(f"expected an operator such as $gt for {shown(field)}, not {shown(name)}")
         if name[1:] not in OPERATORS:
             raise InvalidInput(f"unknown filter operator {shown(name)}; known: {', '.join(f'${o}' for o in OPERATORS)}")
@@ -133,15 +133,11 @@ def _parse_operators(field: str | Path, operators: Mapping[str, Any]) -> Filter:
 
 
 def _expect_mapping(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"a filter must be a mapping, not {shown(value)}")
-    return cast("Mapping[str, Any]", value)
+    return cast("Mapping[str, Any]", check_type(value, Mapping, "a filter must be a mapping"))
 
 
 def _expect_list(key: str, value: object) -> Sequence[object]:
-    if not isinstance(value, list | tuple):
-        raise InvalidInput(f"{key} takes a list of filters, not {shown(value)}")
-    return cast("Sequence[object]", value)
+    return cast("Sequence[object]", check_type(value, (list, tuple), f"{key} takes a list"))
 
 
 def _check_field(field: object) -> str | Path:
@@ -165,9 +161,7 @@ def _checked_value(operator: str, value: object) -> object:
         raise InvalidInput(f"'exists' takes true or false, not {shown(value)}")
     if operator != "in":
         return _check_scalar(value, operator)
-    if not isinstance(value, list | tuple):
-        raise InvalidInput(f"'in' takes a list, not {shown(value)}")
-    return tuple(_check_scalar(one, operator) for one in cast("Sequence[object]", value))
+    return tuple(_check_scalar(one, operator) for one in _expect_list("'in'", value))
 
 
 def _moment(value: Any) -> Any:
@@ -201,8 +195,7 @@ def _measure(node: object, depth: int) -> int:
         steps = 0 if isinstance(node.field, str) else len(node.field) - 1
         size = steps + (len(node.value) if node.operator == "in" else 1)
     elif isinstance(node, AllOf | AnyOf):
-        if not isinstance(node.filters, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"{type(node).__name__} takes a tuple of filters, not {shown(node.filters)}")
+        check_type(node.filters, (tuple, list), "AllOf and AnyOf take a tuple of filters")
         size = 1 + sum(_measure(member, depth + 1) for member in node.filters)
     elif isinstance(node, Not):
         size = 1 + _measure(node.filter, depth + 1)

@@ -19,10 +19,13 @@ from memwell.values import (
     MAX_ID_LENGTH,
     as_utc,
     check_count,
+    check_flag,
     check_id,
     check_json,
+    check_list,
     check_size,
     check_text,
+    check_type,
     new_id,
     now,
     shown,
@@ -107,6 +110,7 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=T
 
 Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
 _PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
+_RESULT_TYPES = (Text, Image, Audio, Video, Opaque)
 
 if TYPE_CHECKING:
     _Checking = msgspec.StructMeta
@@ -248,9 +252,8 @@ def _parts(content: Content) -> tuple[Part, ...]:
         return (Text(content),) if content else ()
     if isinstance(content, _PART_TYPES):
         return (content,)
-    if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"content must be text or parts, not {shown(cast(object, content))}")
-    return tuple(Text(item) if isinstance(item, str) else item for item in content)
+    listed = check_list(content, "content must be text or parts")
+    return tuple(Text(item) if isinstance(item, str) else item for item in listed)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -387,7 +390,7 @@ def check_message(value: object) -> Message:
     for field in ("index", "round", "tokens"):
         if getattr(value, field) is not None:
             check_count(getattr(value, field), f"a message's {field}")
-    _check_flag(value.hidden, "a message's hidden")
+    check_flag(value.hidden, "a message's hidden")
     _check_object(value.metadata, "metadata")
     for part in value.parts:
         _check_part(part)
@@ -419,16 +422,9 @@ def _check_result(part: ToolResult) -> None:
     check_id(part.call_id, "a tool result's call_id")
     if part.name is not None:
         check_id(part.name, "a tool result's name")
-    _check_flag(part.is_error, "a tool result's is_error")
+    check_flag(part.is_error, "a tool result's is_error")
     for inner in part.content:
-        if not isinstance(inner, Text | Image | Audio | Video | Opaque):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a tool result holds text, media and opaque parts, not {shown(inner)}")
-        _check_part(inner)
-
-
-def _check_flag(value: object, what: str) -> None:
-    if type(value) is not bool:
-        raise InvalidInput(f"{what} must be True or False, not {shown(value)}")
+        _check_part(check_type(inner, _RESULT_TYPES, "a tool result holds text, media and opaque parts"))
 
 
 def _check_object(value: object, what: str) -> None:

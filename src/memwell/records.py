@@ -24,6 +24,7 @@ from memwell.values import (
     check_id,
     check_metadata,
     check_text,
+    check_type,
     new_id,
     now,
     shown,
@@ -79,9 +80,7 @@ def as_space(value: SpaceLike) -> Space:
     """A space. Raises ``InvalidInput`` for anything but a space or a string."""
     if isinstance(value, Space):
         return value
-    if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return Space(value)
-    raise InvalidInput(f"a space must be a Space or a string, not {shown(value)}")
+    return Space(check_type(value, str, "a space must be a Space or a string"))
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -91,7 +90,7 @@ class Thread(msgspec.Struct, frozen=True):
     id: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if type(self.space) is not Space:
             force_setattr(self, "space", as_space(self.space))
         check_id(self.id, "a thread's id")
 

@@ -11,11 +11,13 @@ import os
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 from memwell.errors import InvalidInput
+
+T = TypeVar("T")
 
 MAX_ID_LENGTH = 1024
 """The longest id, name or key in characters."""
@@ -87,6 +89,70 @@ def shown(value: object) -> str:
         # Nested too deep, or an integer of more than 4,300 digits.
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}…"
+
+
+def check_type(value: object, kind: type[T] | tuple[type[T], ...], rule: str, hint: str = "") -> T:
+    """Return ``value`` if it is of a type, or of one of several.
+
+    Raises ``InvalidInput`` with the rule, such as ``"weights must be Weights"``, and what was given instead.
+    """
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{rule}, not {shown(value)}{hint}")
+    return value
+
+
+def check_list(values: object, rule: str) -> list[Any]:
+    """The values as a list. Raises ``InvalidInput``, as ``check_type``, for what has none.
+
+    A string, bytes or a mapping has none: its characters, numbers or keys are never meant.
+    """
+    # A list is the usual case, and the general check is slow.
+    if type(values) is not list and (isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable)):
+        raise InvalidInput(f"{rule}, not {shown(cast(object, values))}")
+    return list(cast("Iterable[Any]", values))
+
+
+def check_items(values: object, kind: type[T] | tuple[type[T], ...], rule: str) -> list[T]:
+    """The values as a list, all of one type or of one of several. Raises ``InvalidInput`` as ``check_list``."""
+    # A dict is how values are listed once each; its keys are checked like any others.
+    found = list(cast("dict[Any, Any]", values)) if type(values) is dict else check_list(values, rule)
+    for one in found:
+        if not isinstance(one, kind):
+            raise InvalidInput(f"{rule}, not of {shown(one)}")
+    return found
+
+
+def check_flag(value: object, what: str) -> bool:
+    """Return ``value`` if it is a boolean. Raises ``InvalidInput``."""
+    if type(value) is not bool:
+        raise InvalidInput(f"{what} must be True or False, not {shown(value)}")
+    return value
+
+
+def check_known(value: object, known: Collection[str], what: str) -> str:
+    """Return ``value`` if it is one of the known names. Raises ``InvalidInput``, which lists them."""
+    if not isinstance(value, str) or value not in known:
+        raise InvalidInput(f"unknown {what} {shown(value)}; known: {', '.join(known)}")
+    return value
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number, and not a boolean."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # A whole number too large for a float.
+        return False
+
+
+def check_number(value: object, what: str, *, least: float = 0, most: float = 1) -> float:
+    """Return ``value`` if it is a number from ``least`` to ``most``, which may be infinite. Raises ``InvalidInput``."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        span = f"from {least} to {most}" if math.isfinite(most) else f"of at least {least}"
+        raise InvalidInput(f"{what} must be a number {span}, not {shown(value)}")
+    return value
 
 
 def check_text(value: object, what: str) -> str:

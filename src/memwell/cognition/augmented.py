@@ -28,7 +28,7 @@ from memwell.language.words import check_string, en_or_zh
 from memwell.messages import Message, human, system
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_text, check_type, shown
 
 # Definitions in a text, found by rule, in English and Chinese.
 
@@ -315,10 +315,8 @@ class AugmentedModel:
     def __init__(self, chat: Any, cognition: Cognition, *, language: str | None = None, limit: int = 5) -> None:
         if language is not None and language not in WORDS:
             raise InvalidInput(f"language must be one of {', '.join(WORDS)}, or None, not {shown(language)}")
-        if not isinstance(cognition, Cognition):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"cognition must be a Cognition, such as Cognition(memory), not {shown(cognition)}")
         self.chat: ChatModel | None = None if chat is None else as_chat_model(chat)
-        self.cognition = cognition
+        self.cognition = check_type(cognition, Cognition, "cognition must be a Cognition, such as Cognition(memory)")
         self.language = language
         self.limit = check_count(limit, "limit")
 

@@ -8,14 +8,13 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.cognition.named import keeps, why_of, without_secrets
-from memwell.cognition.working import is_finite
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Not, Where
 from memwell.language.asking import only_asks
 from memwell.language.sentiment import sentiment
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
-from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
+from memwell.values import as_utc, check_count, check_id, check_text, is_finite, new_id, shown
 
 KIND = "episode"
 _BETWEEN = "\n— "  # Separates the event from its context in the text of a memory

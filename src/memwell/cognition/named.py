@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from memwell.cognition.working import is_finite
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Where
 from memwell.language.asking import content, coverage, is_question
@@ -21,7 +20,7 @@ from memwell.longterm.gate import compatible, fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, traits_of
-from memwell.values import check_id, check_text, shown
+from memwell.values import check_id, check_list, check_text, is_finite, shown
 
 # Whether a condition holds in a situation, and whether two texts say the same, by their words.
 
@@ -322,10 +321,8 @@ def check_name(value: object, what: str) -> str:
 
 def check_texts(value: object, what: str) -> tuple[str, ...]:
     """One text or several, without secrets and blank ones. Raises ``InvalidInput`` for anything else."""
-    given = [value] if isinstance(value, str) else value
-    if isinstance(given, bytes | dict) or not isinstance(given, Iterable):
-        raise InvalidInput(f"{what} must be texts, not {shown(value)}")
-    texts = [check_text(one, what) for one in cast("Iterable[object]", given)]
+    given = [value] if isinstance(value, str) else check_list(value, f"{what} must be texts")
+    texts = [check_text(one, what) for one in given]
     return tuple(without_secrets(one.strip()) for one in texts if one.strip())
 
 

@@ -25,7 +25,7 @@ from memwell.language.asking import coverage
 from memwell.language.words import language_of
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.recall import Recalled
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_flag, check_text, shown
 
 KIND = "procedure"
 NEEDS = {"en": "Needs: ", "zh": "前提："}
@@ -151,8 +151,7 @@ class ProceduralMemory:
     def outcome(self, name: str, success: bool, note: str = "") -> Procedure:
         """Record how it went. Raises ``NotFound``, and ``InvalidInput`` for what is no boolean."""
         called = check_name(name, "a procedure's name")
-        if not isinstance(success, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"success must be True or False, not {shown(success)}")
+        check_flag(success, "success")
         went = Outcome(success, self.memory.clock(), without_secrets(check_text(note, "a note").strip()))
 
         def moved(old: Recalled | None) -> Draft:

@@ -6,28 +6,17 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.values import check_count, now, shown
+from memwell.values import check_count, is_finite, now, shown
 
 MOST_ATTENTION = 1000.0
 """No item has more attention than this."""
 _WIDEST = 745.0  # beyond this a power of e is 0
-
-
-def is_finite(value: object) -> TypeGuard[float]:
-    """Whether a value is a finite number, and not a boolean."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        # A whole number too large for a float.
-        return False
 
 
 def check_temperature(value: object) -> float:

@@ -35,7 +35,7 @@ from memwell.messages import (
 from memwell.records import Space, paged
 from memwell.storage.protocols import Backend, Place, ThreadInfo
 from memwell.tokens import counted
-from memwell.values import check_count, check_metadata, new_id, now, shown
+from memwell.values import check_count, check_metadata, check_type, new_id, now, shown
 from memwell.windows import Round, kept_from
 
 # Adding messages of each role, written once over ``add`` for local and remote conversations.
@@ -93,8 +93,7 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, last: Messag
 
     Raises ``Conflict`` when the target exists. On any error the target is left as it was.
     """
-    if not isinstance(target, HistoryReader):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a conversation is copied to a History, not to {shown(target)}")
+    check_type(target, HistoryReader, "a conversation is copied to a History")
     with transaction_of(target):
         if target.info() is not None:
             raise Conflict(f"conversation {target.thread.id!r} has already begun: copy to one that does not exist yet")
@@ -214,10 +213,9 @@ class History(HistoryReader, Adding):
         Raises ``InvalidInput`` for a part with a URL only, which is not fetched, and for anything but a medium;
         ``NotFound`` when the blob is missing.
         """
-        if not isinstance(part, Media):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"only an Image, Audio or Video has bytes, not {shown(part)}")
-        if part.data is not None:
-            return part.data
+        data = check_type(part, Media, "only an Image, Audio or Video has bytes").data
+        if data is not None:
+            return data
         if part.blob is None:
             raise InvalidInput(f"the part is given by the address {shown(part.url)}, and nothing is fetched here")
         blobs = self._store().blobs

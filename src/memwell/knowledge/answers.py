@@ -7,13 +7,13 @@ of the documents answer, and the note says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import ModelError
 from memwell.knowledge.asking import (
     Needs,
     asserts,
@@ -38,7 +38,7 @@ from memwell.language.words import en_or_zh, language_code, language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.tokens import default_counter
-from memwell.values import shown
+from memwell.values import check_items
 
 _ENOUGH = 0.84
 """A question is supported when the best passage's coverage of it, and most of its nearness, add up to this.
@@ -414,12 +414,7 @@ def _cited(text: str, count: int) -> tuple[list[int], str, list[int]]:
 
 def checked_history(history: Sequence[Message]) -> tuple[Message, ...]:
     """The human and AI messages of a conversation. Raises ``InvalidInput`` for what is no message."""
-    if isinstance(history, str | Message) or not isinstance(history, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"history must be messages, not {shown(history)}")
-    given = tuple(history)
-    for one in given:
-        if not isinstance(one, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"history must be messages, not {shown(one)}")
+    given = check_items(history, Message, "history must be a list of messages")
     spoken = (one for one in given if one.role in (Role.HUMAN, Role.AI) and one.for_model)
     return tuple(one for one in spoken if one.text.strip())
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, as_filter, holds
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import has_pronoun
@@ -29,7 +29,7 @@ from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Space, SpaceLike
 from memwell.storage.protocols import Backend
-from memwell.values import check_count, check_id, check_text, new_id, now, shown
+from memwell.values import check_count, check_id, check_text, check_type, new_id, now
 
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""
@@ -214,8 +214,7 @@ class Knowledge:
 
         Each document changes in one transaction, and finished ones are skipped, so it can be interrupted.
         """
-        if not isinstance(chunking, Chunking):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"chunking must be a Chunking, not {shown(chunking)}")
+        check_type(chunking, Chunking, "chunking must be a Chunking")
         self._shelf.keep_chunking(chunking)
         self._chunking = chunking
         manifests = list(self._shelf.manifests())
@@ -256,8 +255,7 @@ class Knowledge:
         little too. Raises ``InvalidInput`` for a query or a filter that breaks a rule.
         """
         check_text(query, "a query")
-        if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
+        check_type(weights, (Weights, NoneType), "weights must be Weights")
         named = None if documents is None else tuple([documents] if isinstance(documents, str) else documents)
         for one in named or ():
             check_id(one, "a document's id")

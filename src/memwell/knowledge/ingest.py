@@ -364,11 +364,11 @@ class _MissingFile(UnreadableDocument):
     """A file that does not exist."""
 
 
-def is_url(source: str | Path) -> bool:
+def is_url(source: object) -> bool:
     """Whether a source is a web address. Raises ``InvalidInput`` for what is neither a text nor a path."""
     if isinstance(source, Path):
         return False
-    if not isinstance(source, str) or not source or "\x00" in source:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(source, str) or not source or "\x00" in source:
         raise InvalidInput(f"a source must be a path or an http(s) address, not {shown(source)}")
     return source.lower().startswith(("http://", "https://"))
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 
 from memwell.errors import FileError, InvalidInput
 from memwell.language.words import check_string
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_list, check_text, shown
 
 LONGEST_TERM = 80
 """Characters of a word or phrase, at most."""
@@ -148,9 +148,7 @@ def _bundled() -> Synonyms:
 def _checked(groups: object) -> tuple[tuple[str, ...], ...]:
     if isinstance(groups, Mapping):
         groups = [(word, *_words(others)) for word, others in cast("Mapping[object, object]", groups).items()]
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise InvalidInput(f"groups must be a list of groups of words, not {shown(groups)}")
-    return tuple(_checked_group(group) for group in cast("Iterable[object]", groups))
+    return tuple(map(_checked_group, check_list(groups, "groups must be a list of groups of words")))
 
 
 def _words(others: object) -> Iterable[object]:
@@ -159,10 +157,8 @@ def _words(others: object) -> Iterable[object]:
 
 
 def _checked_group(group: object) -> tuple[str, ...]:
-    if isinstance(group, str) or not isinstance(group, Iterable):
-        raise InvalidInput(f"a group of synonyms must be a list of words, not {shown(group)}")
     by_key: dict[Key, str] = {}
-    for term in cast("Iterable[object]", group):
+    for term in check_list(group, "a group of synonyms must be a list of words"):
         written = _checked_term(term)
         by_key.setdefault(_key_of(written), written)
     if len(by_key) < 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, cast
 
@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.facts import Facts
@@ -23,7 +23,7 @@ from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Record, Space, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend
-from memwell.values import shown
+from memwell.values import check_id, check_list
 
 _PAGE = 500
 _VERSION = "version/"
@@ -138,10 +138,8 @@ class MemoryBase:
 
     def _stored(self, id_: str) -> Record:
         """As ``_found``, for a caller that has caught up and is inside a transaction."""
-        if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a memory's id must be text, not {shown(id_)}")
         index = self.indexer.view.index
-        found = index.get(self.space, [id_])
+        found = index.get(self.space, [check_id(id_, "a memory's id")])
         if not found:
             found = index.get(self.space, [self.indexer.resolved(id_)])
         if not found:
@@ -253,10 +251,5 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
     """One id or several, without repetitions. Raises ``InvalidInput`` for anything else."""
     if isinstance(ids, str):
         return [ids]
-    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"expected the id of a memory, or several, not {shown(cast(object, ids))}")
-    listed = list(ids)
-    for one in listed:
-        if not isinstance(one, str) or not one:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a memory's id must be text, not {shown(one)}")
-    return list(dict.fromkeys(listed))
+    listed = check_list(ids, "expected the id of a memory, or several")
+    return list(dict.fromkeys(check_id(one, "a memory's id") for one in listed))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -15,10 +17,11 @@ from memwell.filters import FilterLike, Where, as_filter, holds, id_begins_with
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.embedding import STAGED
+from memwell.longterm.gate import TRUSTS
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.recall import Recalled, as_recalled
-from memwell.longterm.remembering import check_evidence, check_importance, check_trust, is_number
+from memwell.longterm.remembering import check_evidence
 from memwell.longterm.traits import (
     FORGOTTEN,
     KEY,
@@ -35,7 +38,17 @@ from memwell.longterm.traits import (
     with_traits,
 )
 from memwell.records import Record, paged
-from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
+from memwell.values import (
+    as_utc,
+    check_count,
+    check_flag,
+    check_id,
+    check_known,
+    check_metadata,
+    check_number,
+    check_text,
+    check_type,
+)
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +66,8 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.importance_below is not None:
-            check_importance(self.importance_below)
-        if self.older_than is not None and not isinstance(self.older_than, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"older_than must be a timedelta, not {shown(self.older_than)}")
+            check_number(self.importance_below, "importance_below")
+        check_type(self.older_than, (timedelta, NoneType), "older_than must be a timedelta")
         if self.most is not None:
             check_count(self.most, "most")
 
@@ -99,11 +111,11 @@ class Changer(MemoryBase):
         if kind is not None:
             fields["kind"] = check_id(kind, "a memory's kind")
         if importance is not None:
-            fields["importance"] = check_importance(importance)
+            fields["importance"] = check_number(importance, "importance")
         if evidence is not None:
             fields["evidence"] = check_evidence(evidence)
         if trust is not None:
-            fields["trust"] = check_trust(trust)
+            fields["trust"] = check_known(trust, TRUSTS, "trust")
         if text is not None:
             check_text(text, "a memory's text")
         self.catch_up()
@@ -151,8 +163,7 @@ class Changer(MemoryBase):
 
     def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
         """Say whether a recalled memory helped, which moves its importance. Raises ``NotFound`` and ``InvalidInput``."""
-        if not isinstance(useful, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"useful must be True or False, not {shown(useful)}")
+        check_flag(useful, "useful")
         self.catch_up()
         with self.backend.transaction():
             old = self._live(id_)
@@ -205,8 +216,7 @@ class Changer(MemoryBase):
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
         """Forget what a policy selects, or with ``dry_run`` only report it."""
-        if not isinstance(policy, Forgetting):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"forget_by takes a Forgetting, not {shown(policy)}")
+        check_type(policy, Forgetting, "forget_by takes a Forgetting")
         now = self.clock()
         wanted = as_filter(policy.where)
         worth: dict[str, tuple[float, str]] = {}
@@ -421,8 +431,7 @@ class Eraser(MemoryBase):
         """Erase memories forgotten longer ago than ``retention_s``, and expired ones. Raises ``InvalidInput`` for a
         retention below 0.
         """
-        if not is_number(retention_s) or not retention_s >= 0:
-            raise InvalidInput(f"a retention must be at least 0 seconds, not {retention_s!r}")
+        check_number(retention_s, "a retention in seconds", most=math.inf)
         now = self.clock()
         over: list[str] = []
         for record in self._all():

@@ -29,11 +29,11 @@ from memwell.longterm.base import MemoryBase, as_ids
 from memwell.longterm.facts import Fact
 from memwell.longterm.gate import clusters
 from memwell.longterm.recall import Recalled, as_recalled
-from memwell.longterm.remembering import Rememberer, is_number
+from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
 from memwell.records import Record, paged
-from memwell.values import check_count, check_metadata
+from memwell.values import check_count, check_metadata, is_finite
 
 INSIGHT = "insight"
 _MOST_EVIDENCE = 64
@@ -91,7 +91,7 @@ class Consolidator(Rememberer):
         ``threshold`` is the least similarity, from 0 to 1; ``where`` (over the metadata) selects what may be merged. Raises
         ``InvalidInput`` for an invalid threshold or filter.
         """
-        if not is_number(threshold) or not 0 < threshold <= 1:
+        if not is_finite(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
         # Messages of a conversation and images are never merged, however similar.
         records = {

@@ -27,7 +27,7 @@ from memwell.longterm.statements import (
 from memwell.longterm.subjects import Subjects
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
-from memwell.values import as_utc, check_count, check_id, check_line, check_text, now, shown
+from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, now, shown
 
 # From statements to facts: a pure function of the set of statements, in any order.
 
@@ -354,7 +354,7 @@ class Facts:
         Raises ``InvalidInput`` for anything but claims, an unknown relation or an empty name, and then stores nothing.
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
-        named = [claim for claim in _row(claims, "claims") if not _ends_all_of_many(claim)]
+        named = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
@@ -712,16 +712,10 @@ def _replaces(old: Fact, since: datetime | None) -> bool:
 _KINDS = ("added", "confirmed", "superseded")
 
 
-def _row(values: Iterable[T], what: str) -> Iterable[T]:
-    # A string is iterable too, but never meant.
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"{what} must be a list, not {shown(values)}")
-    return values
-
-
 def _ids(records: Iterable[str]) -> list[str]:
     """The ids of records, without repetitions."""
-    return list(dict.fromkeys(check_id(record, "a record's id") for record in _row(records, "records")))
+    listed = check_list(records, "records must be a list")
+    return list(dict.fromkeys(check_id(record, "a record's id") for record in listed))
 
 
 def _withdrawn_last(statements: list[FactStatement]) -> list[FactStatement]:

@@ -27,8 +27,8 @@ from memwell.errors import InvalidInput
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms, segment
 from memwell.language.sentences import sentences
-from memwell.language.words import STOP_WORDS
-from memwell.values import check_count, shown
+from memwell.language.words import STOP_WORDS, check_string
+from memwell.values import check_count, check_known, check_type, shown
 
 # Duplicates: texts that differ in form only, and texts that are nearly the same.
 
@@ -373,7 +373,7 @@ def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 Handling: TypeAlias = Literal["flag", "redact", "refuse"]
-TRUSTS = frozenset({"user", "model", "document", "tool", "derived"})
+TRUSTS = ("derived", "document", "model", "tool", "user")
 """The possible sources of a text: see ``memwell.longterm.traits.Traits``."""
 
 
@@ -403,7 +403,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         for handling in (self.secrets, self.personal):
             if handling not in ("flag", "redact", "refuse"):
                 raise InvalidInput(f"secrets and personal data are flagged, redacted or refused, not {shown(handling)}")
-        if not isinstance(self.rules, tuple) or not all(map(callable, self.rules)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if type(self.rules) is not tuple or not all(map(callable, self.rules)):
             raise InvalidInput(f"rules must be a tuple of functions, not {shown(self.rules)}")
         check_count(self.least_characters, "least_characters")
         check_count(self.most_characters, "most_characters", least=max(1, self.least_characters))
@@ -423,20 +423,16 @@ class Gate:
     """Judges texts by a policy. It has no state, so threads may share it."""
 
     def __init__(self, policy: Policy | None = None) -> None:
-        if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a gate's policy must be a Policy, not {shown(policy)}")
-        self.policy = policy or Policy()
+        self.policy = Policy() if policy is None else check_type(policy, Policy, "a gate's policy must be a Policy")
 
     def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
         """Whether a text may become a memory, and with which words.
 
         Raises ``InvalidInput`` for an unknown trust, and for a text or speaker that is no string.
         """
-        if not isinstance(trust, str) or trust not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a trust is one of {sorted(TRUSTS)}, not {shown(trust)}")
-        for value, what in ((text, "a text"), (speaker, "a speaker")):
-            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"{what} must be a string, not {shown(value)}")
+        check_known(trust, TRUSTS, "trust")
+        check_string(text)
+        check_string(speaker, "a speaker")
         policy = self.policy
         if len(text) > policy.most_characters:
             detail = f"{len(text):,} characters are more than {policy.most_characters:,}"

@@ -6,7 +6,7 @@ forgotten memories are kept until they are erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
@@ -22,7 +22,7 @@ from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recall import RecallingMemory
-from memwell.values import as_utc, shown
+from memwell.values import as_utc, check_items, shown
 
 
 class Memory(RecallingMemory, Changer, Consolidator, Eraser):
@@ -54,15 +54,12 @@ class Memory(RecallingMemory, Changer, Consolidator, Eraser):
         Raises ``InvalidInput``, and does nothing, for what is no list of actions, such as the whole report, and for an
         action of another space.
         """
-        if not isinstance(actions, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"repair takes the plan of an audit, report.plan, not {type(actions).__name__}")
-        for action in actions:
-            if not isinstance(action, Action):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidInput(f"a plan holds actions, not {shown(action)}")
+        plan = check_items(actions, Action, "a plan holds actions: repair takes that of an audit, report.plan")
+        for action in plan:
             if action.space != self.space:
                 raise InvalidInput(f"the plan is for the space {action.space!r}, and this is {self.space!r}")
         done = 0
-        for action in actions:
+        for action in plan:
             # A memory that was forgotten or erased since the audit needs no repair.
             with suppress(NotFound):
                 done += self._repaired(action)
@@ -127,6 +124,6 @@ def as_memory(given: Any) -> Any:
     """The memory itself, or that of an engine. Raises ``InvalidInput`` for anything else."""
     if isinstance(given, MemoryBase):
         return given
-    if isinstance(given, HasMemory) and isinstance(given.memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(given, HasMemory) and isinstance(cast(object, given.memory), Memory):
         return given.memory
     raise InvalidInput(f"expected a memory, such as memwell.open gives, not {shown(given)}")

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
 from itertools import islice
+from types import NoneType
 from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
@@ -26,7 +27,7 @@ from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
-from memwell.longterm.relevance import BEST_OF, check_relevance, relevances
+from memwell.longterm.relevance import BEST_OF, relevances
 from memwell.longterm.snapshot import Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.superseding import (
@@ -44,7 +45,7 @@ from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.models.ports import Reranker, WordMatch
 from memwell.records import Page, Record, Space
 from memwell.storage.protocols import Backend, RecordIndex
-from memwell.values import as_utc, check_count, check_id, check_text, shown
+from memwell.values import as_utc, check_count, check_id, check_list, check_number, check_text, check_type
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
@@ -157,11 +158,9 @@ class RecallingMemory(MemoryBase):
         """
         check_text(query, "a query")
         check_count(limit, "limit")
-        check_relevance(min_relevance)
-        if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
-        if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
+        check_number(min_relevance, "min_relevance")
+        check_number(diversity, "diversity")
+        check_type(weights, (Weights, NoneType), "weights must be Weights")
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, session, since, until, where)
         questions = separate_questions(query)
@@ -537,9 +536,8 @@ def _wanted(
 ) -> Filter | None:
     parts: list[Filter] = []
     if kinds is not None:
-        if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"kinds must be a kind or several, not {shown(kinds)}")
-        parts.append(Where("@kind", "in", [kinds] if isinstance(kinds, str) else list(kinds)))
+        listed = [kinds] if isinstance(kinds, str) else check_list(kinds, "kinds must be a kind or several")
+        parts.append(Where("@kind", "in", listed))
     if session is not None:
         parts.append(Where(("memwell", "session"), "eq", check_id(session, "a session")))
     if since is not None:

@@ -16,14 +16,12 @@ from typing import Final, TypeAlias
 import msgspec
 import numpy as np
 
-from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms
 from memwell.language.words import language_of
 from memwell.longterm.candidates import CHINESE_FUNCTION, ParsedQuery, in_period, is_function_word, is_near_to_any
 from memwell.longterm.ranking import Ranked
 from memwell.longterm.snapshot import Flags, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
-from memwell.values import shown
 
 Values: TypeAlias = dict[str, float]
 
@@ -43,13 +41,6 @@ _MAY_BE_ASKED_FOR = frozenset(query_terms("name number date dating"))
 _WHOLE = 0.99
 _MOST_ODDS = 30.0
 _UNKNOWN = 0.5
-
-
-def check_relevance(value: float) -> float:
-    """A least relevance. Raises ``InvalidInput`` for what is no number from 0 to 1."""
-    if not isinstance(value, int | float) or not 0 <= value <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"min_relevance must be from 0 to 1, not {shown(value)}")
-    return value
 
 
 class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,7 +15,20 @@ from memwell.longterm.gate import TRUSTS, GateVerdict
 from memwell.longterm.traits import KEY, Evidence, Traits
 from memwell.messages import Message, Role, Text, human
 from memwell.transcript import from_openai
-from memwell.values import as_utc, check_id, check_metadata, check_text, new_id, shown
+from memwell.values import (
+    as_utc,
+    check_flag,
+    check_id,
+    check_items,
+    check_known,
+    check_list,
+    check_metadata,
+    check_number,
+    check_text,
+    is_finite,
+    new_id,
+    shown,
+)
 
 Rememberable: TypeAlias = str | Message | Mapping[str, Any] | Iterable[str | Message | Mapping[str, Any]]
 """A text, a message (memwell's own or in OpenAI's shape), or several of them."""
@@ -100,13 +113,12 @@ class Rememberer(MemoryBase):
 
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
         if importance is not None:
-            check_importance(importance)
-        if ttl is not None and not (is_number(ttl) and 0 < ttl < _LONGEST_S):
+            check_number(importance, "importance")
+        if ttl is not None and not (is_finite(ttl) and 0 < ttl < _LONGEST_S):
             raise InvalidInput(f"ttl must be a number of seconds above 0 and below {_LONGEST_S:,}, not {shown(ttl)}")
-        if not isinstance(pinned, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"pinned must be True or False, not {shown(pinned)}")
+        check_flag(pinned, "pinned")
         if trust is not None:
-            check_trust(trust)
+            check_known(trust, TRUSTS, "trust")
         if importance is None and ttl is None and not pinned and trust is None:
             return _PLAIN
         expires = None if ttl is None else self.clock() + timedelta(seconds=ttl)
@@ -166,38 +178,16 @@ def _items(content: Rememberable) -> list[object]:
     """A list of what to remember. Raises ``InvalidInput`` for anything that is no text or message."""
     if isinstance(content, str | Message | Mapping):
         return [content]
-    if isinstance(content, bytes) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"remember takes texts and messages, not {shown(content)}")
-    return list(content)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a number, booleans excluded."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def check_importance(value: float) -> float:
-    """Return a valid importance. Raises ``InvalidInput``."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise InvalidInput(f"importance must be a number from 0 to 1, not {shown(value)}")
-    return value
-
-
-def check_trust(value: str) -> str:
-    """Return a valid trust. Raises ``InvalidInput``."""
-    if not isinstance(value, str) or value not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"unknown trust {shown(value)}; known: {', '.join(sorted(TRUSTS))}")
-    return value
+    return check_list(content, "remember takes texts and messages")
 
 
 def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """The evidence without repetitions. Raises ``InvalidInput`` for anything that is no ``Evidence``."""
     if given == ():
         return ()
-    pieces = tuple(given) if isinstance(given, Iterable) else (given,)  # pyright: ignore[reportUnnecessaryIsInstance]
-    for one in pieces:
-        if not isinstance(one, Evidence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"evidence must be several Evidence, not {shown(cast(object, given))}")
+    pieces = check_items(
+        [given] if isinstance(given, Evidence) else given, Evidence, "evidence must be a list of Evidence"
+    )
     return tuple(dict.fromkeys(pieces))
 
 

@@ -18,7 +18,7 @@ from memwell.filters import AllOf, Where
 from memwell.language.claims.relations import USER, Claim, Relation, relation_of
 from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
-from memwell.values import as_utc, check_count, check_id, check_text, shown
+from memwell.values import as_utc, check_count, check_flag, check_id, check_number, check_text, check_type, shown
 
 # How names are compared and stored in keys.
 
@@ -249,9 +249,7 @@ def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bo
 
     Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
     """
-    if not isinstance(claim, Claim):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim must be a Claim, not {shown(claim)}")
-    relation = relation_of(claim.relation)
+    relation = relation_of(check_type(claim, Claim, "a claim must be a Claim").relation)
     if relation is None:
         raise InvalidInput(f"unknown relation {shown(claim.relation)}")
     subject = name_key(check_text(claim.subject, "a claim's subject"))
@@ -259,10 +257,8 @@ def statement_of(claim: Claim, record: str, learned_at: datetime, *, by_hand: bo
     for name, given in ((subject, "subject"), (thing or (claim.negated and relation.single), "object")):
         if not name:
             raise InvalidInput(f"a claim's {given} must be a name, not {shown(getattr(claim, given))}")
-    if not isinstance(claim.confidence, float | int) or not 0.0 <= claim.confidence <= 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {shown(claim.confidence)}")
-    if not isinstance(claim.negated, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a claim's negated must be True or False, not {shown(claim.negated)}")
+    check_number(claim.confidence, "a claim's confidence")
+    check_flag(claim.negated, "a claim's negated")
     start, end = check_count(claim.start, "a claim's start"), check_count(claim.end, "a claim's end")
     since = _moment(claim.valid_from, "valid_from")
     until = _moment(claim.valid_to, "valid_to")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack,
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import BadModelOutput, InvalidInput
+from memwell.errors import BadModelOutput
 from memwell.messages import Message
 from memwell.records import MAX_DIMENSIONS
-from memwell.values import shown
+from memwell.values import check_items, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -199,14 +199,7 @@ class Reranker(ABC):
 
 def given_texts(texts: object) -> list[str]:
     """The texts as a list. Raises ``InvalidInput`` for anything but a list of strings."""
-    # A list is the usual case, and the general check is slow.
-    if type(texts) is not list and (isinstance(texts, str | bytes) or not isinstance(texts, Iterable)):
-        raise InvalidInput(f"texts must be a list of strings, not {shown(texts)}")
-    given = list(cast("Iterable[object]", texts))
-    for one in given:
-        if not isinstance(one, str):
-            raise InvalidInput(f"a text must be a string, not {shown(one)}")
-    return cast("list[str]", given)
+    return check_items(texts, str, "texts must be a list of strings")
 
 
 def checked_vectors(value: object, count: int, model: str, dimensions: int | None = None) -> Floats:

@@ -23,7 +23,7 @@ from memwell.errors import InvalidInput
 from memwell.messages import Message, Text
 from memwell.runtime.channels import Channel
 from memwell.runtime.state import StateModule
-from memwell.values import check_id, check_text, new_id, shown
+from memwell.values import check_id, check_items, check_text, new_id, shown
 
 # Hooks: functions that run before and after an agent's methods, for one agent or for all of a class.
 
@@ -695,13 +695,7 @@ def _hub_copy(agent: Agent[M], message: M | list[M]) -> M | list[M]:
 def _hub_checked(agents: object) -> list[Agent[Any]]:
     if isinstance(agents, Agent):
         return [cast("Agent[Any]", agents)]
-    if not isinstance(agents, Iterable):
-        raise InvalidInput(f"expected an agent or several, not {shown(agents)}")
-    listed = list(cast("Iterable[object]", agents))
-    for agent in listed:
-        if not isinstance(agent, Agent):
-            raise InvalidInput(f"expected an agent, not {shown(agent)}")
-    return cast("list[Agent[Any]]", listed)
+    return cast("list[Agent[Any]]", check_items(agents, Agent, "expected an agent or a list of them"))
 
 
 def _checked_time(seconds: object) -> float:

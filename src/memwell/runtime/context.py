@@ -30,13 +30,13 @@ from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import TextSpan, sentences
 from memwell.longterm.gate import decisive_terms, fingerprint, similar
-from memwell.longterm.relevance import MIN_RELEVANCE, check_relevance
+from memwell.longterm.relevance import MIN_RELEVANCE
 from memwell.messages import Message, Role, Text, check_message
 from memwell.records import SpaceLike, as_space, paged
 from memwell.storage.protocols import KeyValue
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_anthropic, to_openai, to_text
-from memwell.values import as_utc, check_count, check_id, check_text, shown
+from memwell.values import as_utc, check_count, check_id, check_number, check_text, shown
 from memwell.windows import Round, Size, fitted, paired, whole
 
 _STRUCTURE = re.compile(r"[\s|｜\[\]()（）#<>·:：]+")
@@ -748,7 +748,7 @@ def assemble(
     """
     check_count(budget, "budget")
     check_count(limit, "limit")
-    check_relevance(min_relevance)
+    check_number(min_relevance, "min_relevance")
     moment = None if now is None else as_utc(now, "now")
     asked = _asked(query, moment)
     count = counter or (default_counter() if history is None else history.counter)

@@ -44,7 +44,7 @@ from memwell.runtime.worker import Worker, is_delayed
 from memwell.settings import Settings
 from memwell.storage import Backend
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import as_utc, check_id, shown
+from memwell.values import as_utc, check_id, check_text, shown
 
 if TYPE_CHECKING:
     from memwell.knowledge import Found, Knowledge
@@ -313,7 +313,7 @@ class Engine(Closing):
         words such as *yesterday*. The receipt says what went in, what did not and why; ``receipts`` keeps it, except in a
         read-only store. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
         """
-        words = language or en_or_zh(query if isinstance(query, str) else "")  # pyright: ignore[reportUnnecessaryIsInstance]
+        words = language or en_or_zh(check_text(query, "a query"))
         moment = self.clock() if now is None else as_utc(now, "now")
         made = assemble(
             query,

@@ -30,7 +30,7 @@ from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
 from memwell.storage.protocols import Entry, KeyValue
-from memwell.values import as_utc, shown
+from memwell.values import as_utc, check_flag, shown
 
 GRANTS = Space("memwell", "grants")
 """Where the grants of a store are kept: apart from the spaces that they are about, so that no change of a space makes
@@ -71,7 +71,7 @@ class Grants:
         Raises ``InvalidInput`` for a space and itself, a space of memwell's own, and a time that is past.
         """
         now = self._clock()
-        grant = Grant(*_two(owner, to), _checked_write(write), now, check_to_come(until, "until", now))
+        grant = Grant(*_two(owner, to), check_flag(write, "write"), now, check_to_come(until, "until", now))
         for old in self._all("owner", grant.owner):
             if self._is_over(old):
                 self._kv.delete(GRANTS, _key(old.owner, old.to))
@@ -208,12 +208,6 @@ def check_to_come(given: datetime | None, name: str, now: datetime) -> datetime 
     if moment is not None and moment <= now:
         raise InvalidInput(f"{name} must be a time to come, not {shown(given)}")
     return moment
-
-
-def _checked_write(write: object) -> bool:
-    if not isinstance(write, bool):
-        raise InvalidInput(f"write must be True or False, not {shown(write)}")
-    return write
 
 
 def _key(owner: Space, to: Space) -> str:

@@ -20,7 +20,7 @@ from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.engine import Engine, EngineParts, check_path
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
-from memwell.values import shown
+from memwell.values import check_flag, shown
 
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
@@ -82,8 +82,7 @@ def open(  # noqa: A001 - the first word users type
         return RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space)
     if key is not None:
         raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
-    if not isinstance(work, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"work must be True or False, not {shown(work)}")
+    check_flag(work, "work")
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {
         "embedder": _embedder(embedder, chosen),

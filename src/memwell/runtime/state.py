@@ -13,7 +13,7 @@ from memwell.history.reading import key_part
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, JSONValue, KeyValue
 from memwell.storage.registry import open_backend
-from memwell.values import check_id, check_json, shown
+from memwell.values import check_id, check_json, check_type, shown
 
 T = TypeVar("T")
 
@@ -215,10 +215,9 @@ def _together(modules: Mapping[str, object]) -> StateModule:
     """One tree of these modules, so that they are saved and restored as one."""
     tree = StateModule()
     for name, module in modules.items():
-        if not isinstance(module, StateModule):
-            raise InvalidInput(f"{name!r} must be a StateModule, not {shown(module)}")
+        checked = check_type(module, StateModule, f"{name!r} must be a StateModule")
         # Not by assignment: the name of a module may also be that of a method.
-        tree._module_dict[name] = module  # pyright: ignore[reportPrivateUsage]
+        tree._module_dict[name] = checked  # pyright: ignore[reportPrivateUsage]
     return tree
 
 

@@ -11,7 +11,17 @@ import msgspec
 from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Message, check_message
 from memwell.records import Record, Space, Thread
-from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
+from memwell.values import (
+    check_count,
+    check_id,
+    check_items,
+    check_json,
+    check_list,
+    check_size,
+    check_text,
+    check_type,
+    shown,
+)
 
 REMEMBERED = Space("memwell", "parts")
 """The space of a store's layout in its home, and of the home's id in each part."""
@@ -65,22 +75,18 @@ def check_range(
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"ids must be a list of ids, not {shown(ids)}")
-    return [check_id(one, "an id") for one in ids]
+    listed = cast("Iterable[object]", ids) if type(ids) is dict else check_list(ids, "ids must be a list of ids")
+    return [check_id(one, "an id") for one in listed]
 
 
 def check_places(keep: Iterable[int]) -> set[int]:
     """The indexes to keep. Raises ``InvalidInput`` for what is no index."""
-    if not isinstance(keep, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"keep must be a list of indexes, not {shown(keep)}")
-    return {check_count(index, "an index to keep") for index in keep}
+    return {check_count(index, "an index to keep") for index in check_list(keep, "keep must be a list of indexes")}
 
 
 def check_changes(changes: Mapping[int, Message | None]) -> dict[int, Message | None]:
     """The changes of an edit. Raises ``InvalidInput`` for what is no index and what is no message."""
-    if not isinstance(changes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"changes must be a mapping from index to message, not {shown(changes)}")
+    check_type(changes, Mapping, "changes must be a mapping from index to message")
     for index, message in changes.items():
         check_count(index, "an index")
         if message is not None:
@@ -102,21 +108,15 @@ def check_skip(skip: int) -> int:
 
 def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
     """The records by space and id, the last of each. Raises ``InvalidInput`` for what is not a record."""
-    if not isinstance(records, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"records must be a list of records, not {shown(records)}")
-    found: dict[tuple[Space, str], Record] = {}
-    for record in records:
-        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"expected a Record, not {shown(record)}")
-        found[record.space, record.id] = record
-    return found
+    found = check_items(records, Record, "records must be a list of Record")
+    return {(record.space, record.id): record for record in found}
 
 
-def check_cursor(cursor: str | None) -> int:
+def check_cursor(cursor: object) -> int:
     """The number in a cursor, −1 without one. Raises ``InvalidInput`` when it is none of ours."""
     if cursor is None:
         return -1
-    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise InvalidInput(f"not a cursor of this listing: {shown(cursor)}")
     return int(cursor)
 
@@ -143,11 +143,11 @@ def decode_value(stored: str | bytes) -> Any:
     return stored if isinstance(stored, bytes) else msgspec.json.decode(stored)
 
 
-def check_ttl(ttl: float | None, now: float) -> float | None:
+def check_ttl(ttl: object, now: float) -> float | None:
     """The moment a time to live ends. Raises ``InvalidInput`` when it is not a positive, finite number of seconds."""
     if ttl is None:
         return None
-    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl <= MAX_TTL:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl <= MAX_TTL:
         raise InvalidInput(f"ttl must be a positive number of seconds, not {shown(ttl)}")
     return now + ttl
 
@@ -172,9 +172,7 @@ def check_digest(digest: object) -> str:
 
 def check_blob(data: object) -> bytes:
     """Raises ``InvalidInput`` for what is not bytes, or too many of them."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise InvalidInput(f"a blob must be bytes, not {shown(data)}")
-    blob = bytes(cast(bytes, data))
+    blob = bytes(check_type(data, (bytes, bytearray, memoryview), "a blob must be bytes"))
     if len(blob) > MAX_BLOB_BYTES:
         raise InvalidInput(f"a blob is at most {MAX_BLOB_BYTES:,} bytes, not {len(blob):,}")
     return blob

@@ -25,7 +25,18 @@ from memwell.messages import Message, Role, Text, check_message, decode_message,
 from memwell.records import Page, Record, Space, Thread, Vector, as_vector, pack_half
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Blobs, Entry, KeyValue, MessageLog, Place, ThreadInfo, Version, unsupported
-from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, new_version, shown
+from memwell.values import (
+    as_utc,
+    check_count,
+    check_id,
+    check_items,
+    check_list,
+    check_metadata,
+    check_text,
+    check_type,
+    new_version,
+    shown,
+)
 
 T = TypeVar("T")
 
@@ -57,11 +68,9 @@ def prepare(messages: Sequence[Message], *, keep_places: bool) -> list[tuple[Mes
 
     Raises ``InvalidInput`` for one that breaks a rule.
     """
-    if not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"messages must be a list of messages, not {shown(messages)}")
     prepared: list[tuple[Message, str]] = []
-    for message in messages:
-        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
+    for message in check_list(messages, "messages must be a list of messages"):
+        if type(message) is not Message:
             check_message(message)
         if message.tokens is not None:
             _check_tokens(message.tokens)
@@ -193,9 +202,7 @@ class StoredEntry(NamedTuple):
 
 def copied_thread(info: ThreadInfo) -> CopiedThread:
     """The stored form of a listing. Raises ``InvalidInput`` for one that no thread can have."""
-    if not isinstance(info, ThreadInfo):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"expected a ThreadInfo, not {shown(info)}")
-    given.check_thread(info.thread)
+    given.check_thread(check_type(info, ThreadInfo, "expected a ThreadInfo").thread)
     next_ = check_count(info.next, "a thread's next index")
     if check_count(info.first, "a thread's first index") > next_ or next_ > MAX_INDEX + 1:
         raise InvalidInput(f"no thread has the indexes {info.first} to {info.next}")
@@ -212,12 +219,10 @@ def copied_thread(info: ThreadInfo) -> CopiedThread:
 
 def copied_places(thread: CopiedThread, places: Sequence[Place]) -> list[CopiedPlace]:
     """The places, encoded. Raises ``InvalidInput`` for what is no place of this thread, ``Conflict`` for a wrong order."""
-    if not isinstance(places, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"places must be a list of places, not {shown(places)}")
     found: list[CopiedPlace] = []
     ids: set[str] = set()
     last = -1
-    for place in places:
+    for place in check_items(places, Place, "places must be a list of Place"):
         copied = _copied(thread, place)
         check_follows(copied, last)
         if copied.id in ids:
@@ -235,8 +240,6 @@ def check_follows(place: CopiedPlace, last: int) -> None:
 
 
 def _copied(thread: CopiedThread, place: Place) -> CopiedPlace:
-    if not isinstance(place, Place):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"expected a Place, not {shown(place)}")
     index = check_count(place.index, "an index")
     round_ = check_count(place.round, "a round")
     if not thread.first <= index < thread.next or round_ > thread.round:
@@ -265,12 +268,8 @@ def copy_thread(source: MessageLog, target: MessageLog, thread: Thread, *, limit
 
 def copied_entries(entries: Sequence[Entry]) -> list[StoredEntry]:
     """Entries, encoded; the last of each key. Raises ``InvalidInput`` for what cannot be one."""
-    if not isinstance(entries, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"entries must be a list of entries, not {shown(entries)}")
     found: dict[str, StoredEntry] = {}
-    for entry in entries:
-        if not isinstance(entry, Entry):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"expected an Entry, not {shown(entry)}")
+    for entry in check_items(entries, Entry, "entries must be a list of Entry"):
         expires = None if entry.expires is None else as_utc(entry.expires, "the end of an entry").timestamp()
         version = check_count(entry.version, "a version", least=1)
         value = given.encode_value(entry.value)
@@ -280,8 +279,7 @@ def copied_entries(entries: Sequence[Entry]) -> list[StoredEntry]:
 
 def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:
     """Vectors by id as stores keep them. Raises ``InvalidInput`` when they are not all of one size."""
-    if not isinstance(vectors, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"vectors must be a mapping from id to vector, not {shown(cast(Any, vectors))}")
+    check_type(vectors, Mapping, "vectors must be a mapping from id to vector")
     packed = {check_id(id_, "a record's id"): pack_half(as_vector(vector)) for id_, vector in vectors.items()}
     sizes = sorted({len(data) // 2 for data in packed.values()})
     if len(sizes) > 1:

@@ -9,11 +9,10 @@ from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput
 from memwell.language.quoting import clean, quoted
 from memwell.language.words import language_of
 from memwell.messages import Message, system
-from memwell.values import shown
+from memwell.values import check_type
 
 
 class Strategy(ABC):
@@ -73,9 +72,7 @@ class ReadOnly(Wrapper):
 
 def checked_strategy(value: object) -> Strategy:
     """Return ``value`` when it is a strategy; raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, Strategy):
-        raise InvalidInput(f"expected a strategy, not {shown(value)}")
-    return value
+    return check_type(value, Strategy, "expected a strategy")
 
 
 # The system message of a strategy: data under a heading, each line after a bar.

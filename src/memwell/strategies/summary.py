@@ -19,7 +19,7 @@ from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_pre
 from memwell.strategies.windows import checked_history
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_text
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_text, check_type
 from memwell.windows import fitted, rounds_of
 
 # Summarisers: by selected sentences, or by a chat model.
@@ -97,9 +97,7 @@ class ModelSummariser:
     """
 
     def __init__(self, model: ChatModel, prompt: str | None = None, *, tokens: int = DEFAULT_TOKENS) -> None:
-        if not isinstance(model, ChatModel):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a summary's model must be a ChatModel, not {shown(model)}; see as_chat_model")
-        self.model = model
+        self.model = check_type(model, ChatModel, "a summary's model must be a ChatModel", "; see as_chat_model")
         self.prompt = None if prompt is None else check_text(prompt, "prompt")
         self.tokens = check_count(tokens, "tokens", least=1)
 
@@ -118,9 +116,7 @@ def as_summariser(thing: Summariser | ChatModel, tokens: int) -> Summariser:
     """A summariser, or one made of a chat model. Raises ``InvalidInput`` for anything else."""
     if isinstance(thing, ChatModel):
         return ModelSummariser(thing, tokens=max(tokens, 1))
-    if not isinstance(thing, Summariser):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a summariser must have a method fold(summary, messages), not {shown(thing)}")
-    return thing
+    return check_type(thing, Summariser, "a summariser must have a method fold(summary, messages)")
 
 
 def said(messages: Sequence[Message]) -> list[SummaryLine]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy, note
 from memwell.strategies.state import AT_ONCE
-from memwell.values import check_count, shown
+from memwell.values import check_count, check_type
 
 
 class _Window(Strategy):
@@ -73,9 +72,7 @@ class TokenWindow(_Window):
 
 def checked_history(value: object) -> HistoryReader:
     """Return ``value`` if it is a conversation. Raises ``InvalidInput``."""
-    if not isinstance(value, HistoryReader):
-        raise InvalidInput(f"a strategy needs a History, not {shown(value)}")
-    return value
+    return check_type(value, HistoryReader, "a strategy needs a History")
 
 
 # Long-term memory as a strategy.
@@ -98,9 +95,7 @@ class Recalled(Strategy):
     """
 
     def __init__(self, recaller: Recaller, history: HistoryReader | None = None, limit: int = 5) -> None:
-        if not isinstance(recaller, Recaller):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a recaller must have a method recall(query, *, limit), not {shown(recaller)}")
-        self.recaller = recaller
+        self.recaller = check_type(recaller, Recaller, "a recaller must have a method recall(query, *, limit)")
         self.history = None if history is None else checked_history(history)
         self.limit = check_count(limit, "limit")
 

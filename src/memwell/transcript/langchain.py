@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
 from memwell.transcript.shapes import Shape, mapping, media_type, to_base64
-from memwell.values import MAX_ID_LENGTH, new_id, shown
+from memwell.values import MAX_ID_LENGTH, check_type, new_id, shown
 
 KINDS: Mapping[str, str] = {
     "human": "human",
@@ -95,8 +96,7 @@ def _made(kind: str, data: Shape, given_id: str | None) -> Message:
     spoken = tuple(_parts(data.get("content", "")))
     parts: tuple[Part, ...] = (_result(data, spoken),) if kind == "tool" else spoken
     name = data.get("name")
-    if name is not None and not isinstance(name, str):
-        raise InvalidInput(f"a message's name must be text, not {shown(name)}")
+    check_type(name, (str, NoneType), "a message's name must be text")
     return Message(
         _ROLES[kind],
         (*parts, *_calls(data.get("tool_calls") or [])),
@@ -151,8 +151,7 @@ def _part(block: object) -> _Simple:
 
 def _result(data: Shape, content: tuple[_Simple, ...]) -> ToolResult:
     call = data.get("tool_call_id")
-    if not isinstance(call, str):
-        raise InvalidInput(f"a tool's message names the call it answers, not {shown(call)}")
+    check_type(call, str, "a tool's message names the call it answers")
     return ToolResult(_as_id(call) or "call", content, _as_id(data.get("name")), data.get("status") == "error")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, check_message
-from memwell.values import check_json, check_text, shown
+from memwell.values import check_json, check_list, check_text, check_type, shown
 
 Shape: TypeAlias = dict[str, Any]
 """A message or a block as an API has it: plain JSON data."""
@@ -31,10 +31,8 @@ def outgoing(messages: Iterable[Message], *, include_hidden: bool = False) -> li
 
 def each(items: object, what: str, read: Callable[[Any], Iterable[_T]]) -> list[_T]:
     """What ``read`` makes of each item; an ``InvalidInput`` says at which item it happened."""
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidInput(f"{what} must be a list, not {shown(cast(object, items))}")
     out: list[_T] = []
-    for number, item in enumerate(cast("Iterable[Any]", items)):
+    for number, item in enumerate(check_list(items, f"{what} must be a list")):
         try:
             out.extend(read(item))
         except InvalidInput as error:
@@ -44,9 +42,7 @@ def each(items: object, what: str, read: Callable[[Any], Iterable[_T]]) -> list[
 
 def mapping(value: object, what: str) -> Shape:
     """A shallow copy of an object; raises ``InvalidInput`` when it is not one."""
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must be an object, not {shown(value)}")
-    return dict(cast("Mapping[str, Any]", value))
+    return dict(cast("Mapping[str, Any]", check_type(value, Mapping, f"{what} must be an object")))
 
 
 def plain_object(value: object, what: str) -> Shape:

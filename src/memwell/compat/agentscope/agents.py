@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
 from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
-from memwell.errors import InvalidInput
 from memwell.runtime.agents import Agent, Hub
-from memwell.values import shown
+from memwell.values import check_type
 
 _SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
 
@@ -90,9 +89,7 @@ class MsgHub(Hub[Msg]):
 
 
 def _message(value: object) -> Msg:
-    if not isinstance(value, Msg):
-        raise InvalidInput(f"agents exchange Msg, not {shown(value)}")
-    return value
+    return check_type(value, Msg, "agents exchange Msg")
 
 
 def _messages(value: object) -> Msg | list[Msg]:

@@ -122,7 +122,7 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
 
         Raises ``WrongType`` (a ``TypeError``) for anything but messages. When the store or a model fails that is a warning.
         """
-        messages = _messages([one for one in msgs if one is not None] if isinstance(msgs, list) else msgs)  # pyright: ignore[reportUnnecessaryIsInstance]
+        messages = _messages([one for one in msgs if one is not None] if type(msgs) is list else msgs)
         if not messages:
             return
         memory = self.memory

@@ -9,7 +9,7 @@ from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, cast
 from memwell.errors import InvalidInput
 from memwell.messages import Message
 from memwell.transcript.agentscope import check_layout, from_agentscope, plain_copy, to_agentscope
-from memwell.values import new_id, shown
+from memwell.values import check_type, new_id, shown
 
 
 class TextBlock(TypedDict, total=False):
@@ -132,8 +132,9 @@ class Msg:
     @classmethod
     def from_dict(cls, json_data: Mapping[str, Any]) -> Self:
         """The message that ``to_dict`` wrote. Raises ``InvalidInput`` when a part of it is missing or wrong."""
-        if not isinstance(json_data, Mapping) or not {"name", "content", "role"} <= json_data.keys():  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a message is a dict with a name, a content and a role, not {shown(json_data)}")
+        rule = "a message is a dict with a name, a content and a role"
+        if not {"name", "content", "role"} <= check_type(json_data, Mapping, rule).keys():
+            raise InvalidInput(f"{rule}, not {shown(json_data)}")
         given = {name: plain_copy(json_data.get(name)) for name in ("name", "content", "role", "metadata", "timestamp")}
         made = cls(**given, invocation_id=json_data.get("invocation_id"))
         if "id" in json_data:
@@ -180,10 +181,9 @@ def check_message(value: object) -> Msg:
 
     Raises ``InvalidInput`` otherwise.
     """
-    if not isinstance(value, Msg):
-        raise InvalidInput(f"expected a Msg, not {shown(value)}")
-    check_layout(vars(value))
-    return value
+    message = check_type(value, Msg, "expected a Msg")
+    check_layout(vars(message))
+    return message
 
 
 def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field
@@ -191,9 +191,7 @@ def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - 
 
     Raises ``InvalidInput`` for a message, or an id, that breaks a rule.
     """
-    if not isinstance(message, Msg):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"expected a Msg, not {shown(message)}")
-    return from_agentscope(vars(message), id=id)
+    return from_agentscope(vars(check_type(message, Msg, "expected a Msg")), id=id)
 
 
 def from_core(message: Message) -> Msg:

@@ -44,7 +44,7 @@ from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_openai
-from memwell.values import check_count, check_text, shown
+from memwell.values import check_count, check_text, check_type, shown
 from memwell.windows import first_waiting
 
 T = TypeVar("T")
@@ -624,8 +624,7 @@ class MemoryWithCompress(MemoryBase):
         Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which stays as it is when ``strict`` is off, and
         ``InvalidInput`` for an invalid state. Then nothing changes.
         """
-        if not isinstance(state_dict, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a state must be a mapping, not {shown(state_dict)}")
+        check_type(state_dict, Mapping, "a state must be a mapping")
         for name in ("max_token", "chat_history_storage", "memory_storage"):
             if name not in state_dict and strict:
                 raise MissingState(f"the state of {type(self).__name__} has no {name!r}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from datetime import datetime
+from types import NoneType
 from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
 
 import msgspec
 
 from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Part, Role, Text, Video, human, message
-from memwell.values import check_id, check_json, check_text, new_id, now, shown
+from memwell.values import check_id, check_json, check_text, check_type, new_id, now, shown
 
 MARK = "basememory"
 """The key of a stored message's metadata that holds the rest of a chat message."""
@@ -112,8 +113,7 @@ class MediaMessage(ChatMessage, frozen=True, kw_only=True):
         check_text(self.text, "the text of a message")
         if self.url is not None:
             check_text(self.url, "an address")
-        if self.data is not None and not isinstance(self.data, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"the bytes of a medium must be bytes, not {shown(self.data)}")
+        check_type(self.data, (bytes, NoneType), "the bytes of a medium must be bytes")
 
     def parts(self) -> tuple[Part, ...]:
         return (self.part(url=self.url, data=self.data, media_type=self.media_type, text=self.text),)
@@ -157,7 +157,7 @@ class MessageKinds:
 
     def register(self, class_: type[ChatMessage]) -> None:
         """Read messages of a class derived from ``ChatMessage``. Raises ``Conflict`` for a kind that is taken."""
-        if not isinstance(class_, type) or not issubclass(class_, ChatMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if ChatMessage not in getattr(class_, "__mro__", ()):
             raise InvalidInput(f"register takes a class derived from ChatMessage, not {shown(class_)}")
         kind = check_id(class_.kind, "a message's kind")
         if self._classes.get(kind, class_) is not class_ or kind in ("str", "dict"):

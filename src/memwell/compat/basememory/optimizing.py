@@ -16,7 +16,7 @@ import msgspec
 from memwell.compat.basememory.storages import GivenList, has_method, items_of, sparse_vector
 from memwell.errors import InvalidInput, Unsupported
 from memwell.messages import Message, encode_message
-from memwell.values import check_count, shown
+from memwell.values import check_count, check_type, shown
 
 Identity: TypeAlias = Hashable
 _NOT_DATA = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType, FrameType)
@@ -370,8 +370,7 @@ def step_of(shelf: Shelf, strategy: Strategy, size: int) -> Step:
         done = strategy.apply(shelf)
     except CannotOptimize as error:
         return msgspec.structs.replace(nothing, skipped=error.reason)
-    if not isinstance(done, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"the strategy {nothing.strategy} must return an Outcome, not {shown(done)}")
+    check_type(done, Outcome, f"the strategy {nothing.strategy} must return an Outcome")
     after = shelf.bytes() if done.changed else size
     return msgspec.structs.replace(nothing, items_after=len(shelf), bytes_after=after, **msgspec.structs.asdict(done))
 

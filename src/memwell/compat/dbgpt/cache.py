@@ -23,7 +23,7 @@ from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.ring import Ring
 from memwell.storage.arguments import check_ttl
 from memwell.storage.sharing import Store, shared_backend
-from memwell.values import check_count, check_id, check_json, shown
+from memwell.values import check_count, check_id, check_json, check_type, shown
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -154,8 +154,7 @@ class CacheStorage(ABC):
         """Raises ``Unsupported`` for a config that does not ask for exact keys, and ``InvalidInput`` for no config."""
         if cache_config is None:
             return
-        if not isinstance(cache_config, CacheConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"cache_config is a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…")
+        check_type(cache_config, CacheConfig, "cache_config is a CacheConfig", "; a time to live is ttl=…")
         if cache_config.retrieval_policy not in (None, RetrievalPolicy.EXACT_MATCH):
             raise Unsupported(f"{type(self).__name__} finds exact keys, not {cache_config.retrieval_policy}")
 

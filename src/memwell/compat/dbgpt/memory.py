@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -20,7 +19,7 @@ from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
-from memwell.values import check_count, check_text, new_version, shown
+from memwell.values import check_count, check_text, check_type, is_finite, new_version, shown
 
 T = TypeVar("T", bound="MemoryFragment")
 
@@ -54,9 +53,9 @@ Weight: TypeAlias = float | None
 
 def check_importance(value: object, what: str = "importance") -> float:
     """Return ``value`` when it is a finite number; raises ``InvalidInput`` otherwise."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return value
-    raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
+    if not is_finite(value):
+        raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
+    return value
 
 
 def as_aware(moment: datetime) -> datetime:
@@ -396,9 +395,8 @@ class BatchMemory(Memory[T]):
 def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
     if answer is None:
         return InsightMemoryFragment(fragment, [])
-    if not isinstance(answer, InsightMemoryFragment):
-        raise InvalidInput(f"an extractor must give an InsightMemoryFragment, not {shown(answer)}")
-    return cast("InsightMemoryFragment[T]", answer)
+    rule = "an extractor must give an InsightMemoryFragment"
+    return cast("InsightMemoryFragment[T]", check_type(answer, InsightMemoryFragment, rule))
 
 
 async def _called(call: Callable[[T, Any], Any], fragments: Sequence[T], llm_client: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_memory
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import as_utc, check_count, check_id, check_text, shown
+from memwell.values import as_utc, check_count, check_id, check_list, check_text, shown
 from memwell.windows import Round
 
 _PROFILE = "user_profile"
@@ -168,9 +168,7 @@ class ConversationMemory(Closing):
 def _words(given: Sequence[str] | None) -> list[str]:
     if given is None:
         return []
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"keywords must be a list of texts, not {shown(given)}")
-    return [check_text(word, "a keyword") for word in given]
+    return [check_text(word, "a keyword") for word in check_list(given, "keywords must be a list of texts")]
 
 
 def _threads(engine: Engine) -> Iterator[ThreadInfo]:

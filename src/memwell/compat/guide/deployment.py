@@ -328,9 +328,9 @@ class VectorDatabaseComparison:
         return "\n".join(line.removeprefix("        ") for line in lines)
 
 
-def _known(given: str, names: dict[str, tuple[str, ...]], what: str) -> str:
+def _known(given: object, names: dict[str, tuple[str, ...]], what: str) -> str:
     """The one name for what was given, in either language."""
-    word = given.strip().casefold() if isinstance(given, str) else given  # pyright: ignore[reportUnnecessaryIsInstance]
+    word = given.strip().casefold() if isinstance(given, str) else given
     for name, spellings in names.items():
         if word in spellings:
             return name

@@ -29,7 +29,7 @@ from memwell.records import DEFAULT_SPACE
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
-from memwell.values import check_count, check_metadata, check_text, now, shown
+from memwell.values import check_count, check_list, check_metadata, check_text, now, shown
 
 CHUNK_SIZES = (100, 200, 500, 1000)
 Groups = Mapping[str, Sequence[str]]
@@ -63,7 +63,8 @@ def _add_texts(
 
     Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
     """
-    checked = [check_text(text, "a document").strip() for text in _as_list(texts, "documents")]
+    several = check_list(texts, "documents must be a list of texts")
+    checked = [check_text(text, "a document").strip() for text in several]
     nothing: dict[str, Any] = {}
     listed = [nothing] * len(checked) if metadatas is None else metadatas
     given = [check_metadata(dict(one or nothing)) for one in listed]
@@ -73,12 +74,6 @@ def _add_texts(
         knowledge.add(text, id=_content_id(text, metadata), source=_name(text, metadata), metadata=metadata)
         for text, metadata in zip(checked, given, strict=True)
     ]
-
-
-def _as_list(texts: Sequence[str], what: str) -> list[str]:
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"{what} must be a list of texts, not {shown(texts)}")
-    return list(texts)
 
 
 def _name(text: str, metadata: Mapping[str, Any]) -> str:
@@ -209,11 +204,11 @@ class RAGOptimizer:
         ``synonyms`` adds to the table that comes along. Raises ``InvalidInput`` for queries or documents that are no lists.
         """
         table = Synonyms.bundled() if synonyms is None else Synonyms.bundled().extended(synonyms)
-        asked = [check_text(query, "a query") for query in _as_list(queries, "queries")]
+        asked = [check_text(query, "a query") for query in check_list(queries, "queries must be a list of texts")]
         rerank = _reranking(FeatureReranker())
         with open_backend("memory:") as backend:
             knowledge = Knowledge(backend, DEFAULT_SPACE, embedder=embedder or LocalEmbedder(), synonyms=table)
-            _add_texts(knowledge, _as_list(documents, "documents"), None)
+            _add_texts(knowledge, documents, None)
             results = {
                 query: _before_and_after(knowledge, query, check_count(top_k, "top_k", least=1), rerank)
                 for query in asked
@@ -245,7 +240,7 @@ def _reranking(judge: FeatureReranker) -> Callable[[str, Sequence[Mapping[str, A
 
 
 def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()  # pyright: ignore[reportUnnecessaryIsInstance]
+    given = check_list(sizes, "chunk_sizes must be a list of sizes")
     if not given:
         raise InvalidInput(f"chunk_sizes must be a list of sizes, not {shown(sizes)}")
     return tuple(Chunking(tokens=size, overlap=0, least=0, length="characters").tokens for size in given)

@@ -22,7 +22,7 @@ from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
 from memwell.tokens import TokenCounter
-from memwell.values import shown
+from memwell.values import check_type, shown
 
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -54,8 +54,7 @@ def value_of(values: Mapping[str, Any], key: str, what: str) -> Any:
 
 def check_keys(values: object, what: str) -> Mapping[str, Any]:
     """The inputs or outputs of a chain. Raises ``InvalidInput`` when they are no mapping."""
-    if not isinstance(values, Mapping):
-        raise InvalidInput(f"the {what} must be a dict, not {shown(values)}")
+    check_type(values, Mapping, f"the {what} must be a dict")
     return cast("Mapping[str, Any]", values)
 
 

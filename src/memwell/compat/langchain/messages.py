@@ -9,12 +9,13 @@ import copy
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from types import NoneType
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
 from memwell.transcript.langchain import KINDS, MARK, from_langchain, to_langchain
-from memwell.values import shown
+from memwell.values import check_type, shown
 
 Content: TypeAlias = str | list[str | dict[str, Any]]
 """What a message says: text, or a list of texts and blocks."""
@@ -220,21 +221,15 @@ def _content(value: Any) -> Content:
 
 
 def _mapping(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
-    return dict(cast("Mapping[str, Any]", value))
+    return dict(cast("Mapping[str, Any]", check_type(value, Mapping, f"{what} must be a mapping")))
 
 
 def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise InvalidInput(f"{what} must be a list, not {shown(value)}")
-    return list(cast("Sequence[Any]", value))
+    return list(cast("Sequence[Any]", check_type(value, (list, tuple), f"{what} must be a list")))
 
 
 def _text_or_none(value: Any, what: str) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"a message's {what} must be text, not {shown(value)}")
-    return value
+    return check_type(value, (str, NoneType), f"a message's {what} must be text")
 
 
 def _tool_call(call: Any) -> dict[str, Any]:

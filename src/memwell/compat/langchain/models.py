@@ -19,7 +19,7 @@ from memwell.messages import Message, human
 from memwell.models.callables import answer_of
 from memwell.models.ports import ChatModel
 from memwell.tokens import TokenCounter, default_counter
-from memwell.values import shown
+from memwell.values import check_type, shown
 
 LanguageModelLike: TypeAlias = Any
 """None, a ``ChatModel``, a function of a text, or an object with ``invoke``, ``predict`` or ``__call__``."""
@@ -257,9 +257,7 @@ def for_chain(memory: Any) -> Any:
     adapter = _adapter()
     if isinstance(memory, adapter):
         return memory
-    if not isinstance(memory, BaseMemory):
-        raise InvalidInput(f"expected a memory, not {shown(memory)}")
-    return adapter(inner=memory)
+    return adapter(inner=check_type(memory, BaseMemory, "expected a memory"))
 
 
 def _with_langchains_messages(value: Any) -> Any:

@@ -21,7 +21,7 @@ from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space, paged
 from memwell.storage.sharing import Store, shared_backend
 from memwell.transcript.langchain import MARK, from_langchain, to_langchain
-from memwell.values import check_text, new_id, shown
+from memwell.values import check_text, check_type, new_id, shown
 
 DEFAULT_URL = "memwell.db"
 
@@ -92,9 +92,8 @@ class MemwellByteStore(_KeyValueStore[bytes]):
     """Bytes by key, as ``CacheBackedEmbeddings`` and the like want them; shares its keys with ``MemwellStore``."""
 
     def _checked(self, key: str, value: bytes) -> bytes:
-        if not isinstance(value, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"the value of {shown(key)} must be bytes, not {shown(value)}; MemwellStore takes JSON")
-        return bytes(value)
+        rule = f"the value of {shown(key)} must be bytes"
+        return bytes(check_type(value, (bytes, bytearray, memoryview), rule, "; MemwellStore takes JSON"))
 
 
 class MemwellCache(BaseCache):

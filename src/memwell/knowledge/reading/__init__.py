@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memwell.errors import InvalidInput, UnreadableDocument
+from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import sniffing
 from memwell.knowledge.reading.pdf import read_pdf
@@ -11,7 +11,7 @@ from memwell.knowledge.reading.sniffing import FileType, decoded, kind_of, media
 from memwell.knowledge.reading.tables import read_json, read_json_lines, read_table
 from memwell.knowledge.reading.webpages import declared_encoding, read_webpage
 from memwell.knowledge.reading.word import read_word
-from memwell.values import shown
+from memwell.values import check_type
 
 
 def read_document(data: bytes, *, name: str = "", media_type: str | None = None) -> Parsed:
@@ -21,9 +21,7 @@ def read_document(data: bytes, *, name: str = "", media_type: str | None = None)
     Raises ``UnreadableDocument`` with a reason for whatever cannot be read, and ``MissingDependency`` for a PDF without
     pypdfium2.
     """
-    if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a document must be bytes, not {shown(data)}")
-    data = bytes(data)
+    data = bytes(check_type(data, (bytes, bytearray, memoryview), "a document must be bytes"))
     if not data.strip():
         raise UnreadableDocument("it is empty", reason="empty")
     kind = kind_of(data, name, media_type)

@@ -168,9 +168,9 @@ def fetch(
     raise UnreadableDocument(f"it was redirected more than {most_redirects} times", reason="unreachable")
 
 
-def checked_address(url: str) -> SplitResult:
+def checked_address(url: object) -> SplitResult:
     """The parts of an address. Raises ``UnreadableDocument`` when its spelling is not allowed."""
-    if not isinstance(url, str) or len(url) > _LONGEST_URL or _STRANGE.search(url):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(url, str) or len(url) > _LONGEST_URL or _STRANGE.search(url):
         raise UnreadableDocument(f"{shown(url)} is no address of a page", reason="forbidden-address")
     # Without a password that it may hold.
     named = shown(url.rpartition("@")[2])

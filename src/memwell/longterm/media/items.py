@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from memwell.longterm.ranking import why_found
 from memwell.longterm.traits import own_metadata, traits_of
 from memwell.longterm.weights import Signal
 from memwell.records import Record, as_vector
-from memwell.values import MAX_ID_LENGTH, check_text, shown
+from memwell.values import MAX_ID_LENGTH, check_list, check_text, is_finite, shown
 
 # The text of a medium: its description, feature words and transcript joined, and split again.
 
@@ -144,20 +143,18 @@ def check_kinds(kinds: str | Iterable[str] | None) -> list[str]:
     """The requested kinds of media; None is all. Raises ``InvalidInput`` for another kind."""
     if kinds is None:
         return list(KINDS)
-    if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"kinds must be a kind or several, not {shown(kinds)}")
-    return [check_kind(one) for one in ([kinds] if isinstance(kinds, str) else kinds)]
+    listed = [kinds] if isinstance(kinds, str) else check_list(kinds, "kinds must be a kind or several")
+    return [check_kind(one) for one in listed]
 
 
 def check_features(features: Features | None) -> tuple[tuple[str, ...], array[float] | None]:
     """Feature words, or a normalised feature vector. Raises ``InvalidInput`` for anything else."""
     if features is None:
         return (), None
-    if isinstance(features, str | bytes | Mapping) or not isinstance(features, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise _no_features(features)
-    listed = list(features)
+    rule = "features are several words or the numbers of a vector"
+    listed = check_list(features, rule)
     if any(isinstance(one, bool) or type(one).__name__ in _TRUTHS for one in listed):
-        raise _no_features(features)
+        raise InvalidInput(f"{rule}, not {shown(features)}")
     if not listed:
         return (), None
     if not any(isinstance(one, str) for one in listed):
@@ -169,10 +166,6 @@ def check_features(features: Features | None) -> tuple[tuple[str, ...], array[fl
         if len(word) > _LONGEST_FEATURE:
             raise InvalidInput(f"a feature word has at most {_LONGEST_FEATURE} characters: {shown(word)}")
     return tuple(dict.fromkeys(filter(None, words))), None
-
-
-def _no_features(given: object) -> InvalidInput:
-    return InvalidInput(f"features are several words or the numbers of a vector, not {shown(given)}")
 
 
 def check_sentiment(given: str | float | None, transcript: str) -> str | float | None:
@@ -187,10 +180,8 @@ def check_sentiment(given: str | float | None, transcript: str) -> str | float |
         if not 0 < len(word) <= _LONGEST_SENTIMENT:
             raise InvalidInput(f"a sentiment has 1 to {_LONGEST_SENTIMENT} characters, not {shown(given)}")
         return word
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a sentiment is a word or a number, not {shown(given)}")
-    if not -1 <= given <= 1:
-        raise InvalidInput(f"a sentiment is a number from -1 to 1, not {shown(given)}")
+    if not is_finite(given) or not -1 <= given <= 1:
+        raise InvalidInput(f"a sentiment is a word or a number from -1 to 1, not {shown(given)}")
     return float(given)
 
 

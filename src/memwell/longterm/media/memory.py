@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -44,7 +45,7 @@ from memwell.longterm.traits import KEY, Traits, blobs_space, features_space, tr
 from memwell.longterm.weights import Signal
 from memwell.messages import Message
 from memwell.records import Hit, Record, Vector, as_vector
-from memwell.values import check_count, check_id, check_text, new_id, shown
+from memwell.values import check_count, check_id, check_text, check_type, new_id
 
 # Storing and reading single media.
 
@@ -212,8 +213,7 @@ class MediaMemory:
     """
 
     def __init__(self, memory: MemoryLike, *, limits: MediaLimits | None = None) -> None:
-        if limits is not None and not isinstance(limits, MediaLimits):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"limits must be MediaLimits, not {shown(limits)}")
+        check_type(limits, (MediaLimits, NoneType), "limits must be MediaLimits")
         self.memory = as_memory(memory)
         self.limits = limits or MediaLimits()
 

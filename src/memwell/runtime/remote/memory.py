@@ -45,7 +45,7 @@ from memwell.runtime.wire.table import AddMessages, AnnotateThread, EditMessage
 from memwell.settings import load_settings
 from memwell.storage.protocols import ThreadInfo, Version
 from memwell.tokens import default_counter
-from memwell.values import check_count, check_id, check_metadata, shown
+from memwell.values import check_count, check_id, check_metadata, check_type, shown
 from memwell.windows import Round, rounds_of
 
 if TYPE_CHECKING:
@@ -125,10 +125,9 @@ class RemoteHistory(Remote, History):
         Raises ``Unsupported`` for bytes that the service stores with the conversation, ``InvalidInput`` for a part that
         has only an address, and for what is no medium.
         """
-        if not isinstance(part, Media):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"only an Image, Audio or Video has bytes, not {shown(part)}")
-        if part.data is not None:
-            return part.data
+        data = check_type(part, Media, "only an Image, Audio or Video has bytes").data
+        if data is not None:
+            return data
         if part.blob is not None:
             raise Unsupported("a service does not send the bytes of a conversation; it does send those of media.add")
         raise InvalidInput(f"the part has only the address {shown(part.url)}, and nothing is fetched here")
@@ -357,9 +356,7 @@ class RemoteMemory(Closing, Remote):
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
         """Forget what a policy names, or only say what it would forget."""
-        if not isinstance(policy, Forgetting):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"forget_by takes a Forgetting, not {shown(policy)}")
-        older = policy.older_than
+        older = check_type(policy, Forgetting, "forget_by takes a Forgetting").older_than
         asked = table.ForgetBy(
             importance_below=policy.importance_below,
             older_than_days=None if older is None else older.total_seconds() / _SECONDS_A_DAY,

@@ -26,7 +26,7 @@ from memwell.models.ports import TokenEmbedder
 from memwell.records import Record, Thread, paged
 from memwell.runtime.transfer.files import FileLike, ImportCounts, Imported, Piece, Progress, Reading, reading
 from memwell.storage.protocols import Backend
-from memwell.values import as_utc, check_text, shown
+from memwell.values import as_utc, check_text, check_type, shown
 
 _PAGE = 500
 _EMBEDDER = "embedder"
@@ -289,16 +289,12 @@ def derived_id(source: str, *parts: object) -> str:
 
 def as_object(value: Any, what: str) -> dict[str, Any]:
     """A JSON object. Raises ``InvalidInput`` for anything else."""
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{what} must be an object, not {shown(value)}")
-    return value  # pyright: ignore[reportUnknownVariableType] - JSON's keys are text
+    return cast("dict[str, Any]", check_type(value, dict, f"{what} must be an object"))
 
 
 def as_list(value: Any, what: str) -> list[Any]:
     """A JSON list. Raises ``InvalidInput`` for anything else."""
-    if not isinstance(value, list):
-        raise InvalidInput(f"{what} must be a list, not {shown(value)}")
-    return value  # pyright: ignore[reportUnknownVariableType] - anything may be in it
+    return cast("list[Any]", check_type(value, list, f"{what} must be a list"))
 
 
 def as_text(value: Any, what: str) -> str:

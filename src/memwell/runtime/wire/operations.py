@@ -7,7 +7,6 @@ for each type of parameter the type on the wire, how a client writes a value and
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias, cast, get_type_hints
@@ -19,7 +18,7 @@ from memwell.filters import FilterLike, as_filter, as_mapping
 from memwell.knowledge.documents import Found, Parsed
 from memwell.longterm.audit import Action
 from memwell.longterm.base import as_ids
-from memwell.longterm.remembering import Rememberable, check_evidence, is_number
+from memwell.longterm.remembering import Rememberable, check_evidence
 from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve, Weights
 from memwell.messages import Message, Role, check_message, decode_message
@@ -28,7 +27,7 @@ from memwell.runtime.context import Passage, Shares
 from memwell.runtime.engine import passage_of
 from memwell.runtime.wire.codec import AnswerBody, Request, decode, encode
 from memwell.transcript import from_openai
-from memwell.values import as_utc, check_metadata, check_text, shown
+from memwell.values import as_utc, check_list, check_metadata, check_text, check_type, is_finite, shown
 
 READ, WRITE, ERASE, ADMIN = "read", "write", "erase", "admin"
 ANY_KEY, ANYONE = "any", ""
@@ -87,9 +86,7 @@ def _own(given: Mapping[str, Any]) -> Message:
 def _content_data(content: Rememberable) -> str | dict[str, Any] | list[str | dict[str, Any]]:
     if isinstance(content, str | Message | Mapping):
         return _item_data(cast("object", content))
-    if isinstance(content, bytes) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"remember takes texts and messages, not {shown(content)}")
-    return [_item_data(one) for one in content]
+    return [_item_data(one) for one in check_list(content, "remember takes texts and messages")]
 
 
 def _item_data(one: object) -> str | dict[str, Any]:
@@ -118,16 +115,11 @@ def filter_data(where: FilterLike | None) -> dict[str, Any] | None:
 
 
 def _listed(given: str | Iterable[str], name: str) -> list[str]:
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"{name} must be a text or several, not {shown(given)}")
-    return list(given)
+    return [given] if isinstance(given, str) else check_list(given, f"{name} must be a text or several")
 
 
 def _weights_data(weights: Weights, name: str) -> WeightsGiven:
-    if not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"{name} must be Weights, not {shown(weights)}")
+    check_type(weights, Weights, f"{name} must be Weights")
     return WeightsGiven(curves=dict(weights.curves), decay=weights.decay, note=weights.note)
 
 
@@ -140,7 +132,7 @@ def _space_of(path: list[str]) -> Space:
 
 
 def _number(value: float, name: str) -> float:
-    if not is_number(value) or not math.isfinite(value):
+    if not is_finite(value):
         # JSON has no infinity and no NaN.
         raise InvalidInput(f"{name} must be a number, not {shown(value)}")
     return value

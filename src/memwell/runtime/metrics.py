@@ -891,14 +891,14 @@ def _gauges(core: Any, metrics: Metrics, engine: Engine, jobs: int) -> Iterator[
     stored, queue = metrics.stock.whole(engine), metrics.stock.pending_whole(engine)
     failed = "How often figures could not be stored since they last were."
     for name, about, value in (
-        ("in_flight", "Requests under way.", metrics.requests_in_flight),
-        ("start_time_seconds", "When the process began.", metrics.started),
-        ("unflushed", failed, metrics.unflushed),
-        *((name, f"The {name} of all spaces.", getattr(stored, name)) for name in _STORED),
-        ("counted_time_seconds", "When what is stored was counted.", stored.counted.timestamp()),
+        ("memwell_in_flight", "Requests under way.", metrics.requests_in_flight),
+        ("memwell_start_time_seconds", "When the process began.", metrics.started),
+        ("memwell_unflushed", failed, metrics.unflushed),
+        *((f"memwell_{name}", f"The {name} of all spaces.", getattr(stored, name)) for name in _STORED),
+        ("memwell_counted_time_seconds", "When what is stored was counted.", stored.counted.timestamp()),
     ):
         if value is not None:
-            yield core.GaugeMetricFamily(f"memwell_{name}", about, value=value)
+            yield core.GaugeMetricFamily(name, about, value=value)
     pending = core.GaugeMetricFamily("memwell_owed", "Work that is still to be done.", labels=("work",))
     for work, many in (("words", queue.words), ("vectors", queue.vectors), ("jobs", jobs)):
         pending.add_metric((work,), many)

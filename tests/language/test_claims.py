@@ -495,7 +495,7 @@ def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
     ],
 )
 def test_a_text_of_its_own_corrects_the_one_before_it(before: str, text: str, wrong: str, right: str):
-    found = claims(text, time=NOW, preceding=before)
+    found = claims(text, time=NOW, preceding=(before, NOW))
     assert {(one.object, one.negated) for one in found} == {(wrong, True), (right, False)}
     assert all(0 <= one.start < one.end <= len(text) for one in found)
     together = claims(f"{before.rstrip('.。')}. {text}", time=NOW)
@@ -504,4 +504,4 @@ def test_a_text_of_its_own_corrects_the_one_before_it(before: str, text: str, wr
 
 @pytest.mark.parametrize("text", ["Actually I love it there", "No, it's fine", "不是很喜欢这里", "I like tea"])
 def test_what_corrects_nothing_is_read_as_if_it_stood_alone(text: str):
-    assert claims(text, time=NOW, preceding="I work at Acme. 我住在北京。") == claims(text, time=NOW)
+    assert claims(text, time=NOW, preceding=("I work at Acme. 我住在北京。", NOW)) == claims(text, time=NOW)

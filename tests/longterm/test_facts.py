@@ -719,13 +719,55 @@ def test_the_work_does_not_grow_with_what_is_known_of_others() -> None:
     assert entries_read(30) == entries_read(0)
 
 
-def test_a_message_that_corrects_the_one_before_it_changes_the_fact():
+@pytest.mark.parametrize(
+    ("said", "lives_in"),
+    [
+        (("I live in Leeds.", "Sorry, I meant Leicester."), "Leicester"),
+        (("I live in Leeds.", "Sorry, I meant Leicester.", "Oops, Luton."), "Luton"),
+        (("I live in Leeds.", "No, Luton"), "Luton"),
+        (("我住在北京", "不对，是天津"), "天津"),
+        (("I live in Leeds.", "Sorry Tom, I am late"), "Leeds"),
+        (("I live in Leeds.", "Actually I love it there"), "Leeds"),
+    ],
+)
+def test_a_message_that_corrects_the_one_before_it_changes_the_fact(said: Sequence[str], lives_in: str):
     with memwell.open("memory:", embedder=None) as m:
-        m.remember("I live in Leeds")
-        m.remember("The weather is nice today, is it not?", speaker="Bob")
-        m.remember("Sorry, I meant Leicester")
+        for minute, text in enumerate(said):
+            m.remember(text, time=day(0) + timedelta(minutes=minute))
         m.flush()
-        assert [fact.object for fact in m.facts_about("me") if fact.relation == "lives_in"] == ["Leicester"]
-        m.remember("Oops, Luton", time=datetime(2030, 1, 1, tzinfo=UTC))
+        held = [
+            fact
+            for fact in m.facts.history("user", "lives_in")
+            if fact.valid_from != fact.valid_to or not fact.valid_to
+        ]
+        # What was said by mistake was never true.
+        assert [(fact.object, fact.valid_from, fact.valid_to) for fact in held] == [(lives_in, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        (("I am allergic to nuts.", "Shall I order the salad?", "No, soup."), "nuts"),
+        (("I live in Leeds", "Hi, I'm Claude", "Sorry, Claude"), "Leeds"),
+        (("我住在北京", "今天是周一吗？", "不对，是周二"), "北京"),
+        (("I live in Leeds", "Nice!", "Sorry, I meant Leicester"), "Leicester"),
+        (("我住在北京", "好的", "说错了，是天津"), "天津"),
+    ],
+)
+def test_an_answer_to_a_question_corrects_nothing(said: Sequence[str], fact: str):
+    with memwell.open("memory:", embedder=None) as m:
+        talk = m.thread("talk")
+        for turn, text in enumerate(said):
+            (talk.add_ai if turn % 2 else talk.add_human)(text)
+        m.remember_thread("talk")
         m.flush()
-        assert [fact.object for fact in m.facts_about("me") if fact.relation == "lives_in"] == ["Leicester"]
+        assert [one.object for one in m.facts_about()] == [fact]
+
+
+def test_a_correction_is_of_the_same_session_and_soon(facts: Facts):
+    with memwell.open("memory:", embedder=None) as m:
+        m.remember("I live in Leeds", session="a", time=day(0))
+        m.remember("Oops, Luton", session="b", time=day(0))
+        m.remember("Oops, Luton", session="a", time=day(1))
+        m.flush()
+        assert [one.object for one in m.facts_about()] == ["Leeds"]

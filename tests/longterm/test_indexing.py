@@ -116,7 +116,7 @@ def test_a_secret_is_no_fact_and_a_correction_names_what_was_said_before() -> No
     wrong = of_text(1, "Leeds", "Leicester", negated=True)
     secret = of_text(1, "PIN 4821", "Leicester")
     chat = ScriptedChat([answer(wrong, of_text(1, "Leicester", "Leicester"), secret)])
-    [read] = model_claims(chat, [SaidText("Sorry, I meant Leicester. PIN 4821.", "", NOW, "I live in Leeds.")])
+    [read] = model_claims(chat, [SaidText("Sorry, I meant Leicester. PIN 4821.", "", NOW, ("I live in Leeds.", NOW))])
     assert [(one.object, one.negated) for one in read.claims] == [("Leeds", True), ("Leicester", False)]
     assert "secret" in read.reasons[0]
     assert "I live in Leeds." in chat.asked[0][-1].text

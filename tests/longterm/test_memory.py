@@ -637,11 +637,12 @@ class TestConsolidation:
             ),
             (("我住在北京。", "我搬到上海了。", "我搬到杭州了。"), "用户2026年搬了两次家：北京 → 上海 → 杭州。"),
             (("I live in Paris.", "I moved to Berlin."), None),
+            (("I live in Paris.", "I live in Leeds.", "Sorry, I meant Leicester."), None),
         ],
     )
     def test_what_changed_twice_is_told(self, memory: Memory, said: tuple[str, ...], told: str | None):
         ids = [
-            memory.remember(text, time=datetime(2026, 1 + month, 5, tzinfo=UTC)).id for month, text in enumerate(said)
+            memory.remember(text, time=datetime(2026, 1, 5, 9, 10 * at, tzinfo=UTC)).id for at, text in enumerate(said)
         ]
         found = memory.reflect()
         assert [one.text for one in found] == ([] if told is None else [told])

@@ -211,3 +211,28 @@ def test_another_value_leaves_nothing_to_guess(newer: str, sure: bool):
     silent = default_models().words
     silent = silent._replace(odds=np.append(np.zeros_like(silent.odds[:-1]), np.float32(-9.0)))
     assert (silent.probabilities(hits, None)[0, 1] > 0.9) is sure
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "other", "changed"),
+    [
+        (
+            "I am allergic to nuts and I live in Porto.",
+            "I moved to Lyon.",
+            "What am I allergic to?",
+            "Where do I live?",
+        ),
+        ("My dog Rex is five and I work at Airbus.", "I now work at Boeing.", "How old is my dog?", "Where do I work?"),
+        ("我的狗叫旺财，我在阿里巴巴工作。", "我现在在腾讯工作。", "我的狗叫什么？", "我在哪里工作？"),
+        ("我对花生过敏，住在杭州。", "我搬到上海了。", "我对什么过敏？", "我住在哪里？"),
+    ],
+)
+def test_a_memory_that_says_something_else_too_is_outdated_in_part(
+    bench: Bench, older: str, newer: str, other: str, changed: str
+):
+    memory = bench.memory()
+    told(memory, older, newer)
+    assert [hit.text for hit in memory.recall(other, limit=1)] == [older]
+    found = memory.recall(changed, limit=2)
+    assert [hit.text for hit in found] == [newer, older]
+    assert not any(hit.superseded_by for hit in found)

@@ -287,7 +287,9 @@ def _said_together(matter: str, about: Sequence[Record]) -> str:
 
 
 def _may_change(fact: Fact) -> bool:
-    return fact.retired_at is None and fact.relation in _CHANGES
+    # What was said by mistake has no period.
+    mistaken = fact.valid_from is not None and fact.valid_from == fact.valid_to
+    return fact.retired_at is None and fact.relation in _CHANGES and not mistaken
 
 
 def _changed(who: str, facts: Sequence[Fact], begun: Sequence[datetime], used: Sequence[Record]) -> str:

@@ -132,7 +132,7 @@ class SaidText(NamedTuple):
     text: str
     speaker: str
     time: datetime
-    preceding: str = ""
+    preceding: tuple[str, datetime] | None = None
 
 
 def model_claims(chat: ChatModel, said: Iterable[SaidText]) -> list[Extracted]:
@@ -200,7 +200,7 @@ class _Unusable(Exception):
 def _asked(chat: ChatModel, said: Sequence[SaidText]) -> Completion:
     shown = "\n".join(
         f'<text number="{number}" date="{one.time:%Y-%m-%d}">\n{one.text}\n</text>'
-        + (f"\n<said_before>\n{one.preceding}\n</said_before>" if one.preceding else "")
+        + (f"\n<said_before>\n{one.preceding[0]}\n</said_before>" if one.preceding else "")
         for number, one in enumerate(said, 1)
     )
     return chat.complete([system(_INSTRUCTION), human(shown)], schema=_SCHEMA, temperature=0.0)
@@ -235,7 +235,9 @@ def _claim(item: object, said: Sequence[SaidText]) -> tuple[int, Claim]:
         raise _Unusable(f"a subject or an object is empty or too long: {shown(item)}")
     if is_secret(raw.relation, thing):
         raise _Unusable("a secret is no fact")
-    if set(query_terms(thing)).isdisjoint(query_terms(f"{one.text} {one.preceding}" if raw.negated else one.text)):
+    if set(query_terms(thing)).isdisjoint(
+        query_terms(one.text if one.preceding is None or not raw.negated else f"{one.text} {one.preceding[0]}")
+    ):
         raise _Unusable(f"the text has no word of the object {shown(thing)}")
     return raw.text - 1, Claim(
         subject=one.speaker.strip() or USER if subject.casefold() in _SPEAKERS else subject,
@@ -413,19 +415,14 @@ class Indexer:
         found = dict(zip(said, read, strict=True))
         return [found.get(place, []) for place in range(len(records))]
 
-    def _preceding(self, place: int, records: Sequence[Record]) -> str:
-        """What the speaker of a memory that may be a correction said just before it."""
-        record = records[place]
-        if not corrects(record.text):
-            return ""
+    def _preceding(self, place: int, records: Sequence[Record]) -> tuple[str, datetime] | None:
+        """What the speaker of a memory that may be a correction said before it, and when."""
+        if not corrects(records[place].text):
+            return None
         earlier = records[max(0, place - _LOOKED_BACK) : place][::-1]
         if len(earlier) < _LOOKED_BACK:
             earlier = [*earlier, *self._backend.index.scan(self._space, limit=_LOOKED_BACK, newest_first=True).items]
-        speaker = traits_of(record).speaker
-        for one in earlier:
-            if traits_of(one).speaker == speaker and one.id != record.id:
-                return one.text if abs(record.time - one.time) <= _CORRECTED_WITHIN else ""
-        return ""
+        return _corrected(records[place], [one for one in earlier if one.id != records[place].id])
 
     def _read(self, entry: Message) -> Record | None:
         """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
@@ -613,6 +610,26 @@ def _is_pending_vector(entry: Message) -> bool:
 
 def _end(pending: Sequence[Message]) -> int:
     return (pending[-1].index or 0) + 1
+
+
+def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime] | None:
+    """What a memory corrects, of those before it, the latest first: what the same person said in the same session.
+
+    What may be an answer corrects only what stands directly before it. A correction is corrected with what it corrects.
+    """
+    traits = traits_of(record)
+    for place, one in enumerate(earlier):
+        other, age = traits_of(one), record.time - one.time
+        if other.session != traits.session or not timedelta() <= age <= _CORRECTED_WITHIN:
+            continue
+        if other.speaker == traits.speaker:
+            if corrects(record.text) == "maybe" and traits.position - other.position > 1:
+                return None
+            before = _corrected(one, earlier[place + 1 :]) if corrects(one.text) else None
+            return (f"{before[0]}\n{one.text}" if before else one.text), one.time
+        if corrects(record.text) == "maybe":
+            return None
+    return None
 
 
 def _record(space: Space, entry: Message) -> Record:

@@ -9,9 +9,9 @@ memory is no longer outdated as soon as the one that superseded it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar
@@ -20,7 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._products import product
+from memwell.language.claims import claims
+from memwell.language.segment import query_terms
 from memwell.language.updates import CUES, compared, is_about_another, statement
+from memwell.language.words import STOP_WORDS
 from memwell.longterm.traits import Traits
 
 SUPERSEDED = "superseded"
@@ -40,6 +43,8 @@ _LEAST_ALIKE = 0.2
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
 _MOST_ODDS = 30.0
+_STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 Floats = NDArray[np.float32]
 Odds = NDArray[np.float64]
@@ -278,6 +283,44 @@ def _restates(newer: str, older: str) -> bool:
 def _units(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, np.where(lengths, lengths, 1.0), dtype=np.float32)
+
+
+class OutdatedPart(NamedTuple):
+    """What a memory says that a later one changed, and what it says besides, as clauses."""
+
+    changed: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def is_asked_for(self, query: str, embed: Callable[[Sequence[str]], Floats] | None) -> bool:
+        """Whether a question is about what changed: it shares more words with it, or as many and is closer in meaning."""
+        asked = frozenset(query_terms(query)) - _STOPS
+        changed, kept = (_shared(asked, one) for one in self)
+        if changed != kept:
+            return changed > kept
+        if embed is None:
+            return False
+        question, *rows = embed([query, *self.changed, *self.kept])
+        near = np.array(rows) @ question
+        return bool(near[: len(self.changed)].max() > near[len(self.changed) :].max())
+
+
+def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
+    return max(len(asked.intersection(query_terms(clause))) for clause in clauses)
+
+
+@lru_cache(maxsize=512)
+def outdated_part(older: str, newer: str) -> OutdatedPart | None:
+    """What the later of two memories changed of the earlier, if that says something else as well; else None."""
+    stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
+    relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
+    words = frozenset(query_terms(newer))
+    parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for claim in stated:
+        is_changed = claim.relation in relations or words.issuperset(query_terms(claim.object))
+        clause = older[claim.start : claim.end]
+        others = sum(one.start == claim.start for one in stated)
+        parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None
+    return OutdatedPart(tuple(parts[True]), tuple(parts[False])) if parts[True] and parts[False] else None
 
 
 class _Scored(Protocol):

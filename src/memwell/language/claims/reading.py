@@ -32,38 +32,46 @@ _SECRET = re.compile(
 ).search
 
 
-# How a text begins that takes back what was said just before it.
-_CORRECTS = re.compile(
-    r"\W*(?:(?:oh|ah|ugh|sorry|oops|whoops|no|wait|actually|correction|typo|i (?:mean|meant)|my (?:bad|mistake|apologies)"
-    r"|scratch that|make that|apologies|edit)\b"
+# How a text begins that takes back what was said before it: surely, or with words that may also answer a question.
+_TAKES_BACK = re.compile(
+    r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*"
+    r"(?:(?:oops|whoops|correction|typo|i mean|i meant|my (?:bad|mistake|apologies)|scratch that|make that)\b"
     r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
-    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|不对|不是|更正|纠正|口误|手滑|应该是))",
+    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|更正|纠正|口误|手滑|应该是|我是说|我的意思是))",
+    re.IGNORECASE,
+).match
+_MAY_TAKE_BACK = re.compile(
+    r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*(?:sorry|no|wait|actually)[,.!…]+(?:\s*[\w'’-]+){1,4}[.!]*\s*\Z"
+    r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不)[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
 _MARK_AT_END = re.compile(r"[。！？；.!?\s]+\Z")
 
 
-def corrects(text: str) -> bool:
-    """Whether a text may be a correction of what the same person said just before it."""
-    return _CORRECTS(text) is not None
+def corrects(text: str) -> str:
+    """Whether a text corrects what the same person said before it: "surely", "maybe" (it may answer a question), or ""."""
+    return "surely" if _TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
 
-def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "") -> list[Claim]:
+def claims(
+    text: str, *, speaker: str = "", time: datetime, preceding: tuple[str, datetime] | None = None
+) -> list[Claim]:
     """What a text says about its speaker and people it names, in the order of the text; doubtful claims are left out.
 
-    ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before:
-    "Sorry, I meant Leicester" is understood by it. Raises ``InvalidInput`` for a text or speaker that is no string and a
-    time that is no datetime.
+    ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before,
+    and when: "Sorry, I meant Leicester" is understood by it. Raises ``InvalidInput`` for a text or speaker that is no
+    string and a time that is no datetime.
     """
-    if preceding and corrects(check_text(text, "a text")):
-        before = preceding[-_LONGEST_PRECEDING:] + "\n"
+    if preceding is not None and corrects(check_text(text, "a text")):
+        before, since = f"{preceding[0][-_LONGEST_PRECEDING:]}\n", as_utc(preceding[1], "time")
         known = {_stated(claim) for claim in claims(before, speaker=speaker, time=time)}
         found = [
-            _moved(claim, len(before), len(text))
+            _moved(claim, len(before), len(text), since)
             for claim in claims(before + text, speaker=speaker, time=time)
             if _stated(claim) not in known
         ]
-        if any(claim.negated for claim in found):
+        # What is taken back must have something in its place: "no, Tuesday" may be about anything.
+        if {claim.negated for claim in found} == {True, False}:
             return found
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
@@ -98,10 +106,11 @@ def _stated(claim: Claim) -> tuple[str, str, str, bool]:
     return claim.subject, claim.relation, claim.object, claim.negated
 
 
-def _moved(claim: Claim, by: int, length: int) -> Claim:
-    """The claim at its place in the text that begins so much later; what that text takes back is the whole of it."""
+def _moved(claim: Claim, by: int, length: int, said: datetime) -> Claim:
+    """The claim at its place in the text that begins so much later; what that takes back was not true when it was said."""
     start, end = (claim.start - by, claim.end - by) if claim.end > by else (0, length)
-    return msgspec.structs.replace(claim, start=max(0, start), end=end)
+    since = said if claim.negated else claim.valid_from
+    return msgspec.structs.replace(claim, start=max(0, start), end=end, valid_from=since)
 
 
 def _with_corrections(spans: list[TextSpan]) -> list[TextSpan]:

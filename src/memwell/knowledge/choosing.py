@@ -14,6 +14,8 @@ from memwell.errors import NotFound
 from memwell.knowledge.asking import (
     Needs,
     asks_for_many,
+    asks_whether,
+    denies,
     exact_things_nearest,
     is_code,
     is_opposite,
@@ -355,6 +357,7 @@ _LEAST_ODDS = 0.2
 _LEAST_IN_ITS_WORDS = -3.0  # For sentences that hold most of the question themselves, and every kind of thing asked for
 _MOST_WORDS = 0.7
 _NEARLY_AS_LIKELY = 1.0
+_SAYS_NO = 1.4  # Rules and exceptions are written for those who ask whether they may
 
 
 def decides_by_meaning(search: Search, question: str) -> bool:
@@ -441,6 +444,7 @@ class Chooser:
         self._exact = exact
         self._by_meaning = decides_by_meaning(search, asked)
         self._many = asks_for_many(asked)
+        self._whether = asks_whether(asked.rpartition("\n")[2])
         self._search = search
         self._asked = asked
         self._needs = needs
@@ -519,6 +523,8 @@ class Chooser:
         for at, one in enumerate(likeliest):
             odds = _ODDS_ACROSS if at in across else _ODDS[language]
             score = odds.of(meaning[at], context[at], share_lacking(said[at], self._kinds, self._asked))
+            if self._whether and at not in across and denies(said[at]):
+                score += _SAYS_NO
             run = self._grown(*lines[at])
             in_its_words = at not in across and self._holds_most(lines[at][0].said(run))
             if score >= (_LEAST_IN_ITS_WORDS if in_its_words else _LEAST_ODDS):

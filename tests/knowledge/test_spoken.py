@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memwell.knowledge.documents import Citation, Found
-from memwell.knowledge.spoken import may_answer, suitable
+from memwell.knowledge.spoken import holds_secret, may_answer, suitable, telling
 
 COMPATIBLE = (
     ("What is my name?", "My name is Ann.", True), ("What is my name?", "My boss's name is Tom.", False),
@@ -60,3 +60,26 @@ def test_what_is_kept_of_messages(question: str, said: tuple[str, ...], kept: li
     left = suitable(question, found(*said))
     assert [one.text for one in left] == kept
     assert all(one.id[one.citation.start : one.citation.end] == one.text for one in left)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("Where do I live?", ("I moved to Bergen", "I like tea."), "I moved to Bergen"),
+        ("Where do I live?", ("I like tea.",), None),
+        ("Where do I work?", ("I moved to Bergen",), None),
+        ("我母亲叫什么名字？", ("我妈叫李芳",), "我妈叫李芳"),
+        ("What is my father's name?", ("My mother is called Ruth",), None),
+    ],
+)
+def test_what_tells_the_fact_that_is_asked_for(question: str, said: tuple[str, ...], told: str | None):
+    one = telling(question, suitable(question, found(*said)))
+    assert (one and one.text) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [("My PIN is 4821.", True), ("密码是abc123", True), ("I forgot my PIN.", False), ("I live at number 4821.", False)],
+)
+def test_what_holds_a_secret(text: str, secret: bool):
+    assert holds_secret(text) is secret

@@ -421,20 +421,23 @@ _ONE_OF = (
 _UNITS_OF_TIME = "second|minute|hour|day|night|week|weekend|month|year|decade|centur"
 _MEASURES: tuple[tuple[str, str], ...] = (
     (  # Money
-        r"\bhow much (?:(?:does|do|did|is|are|was|were|will|must|should)\b.*\b(?:costs?|pay|charged?|fee|rent|fine|ticket|pass)\b|"
-        r"(?:rent|money)\b)|\bwhat (?:do|does|did|will|would|is|are|was)\b[^?]{0,60}\b(?:cost|price|fare)\b|多少钱|多少元|什么价",
-        r"\b(?:euros?|dollars?|pounds?|pence|cents?|yuan|francs?|kron\w+|crowns?|yen|rupees?|usd|eur|gbp|rmb|chf|free|fee|charge|"
-        r"included|nothing|half)\b|\d(?= (?:an?|per|each)\b|[.,;]?\s*\Z)|[€$£¥￥%元块折]|费|百分|半价",
+        r"\bhow much (?:(?:does|do|did|is|are|was|were|will|must|should)\b.*\b(?:costs?|pay|charged?|fee|rent|fine|"
+        r"ticket|pass)\b|(?:rent|money)\b)|\bwhat (?:do|does|did|will|would|is|are|was)\b[^?]{0,60}\b(?:cost|price|fare)\b|"
+        "多少钱|多少元|什么价",
+        r"\b(?:euros?|dollars?|pounds?|pence|cents?|yuan|francs?|kron\w+|crowns?|yen|rupees?|usd|eur|gbp|rmb|chf|free|fee|"
+        r"charge|included|nothing|half)\b|\d(?= (?:an?|per|each)\b|[.,;]?\s*\Z)|[€$£¥￥%元块折]|费|百分|半价",
     ),
     (  # How often
         r"\bhow (?:often|many times|frequently)\b|多久[^，。？]{0,4}一次|几次|多少次",
         rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|yearly|quarterly|hourly|annual(?:ly)?|always|never|per|"
-        rf"nightly|alternate|fortnight\w*|regular\w*|an? (?:{_UNITS_OF_TIME})|\w+days)\b|每|(?<![上下这])次|天天|从不|隔|周[一二三四五六日]",
+        rf"nightly|alternate|fortnight\w*|regular\w*|an? (?:{_UNITS_OF_TIME})|\w+days)\b|"
+        "每|(?<![上下这])次|天天|从不|隔|周[一二三四五六日]",
     ),
     (  # How long
-        r"\bhow (?:long|many (?:seconds|minutes|hours|days|nights|weeks|months|years))\b|多久|多长时间|几(?:天|周|年(?!级)|个?(?:小时|月|星期)|分钟)",
-        rf"\b(?:{_UNITS_OF_TIME})(?:s|ies|y)?\b|\b(?:until|till|forever|always|as long|permanent\w*|mornings?|afternoons?|at once|"
-        rf"immediate\w*|(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages|seasons?|semesters?|terms?|"
+        r"\bhow (?:long|many (?:seconds|minutes|hours|days|nights|weeks|months|years))\b|"
+        "多久|多长时间|几(?:天|周|年(?!级)|个?(?:小时|月|星期)|分钟)",
+        rf"\b(?:{_UNITS_OF_TIME})(?:s|ies|y)?\b|\b(?:until|till|forever|always|as long|permanent\w*|mornings?|afternoons?|"
+        rf"at once|immediate\w*|(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages|seasons?|semesters?|terms?|"
         r"sessions?|lessons?|quarters?|fortnight)\b|\d ?(?:min|h|hrs?|s|d)\b|"
         r"\w+days?|\d{1,2}:\d\d|o['’]clock|"
         "[秒时天日周月年夜季米里点钟]|学期|星期|永久|终身|一直|直到|长期|立即|马上|当场",

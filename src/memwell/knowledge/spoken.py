@@ -80,7 +80,7 @@ _UNREAL = re.compile(
     re.I,
 )
 _TAKEN_BACK = re.compile(
-    r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*(?:sorry)?\W*|"
+    r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*|"
     "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
     re.I,
 )
@@ -96,6 +96,9 @@ _WHO = re.compile(
     r"\A\W*(?i:who) (?!does|do|did|is|was|are|has)\w+ ([A-Z]\w+)\W*\Z|"
     "谁(?:最|很)?(?:喜欢|爱|讨厌|恨|认识|羡慕)([A-Za-z]+|[\u4e00-\u9fff]{2,4})\\W*\\Z"
 )
+
+
+_ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
 
 
 def relations_asked(question: str) -> tuple[str, ...]:
@@ -119,9 +122,6 @@ def _inverts(asked: str, text: str) -> bool:
         if name and name not in _ME_WORDS and said and all(name not in getattr(one, side).casefold() for one in said):
             return True
     return False
-
-
-_ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
 
 
 def may_answer(question: str, text: str) -> bool:

@@ -346,14 +346,14 @@ def test_a_fact_answers_in_whatever_words_it_was_said(tmp_path: Path, said: str,
 
 @pytest.mark.parametrize(
     ("said", "question"),
-    (
+    [
         (("If I lived in Paris, I would eat croissants.",), "Where do I live?"),
         (("I live in Paris, just kidding.",), "Where do I live?"),
         (("I live in Paris.", "Just kidding!"), "Where do I live?"),
         (("如果我住在巴黎，我会很开心。",), "我住在哪里？"),
         (("我住在月球，开玩笑的。",), "我住在哪里？"),
         (("我住在月球。", "开玩笑的"), "我住在哪里？"),
-    ),
+    ],
 )
 def test_what_is_supposed_or_said_in_jest_does_not_answer(tmp_path: Path, said: tuple[str, ...], question: str):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
@@ -364,13 +364,13 @@ def test_what_is_supposed_or_said_in_jest_does_not_answer(tmp_path: Path, said: 
 
 @pytest.mark.parametrize(
     ("said", "question", "secret"),
-    (
+    [
         ("My PIN is 4821.", "What is my PIN?", "4821"),
         ("The PIN for my card is 4821, please remember it.", "Do you know the PIN for my card?", "4821"),
         ("My password is hunter2", "What's my password?", "hunter2"),
         ("我的密码是abc123", "我的密码是什么？", "abc123"),
         ("我的银行卡PIN码是4821", "我的银行卡PIN码是多少？", "4821"),
-    ),
+    ],
 )
 def test_a_secret_is_never_told_back(tmp_path: Path, said: str, question: str, secret: str):
     chat = ScriptedChat(["I don't know."] * 2)
@@ -389,23 +389,25 @@ def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         for said in ("hi", "Hello!", "Hi there", "thanks", "Thank you very much!", "bye", "Good morning", "goodbye."):
             answer = system.chat(said)["answer"]
-            assert answer not in (*UNKNOWN, "Noted.") and answer.isascii(), said
+            assert answer not in (*UNKNOWN, "Noted."), said
+            assert answer.isascii(), said
         for said in ("你好", "您好！", "谢谢", "谢谢你", "再见", "拜拜", "早上好"):
             answer = system.chat(said)["answer"]
-            assert answer not in (*UNKNOWN, "记下了。") and not answer.isascii(), said
+            assert answer not in (*UNKNOWN, "记下了。"), said
+            assert not answer.isascii(), said
         assert system.chat("hi, where is the harbour?")["answer"] == "I don't know."
 
 
 @pytest.mark.parametrize(
     ("said", "answered", "refused"),
-    (
+    [
         (
             "Bob loves Ann",
             ("Whom does Bob love?", "Who does Bob love?", "Who loves Ann?"),
             ("Whom does Ann love?", "Who does Ann love?", "Does Ann love Bob?", "Who loves Bob?"),
         ),
         ("小明喜欢小红", ("小明喜欢谁？", "谁喜欢小红？"), ("小红喜欢谁？", "谁喜欢小明？")),
-    ),
+    ],
 )
 def test_who_loves_whom_is_not_inverted(tmp_path: Path, said: str, answered: tuple[str, ...], refused: tuple[str, ...]):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memwell.knowledge.documents import Citation, Found
-from memwell.knowledge.spoken import holds_secret, may_answer, suitable, telling
+from memwell.knowledge.spoken import holds_secret, may_answer, suitable, telling, without_secrets
 
 COMPATIBLE = (
     ("What is my name?", "My name is Ann.", True), ("What is my name?", "My boss's name is Tom.", False),
@@ -83,3 +83,8 @@ def test_what_tells_the_fact_that_is_asked_for(question: str, said: tuple[str, .
 )
 def test_what_holds_a_secret(text: str, secret: bool):
     assert holds_secret(text) is secret
+
+
+def test_of_a_message_with_a_secret_the_rest_is_kept():
+    kept = without_secrets(found("I live in Oslo. My PIN? It is 4821.", "My dog is called Rex."))
+    assert [one.text for one in kept] == ["I live in Oslo.", "My PIN?", "My dog is called Rex."]

@@ -31,7 +31,7 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.knowledge.spoken import holds_secret, suitable, telling
+from memwell.knowledge.spoken import holds_secret, suitable, telling, without_secrets
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
 from memwell.language.updates import asks_about_past
@@ -188,13 +188,13 @@ class Answerer:
         before: str = "",
         said: Sequence[Found] = (),
     ) -> None:
-        said = [one for one in said if not holds_secret(one.text)]
+        said = without_secrets(said)
         self._search = search
         self._question = question
         self._asked = f"{before}\n{question}" if before else question
         self._hits = [*hits, *said]
         quotable = suitable(question, said)
-        self._told = None if asks_about_past(question) else telling(question, quotable)
+        self._stated = None if asks_about_past(question) else telling(question, quotable)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._before = before
@@ -209,8 +209,8 @@ class Answerer:
     @cached_property
     def _quotes(self) -> list[Quote]:
         """The sentences that answer; none when the passages do not support an answer."""
-        if self._told is not None:
-            return [Quote((self._told.text.strip(),), self._told)]
+        if self._stated is not None:
+            return [Quote((self._stated.text.strip(),), self._stated)]
         having = self._having()
         if not having or not self._needs or (self._before and not self._is_about(self._question)):
             return []

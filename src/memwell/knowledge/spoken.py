@@ -84,9 +84,7 @@ _TAKEN_BACK = re.compile(
     "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
     re.I,
 )
-_PIN = re.compile(
-    r"(?:\bPIN\b|passcode|密码|口令|验证码|(?:door|access|security) code)[^.。!?！？\n]{0,40}?\d{3,}", re.I | re.A
-)
+_PIN = re.compile(r"(?:\bPIN\b|passcode|密码|口令|验证码|(?:door|access|security) code)[^\n]{0,40}?\d{3,}", re.I | re.A)
 _WHOM = re.compile(
     r"\bwhom? (?:does|do|did) (\w+) \w+|\A\W*(?:does|did) ([A-Z]\w+) \w+ [A-Z]|"
     "\\A\\W*([A-Za-z]+|[\u4e00-\u9fff]{2,4}?)(?:最|很)?(?:喜欢|爱|讨厌|恨|认识|羡慕)(?:的是)?谁",
@@ -111,6 +109,17 @@ def relations_asked(question: str) -> tuple[str, ...]:
 def holds_secret(text: str) -> bool:
     """Whether a text has a password, a key or a PIN: it is never quoted."""
     return _PIN.search(text) is not None or any(one.secret for one in findings(text))
+
+
+def without_secrets(said: Sequence[Found]) -> list[Found]:
+    """The messages; of one with a secret only the sentences that have no figure and none of it."""
+    return [part for one in said for part in (_harmless(one) if holds_secret(one.text) else (one,))]
+
+
+def _harmless(one: Found) -> Iterator[Found]:
+    for start, end, sentence in sentences(one.text):
+        if not holds_secret(sentence) and not any(char.isdigit() for char in sentence):
+            yield _cut(one, start, end)
 
 
 def _inverts(asked: str, text: str) -> bool:

@@ -79,6 +79,7 @@ _UNREAL = re.compile(
     "如果|假如|假设|要是|倘若|开玩笑|逗你|说着玩",
     re.I,
 )
+_SUPPOSES = re.compile(r"\bif\b|如果|假如|要是", re.I)
 _TAKEN_BACK = re.compile(
     r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*|"
     "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
@@ -224,7 +225,12 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
     jests = {part.message + 1 for part in parts if _TAKEN_BACK.fullmatch(part.text)}
-    parts = [part for part in parts if part.message not in jests and (part.claims or not _UNREAL.search(part.text))]
+    supposes = _SUPPOSES.search(question) is not None
+    parts = [
+        part
+        for part in parts
+        if part.message not in jests and (supposes or part.claims or not _UNREAL.search(part.text))
+    ]
     newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}
     past, liked = asks_about_past(question), _WHAT_LIKED.search(question) is not None

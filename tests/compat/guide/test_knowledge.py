@@ -387,11 +387,11 @@ def test_a_secret_is_never_told_back(tmp_path: Path, said: str, question: str, s
 
 def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        for said in ("hi", "Hello!", "Hi there", "thanks", "Thank you very much!", "bye", "Good morning", "goodbye."):
+        for said in ("hi", "Hello!", "Hi there", "thanks", "Thank you very much!", "bye", "Good morning", "ok"):
             answer = system.chat(said)["answer"]
             assert answer not in (*UNKNOWN, "Noted."), said
             assert answer.isascii(), said
-        for said in ("你好", "您好！", "谢谢", "谢谢你", "再见", "拜拜", "早上好"):
+        for said in ("你好", "您好！", "谢谢", "谢谢你", "再见", "拜拜", "好的"):
             answer = system.chat(said)["answer"]
             assert answer not in (*UNKNOWN, "记下了。"), said
             assert not answer.isascii(), said

@@ -55,6 +55,8 @@ _GREETINGS = (
     ),
     (r"(?:many )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?", "You're welcome."),
     (r"(?:good ?)?bye(?:[- ]?bye)?|good night|see you(?: later| soon| tomorrow)?|farewell", "Goodbye!"),
+    (r"ok(?:ay)?|all right|got it|great|fine", "All right."),
+    ("好的?|好吧|嗯+|知道了|明白了", "好的。"),
     ("[你您]们?好|哈喽|嗨|早|早上好|上午好|下午好|晚上好|早安", "你好！有什么可以帮你？"),
     ("(?:非常|太|十分)?(?:谢谢|感谢|多谢)(?:[你您啦了]|你们)?", "不客气。"),
     ("再见|拜拜|回头见|明天见|晚安", "再见！"),

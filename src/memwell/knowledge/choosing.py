@@ -474,7 +474,7 @@ class Chooser:
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
 
     def _misses(self, one: _Candidate) -> bool:
-        """Whether a candidate is about the opposite or another case, or lacks the phone number that is asked for."""
+        """Whether a candidate is about the opposite, another case or someone else, or lacks the measure asked for."""
         reading = self._readings[one.reading]
         said = reading.said(one.run)
         if is_other_case(self._asked, f"{reading.lead(one.run.first)} {said}"):

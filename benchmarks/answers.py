@@ -88,7 +88,8 @@ def page(known: dict[str, Any]) -> str:
         "right when it holds the expected words, and wrong when it is given without them. *Across* are questions in the "
         "other language than the document, *opposite* those whose answer is no, *near* those about the subject of a "
         "document that does not answer them. The test families were written first; rules and thresholds were "
-        f"chosen by the dev families, and only sums of the test ones were seen between versions. In percent. {known['date']}.",
+        "chosen by the dev families, and only sums of the test ones were seen between versions. In percent. "
+        f"{known['date']}.",
         "",
         f"Aims on test: {AIMS['right']} right, {AIMS['wrong']} wrong, {AIMS['refused']} of the unanswerable refused.",
     ]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memwell.knowledge.asking import (
     Needs,
+    asks_whether,
     denied,
     exact_things,
     exact_things_in,
@@ -19,6 +20,9 @@ from memwell.knowledge.asking import (
     is_other_case,
     kinds_asked,
     kinds_in,
+    lacks_measure,
+    names_in,
+    owned_in,
     refers_back,
     share_lacking,
 )
@@ -178,7 +182,54 @@ def test_the_opposite_case_is_told_from_a_no(question: str, text: str, opposite:
         ("可以带猫吗？", "可以带一只狗。", True),
         ("可以带猫吗？", "只可以带狗。", False),
         ("租一周多少钱？", "租一小时四元，租一天十八元。", True),
+        ("How much is a week pass?", "A day pass is 6 euros.", True),
+        ("月票多少钱？", "年票三百元。", True),
+        ("How much do women pay?", "Only men pay 12 euros.", True),
+        ("May women come in?", "Only men may come in.", False),
+        ("When is it open in summer?", "In winter it is open until five.", True),
+        ("什么时候吃晚餐？", "早餐七点开始。", True),
     ],
 )
 def test_another_case_is_told_from_the_one_asked_about(question: str, text: str, other: bool):
     assert is_other_case(question, text) is other
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "lacking"),
+    [
+        ("How often does the ferry run?", "The ferry takes ten minutes.", True),
+        ("How often does the ferry run?", "The ferry leaves every ten minutes.", False),
+        ("How long does the ferry take?", "The ferry takes ten minutes.", False),
+        ("How long does the ferry take?", "The ferry costs 4 euros.", True),
+        ("How much does the ferry cost?", "The ferry takes ten minutes.", True),
+        ("How much does the ferry cost?", "The ferry is free.", False),
+        ("How heavy is the bike?", "The bike is 180 cm long.", True),
+        ("How old must I be?", "Only those over sixteen may ride.", False),
+        ("Where does the ferry go?", "The ferry takes ten minutes.", False),
+        ("纸质发票几天能寄到？", "纸质发票需要另付五元邮费。", True),
+        ("洗牙多久一次？", "上次洗牙花了六百五十元。", True),
+        ("滤芯多久换一次？", "滤芯每六个月换一次。", False),
+        ("主管的邮箱是什么？", "投诉由主管处理。", True),
+    ],
+)
+def test_a_measure_is_told_from_another(question: str, text: str, lacking: bool):
+    assert lacks_measure(question, text) is lacking
+
+
+def test_what_a_question_names_and_whose_thing_it_asks_for():
+    assert names_in("What is Ms Farouk's phone number?") == ["Farouk"]
+    assert owned_in("加湿器的保修期是几年？") == (["加湿器"], [])
+    assert owned_in("留存率的目标是多少？") == (["留存率"], ["目标"])
+    assert owned_in("豆包对鸡肉过敏吗？") == (["鸡肉"], [])
+    assert exact_things_nearest(["八月新增四万人，比七月增长一成。"], frozenset({"month 7"})) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("question", "whether"),
+    [
+        ("Can I pull a trailer?", True), ("Where can I park?", False), ("可以退吗？", True), ("能不能退？", True),
+        ("谁退？", False),
+    ],
+)  # fmt: skip
+def test_whether_a_question_wants_yes_or_no(question: str, whether: bool):
+    assert asks_whether(question) is whether

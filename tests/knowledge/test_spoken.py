@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memwell.knowledge.documents import Citation, Found
-from memwell.knowledge.spoken import may_answer, suitable
+from memwell.knowledge.spoken import holds_secret, may_answer, suitable, telling, without_secrets
 
 COMPATIBLE = (
     ("What is my name?", "My name is Ann.", True), ("What is my name?", "My boss's name is Tom.", False),
@@ -49,6 +49,9 @@ SUITABLE = (
     ("What is my name?", ("I moved to Rome.", "My name is Ann and I live in Oslo."),
      ["I moved to Rome.", "My name is Ann and I live in Oslo."]),
     ("Where do I live?", ("My sister lives in Rome.", "I live in Oslo."), ["I live in Oslo."]),
+    ("Where do I live?", ("If I lived in Rome, I would be happy.",), []),
+    ("What do I take if it rains?", ("If it rains I take the bus.",), ["If it rains I take the bus."]),
+    ("我住在哪里？", ("开玩笑的", "我住在月球。"), []),
     ("What do I like?", ("I don't like tea.",), []),
     ("Do I like tea?", ("I don't like tea.",), ["I don't like tea."]),
     ("What do I like?", ("I don't like tea any more.", "I like tea."), ["I don't like tea any more."]),
@@ -60,3 +63,31 @@ def test_what_is_kept_of_messages(question: str, said: tuple[str, ...], kept: li
     left = suitable(question, found(*said))
     assert [one.text for one in left] == kept
     assert all(one.id[one.citation.start : one.citation.end] == one.text for one in left)
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("Where do I live?", ("I moved to Bergen", "I like tea."), "I moved to Bergen"),
+        ("Where do I live?", ("I like tea.",), None),
+        ("Where do I work?", ("I moved to Bergen",), None),
+        ("我母亲叫什么名字？", ("我妈叫李芳",), "我妈叫李芳"),
+        ("What is my father's name?", ("My mother is called Ruth",), None),
+    ],
+)
+def test_what_tells_the_fact_that_is_asked_for(question: str, said: tuple[str, ...], told: str | None):
+    one = telling(question, suitable(question, found(*said)))
+    assert (one and one.text) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [("My PIN is 4821.", True), ("密码是abc123", True), ("I forgot my PIN.", False), ("I live at number 4821.", False)],
+)
+def test_what_holds_a_secret(text: str, secret: bool):
+    assert holds_secret(text) is secret
+
+
+def test_of_a_message_with_a_secret_the_rest_is_kept():
+    kept = without_secrets(found("I live in Oslo. My PIN? It is 4821.", "My dog is called Rex."))
+    assert [one.text for one in kept] == ["I live in Oslo.", "My PIN?", "My dog is called Rex."]

@@ -31,9 +31,10 @@ from memwell.knowledge.asking import (
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, Quote, decides_by_meaning, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.knowledge.spoken import suitable
+from memwell.knowledge.spoken import holds_secret, suitable, telling, without_secrets
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
+from memwell.language.updates import asks_about_past
 from memwell.language.words import en_or_zh, language_code, language_of
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
@@ -172,7 +173,8 @@ class Answerer:
     """Answers one question from the passages found for it.
 
     ``before`` is an earlier message that the question refers to: its words count as the question's. ``said`` is what
-    the user said, newest first; a model gets all of it, and only what is about whom the question asks about is quoted.
+    the user said, newest first; a model gets all of it but secrets, and only what is about whom the question asks about is
+    quoted. A fact stated there, such as where the user lives, comes first.
     """
 
     def __init__(
@@ -186,16 +188,18 @@ class Answerer:
         before: str = "",
         said: Sequence[Found] = (),
     ) -> None:
+        said = without_secrets(said)
         self._search = search
         self._question = question
         self._asked = f"{before}\n{question}" if before else question
         self._hits = [*hits, *said]
         quotable = suitable(question, said)
+        self._stated = None if asks_about_past(question) else telling(question, quotable)
         self._quotable = [*hits, *quotable]
         self._looked_at = [*hits[:LOOKED_AT], *quotable]
         self._before = before
         self._language = language
-        self._history = history
+        self._history = [one for one in history if not holds_secret(one.text)]
         self._phrases = _PHRASES[language]
         self._needs = self._needs_of(self._asked)
         self._exact = exact_things(question)
@@ -205,6 +209,8 @@ class Answerer:
     @cached_property
     def _quotes(self) -> list[Quote]:
         """The sentences that answer; none when the passages do not support an answer."""
+        if self._stated is not None:
+            return [Quote((self._stated.text.strip(),), self._stated)]
         having = self._having()
         if not having or not self._needs or (self._before and not self._is_about(self._question)):
             return []

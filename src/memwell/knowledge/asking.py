@@ -65,7 +65,7 @@ _GIVEN = {
         r"\b(?:at|near|behind|beside|under|above|opposite|between|inside|outside|next to)\b|"
         r"\b(?:shop|street|road|room|floor|building)\b|"
         r"\b(?:in|on|to|from) (?:the )?[A-Z]|\b(?:in|on) (?:the|your|our|a) |"
-        r"[在于到][^，。]|位于|旁|附近|[楼室路街区县市省国店馆]",
+        r"[在于到][^，。]{1,2}|位于|旁|附近|[楼室路街区县市省国店馆]",
     ),
     "number": re.compile(
         rf"\d|\b(?:{_NUMBER_WORDS})\b|[二两三四五六七八九十百千万]|[一半][个天周月年次小米成点]",
@@ -252,11 +252,19 @@ def exact_things_nearest(contexts: Iterable[str], exact: frozenset[str]) -> froz
     for text in contexts:
         if not missing:
             break
-        has = _has(text)
+        has = _has(_COMPARED.sub(" ", text))
         found |= missing & has
         times = {_time(thing) for thing in has} - {""}
         missing = frozenset(thing for thing in missing - has if _time(thing) not in times)
     return found
+
+
+_COMPARED = re.compile(
+    r"\b(?:than (?:in|on|at|last)|compared (?:to|with)|unlike) (?:(?:in|on|the|last) )*[\w'’]+|"
+    "比[^，。；]{1,8}?(?=增|多|少|高|低|下降|上升|减|涨|跌)",
+    re.I,
+)
+"""What a sentence compares with is not what it is about: 八月比七月增长 tells nothing of 七月."""
 
 
 def is_code(thing: str) -> bool:
@@ -292,18 +300,23 @@ def kinds_asked(question: str) -> frozenset[str]:
 
 
 def kinds_in(text: str, kinds: frozenset[str], asked: str = "") -> frozenset[str]:
-    """Those of the kinds that a text has. A time that ``asked`` names is no answer to it: *the summer fair* is not when
-    it takes place.
+    """Those of the kinds that a text has. A time or a place that ``asked`` names is no answer to it: *the summer fair* is
+    not when it takes place, and 送到表姐家 not where 表姐家 is.
     """
-    known = set(_WORD.findall(asked.lower()))
     found = {
         kind
         for kind in kinds & _GIVEN.keys()
-        if any(kind != "time" or given[0].lower() not in known for given in _GIVEN[kind].finditer(text))
+        if any(not _is_named(kind, given[0].lower(), asked.lower()) for given in _GIVEN[kind].finditer(text))
     }
     if "person" in kinds and any(one.kind in _NAMED for one in entities(text)):
         found.add("person")
     return frozenset(found)
+
+
+def _is_named(kind: str, given: str, asked: str) -> bool:
+    if kind == "place":
+        return given[0] in "在于到" and given[1:] in asked
+    return kind == "time" and given in _WORD.findall(asked)
 
 
 def share_lacking(text: str, kinds: frozenset[str], asked: str) -> float:
@@ -341,6 +354,18 @@ def denies(text: str) -> bool:
     return _NEGATIVE.search(text) is not None
 
 
+_WHETHER = re.compile(
+    r"\A\W*(?:is|are|was|were|am|do|does|did|can|could|may|must|should|will|would|has|have)\b|"
+    "吗\\W*\\Z|[能是]否|([能可会要有是])[不没](?:\\1|可以)",
+    re.I,
+)
+
+
+def asks_whether(question: str) -> bool:
+    """Whether a question is answered with yes or no."""
+    return _WHETHER.search(question[:_LOOKED_AT]) is not None
+
+
 def asserts(text: str, stem: str) -> bool:
     """Whether a text says something of a stem without denying it everywhere."""
     if stem in denied(text):
@@ -373,33 +398,98 @@ _ONE_OF = (
         "bird": r"\bbirds?\b|\bparrots?\b|鸟|鹦鹉",
         "rabbit": r"\brabbits?\b|兔",
     },
+    {
+        "woman": r"\bwom[ae]n\b|\bfemales?\b|\bladies\b|\bgirls?\b|女",
+        "man": r"\bm[ae]n\b|\bmales?\b|\bgentlemen\b|\bboys?\b|男",
+    },
+    {
+        "spring": r"\bspring\b|春[天季]",
+        "summer": r"\bsummer\b|夏[天季]|暑",
+        "autumn": r"\bautumn\b|秋[天季]",
+        "winter": r"\bwinter\b|冬[天季]|寒假",
+    },
+    {
+        "breakfast": r"\bbreakfasts?\b|早餐|早饭",
+        "lunch": r"\blunch(?:es)?\b|午餐|午饭|中饭",
+        "dinner": r"\b(?:dinner|supper)s?\b|晚餐|晚饭",
+    },
+    {
+        "paper": r"\b(?:on|printed|paper)\b[^,;]{0,6}\b(?:paper|cop(?:y|ies)|form|invoice|bill)s?\b|纸质",
+        "electronic": r"\b(?:electronic|digital)\b|电子",
+    },
 )
+_UNITS_OF_TIME = "second|minute|hour|day|night|week|weekend|month|year|decade|centur"
+_MEASURES: tuple[tuple[str, str], ...] = (
+    (  # Money
+        r"\bhow much (?:(?:does|do|did|is|are|was|were|will|must|should)\b.*\b(?:costs?|pay|charged?|fee|rent|fine|"
+        r"ticket|pass)\b|(?:rent|money)\b)|\bwhat (?:do|does|did|will|would|is|are|was)\b[^?]{0,60}\b(?:cost|price|fare)\b|"
+        "多少钱|多少元|什么价",
+        r"\b(?:euros?|dollars?|pounds?|pence|cents?|yuan|francs?|kron\w+|crowns?|yen|rupees?|usd|eur|gbp|rmb|chf|free|fee|"
+        r"charge|included|nothing|half)\b|\d(?= (?:an?|per|each)\b|[.,;]?\s*\Z)|[€$£¥￥%元块折]|费|百分|半价",
+    ),
+    (  # How often
+        r"\bhow (?:often|many times|frequently)\b|多久[^，。？]{0,4}一次|几次|多少次",
+        rf"\b(?:every|each|once|twice|times|daily|weekly|monthly|yearly|quarterly|hourly|annual(?:ly)?|always|never|per|"
+        rf"nightly|alternate|fortnight\w*|regular\w*|an? (?:{_UNITS_OF_TIME})|\w+days)\b|"
+        "每|(?<![上下这])次|天天|从不|隔|周[一二三四五六日]",
+    ),
+    (  # How long
+        r"\bhow (?:long|many (?:seconds|minutes|hours|days|nights|weeks|months|years))\b|"
+        "多久|多长时间|几(?:天|周|年(?!级)|个?(?:小时|月|星期)|分钟)",
+        rf"\b(?:{_UNITS_OF_TIME})(?:s|ies|y)?\b|\b(?:until|till|forever|always|as long|permanent\w*|mornings?|afternoons?|"
+        rf"at once|immediate\w*|(?:centi|kilo)?met(?:re|er)s?|km|cm|miles?|feet|inch\w*|pages|seasons?|semesters?|terms?|"
+        r"sessions?|lessons?|quarters?|fortnight)\b|\d ?(?:min|h|hrs?|s|d)\b|"
+        r"\w+days?|\d{1,2}:\d\d|o['’]clock|"
+        "[秒时天日周月年夜季米里点钟]|学期|星期|永久|终身|一直|直到|长期|立即|马上|当场",
+    ),
+    (
+        r"\bhow heavy\b|\bhow much\b.*\bweigh|多重|多少(?:公斤|千克|斤|克|吨)",
+        r"\d ?(?:k?g|lb)\b|kilo|\bgram|\bpounds?\b|\btons?|tonne|克|斤|吨",
+    ),
+    (r"\bhow (?:warm|hot|cold)\b|\bwhat temperature\b|多少度|几度|多热|多冷", r"°|degrees?|℃|度"),
+    (
+        r"\bhow old\b|几岁|多大年纪|多少岁",
+        r"\b(?:years?|months?|age[ds]?|born|from|under|over|least)\b|岁|满|生于|出生|个月|\b1\d\d\d\b|\b20\d\d\b",
+    ),
+    (r"\be-?mail address\b|(?:邮箱|邮件地址)(?:地址)?是", r"@"),
+)
+_MEASURED = tuple((re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in _MEASURES)
+
+
+def lacks_measure(question: str, text: str) -> bool:
+    """Whether a question asks for money, a frequency, a duration, a weight, a temperature, an age or an address, and a
+    text has none: *ten minutes* is not how often the ferry runs.
+    """
+    # 多久换一次 asks how often, and not how long too: only the first that is asked for counts.
+    given = next((given for asked, given in _MEASURED if asked.search(question, 0, _LOOKED_AT)), None)
+    return given is not None and given.search(text) is None
+
+
 _PER = r"\b(?:an?|per|each|one|every|by the)\s+(?:whole\s+|full\s+)?"
+_PASS = r"[- ](?:pass|ticket|card|rate)"
 _PRICED_BY = {
     "hour": rf"{_PER}hour\b|\bhourly\b|[一每]个?(?:小时|钟头)",
-    "day": rf"{_PER}day\b|\bdaily\b|[一每][天日]",
-    "week": rf"{_PER}week\b|\bweekly\b|[一每]个?(?:周|星期|礼拜)",
-    "month": rf"{_PER}month\b|\bmonthly\b|[一每]个?月",
-    "year": rf"{_PER}year\b|\byearly\b|\bannual(?:ly)?\b|[一每]年(?!级)",
+    "day": rf"{_PER}day\b|\bdaily\b|\bday{_PASS}|[一每][天日]|[日天][票卡]",
+    "week": rf"{_PER}week\b|\bweekly\b|\bweek{_PASS}|[一每]个?(?:周|星期|礼拜)|周[票卡]",
+    "month": rf"{_PER}month\b|\bmonthly\b|\bmonth{_PASS}|[一每]个?月|月[票卡]",
+    "year": rf"{_PER}year\b|\byearly\b|\bannual(?:ly)?\b|\bseason{_PASS}|[一每]年(?!级)|年[票卡]",
 }
 _CASES, _PERIODS = (
     tuple({name: re.compile(pattern, re.I) for name, pattern in group.items()} for group in groups)
     for groups in (_ONE_OF, (_PRICED_BY,))
 )
-_ASKS_PRICE = re.compile(r"\b(?:costs?|prices?|fees?|charged?|pay|rent)\b|多少钱|价格|费用|收费|租金", re.I)
-_EXCLUDES = re.compile(
-    r"\b(?:only|except|other|others|any|anyone|everyone|just)\b|仅|除|其他|任何|(?<![一二两三四五六七八九十几每这那\d])只",
-    re.I,
-)
+_ASKS_PRICE = re.compile(r"\b(?:how much|costs?|prices?|fees?|charged?|pay|rent)\b|多少钱|价格|费用|收费|租金", re.I)
+_EXCLUDES = re.compile(r"\b(?:except|other|others|any|anyone|everyone)\b|除|其他|任何", re.I)
+_ONLY = re.compile(r"\b(?:only|just)\b|仅|(?<![一二两三四五六七八九十几每这那\d])只", re.I)
 
 
 def is_other_case(question: str, text: str) -> bool:
     """Whether a text is about another of the cases of which the question names one.
 
     About children, where adults are asked about; about dogs and not cats; the price of a day and not of a week. A rule
-    for one case *only* speaks of the others too.
+    for one case *only* tells whether another may, but not when, who or how much.
     """
-    if _EXCLUDES.search(text):
+    if _EXCLUDES.search(text) or (_ONLY.search(text) and not kinds_asked(question)):
         return False
     for group in (*_CASES, *(_PERIODS if _ASKS_PRICE.search(question) else ())):
         asked = {name for name, pattern in group.items() if pattern.search(question)}
@@ -407,6 +497,28 @@ def is_other_case(question: str, text: str) -> bool:
         if said and asked.isdisjoint(said):
             return True
     return False
+
+
+_TITLE = re.compile(r"\b(?:mrs?|ms|miss|dr|prof)\.? |先生|女士|小姐", re.I)
+_OWNED = re.compile(
+    "([\u4e00-\u9fffA-Za-z]{1,8}?)的([\u4e00-\u9fff]{1,6}?)[是有为在]?(?:多少|什么|谁|几|哪)|对(?!什么|哪)([\u4e00-\u9fff]{1,4}?)(?=过敏)"
+)
+_KIND_NOUN = re.compile(
+    "(?:时间|日期|地[点址]|位置|人|名字?|费用?|价[格钱]?|钱|[重数容]?[量数]|期限?|重|龄|度|面积|大小|原因|[办方]法|内容|情况)\\Z"
+)
+"""What needs no word in an answer, where a time, a name or a number tells it."""
+
+
+def names_in(question: str) -> list[str]:
+    """The names in a question: a sentence that answers it has them, or what stands above it."""
+    return [_TITLE.sub("", one.text) for one in entities(question[:_LOOKED_AT]) if "哪" not in one.text]
+
+
+def owned_in(question: str) -> tuple[list[str], list[str]]:
+    """Whose things a Chinese question asks for, and which: 加湿器 and 保修期 of 加湿器的保修期是几年."""
+    found = _OWNED.findall(question[:_LOOKED_AT])
+    things = [thing for _, thing, _ in found if thing and not _KIND_NOUN.search(thing)]
+    return [owner or cause for owner, _, cause in found], things
 
 
 def refers_back(question: str) -> bool:
@@ -445,7 +557,7 @@ _PHONE = "\x00phone"  # A term for a phone number in a text; no text has it itse
 _PHONE_TERMS = frozenset(("phone", "telephon", "number", "电话", "话号", "号码", "手机"))
 _A_PHONE = frozenset(("phone",))
 _PRICE = "\x00price"  # A term for an amount of money
-_PRICE_TERMS = frozenset(("收费", "费用"))
+_PRICE_TERMS = frozenset(("收费", "费用", "价格"))
 _A_PRICE = re.compile("[0-9〇零一二两三四五六七八九十百千万] ?[元块]|免费|[¥￥$€]")
 _STOP = re.compile("[。！？!?；;\n]")
 _HOW_MUCH = "多少钱"

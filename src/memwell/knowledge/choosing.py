@@ -14,11 +14,16 @@ from memwell.errors import NotFound
 from memwell.knowledge.asking import (
     Needs,
     asks_for_many,
+    asks_whether,
+    denies,
     exact_things_nearest,
     is_code,
     is_opposite,
     is_other_case,
     kinds_in,
+    lacks_measure,
+    names_in,
+    owned_in,
     share_lacking,
 )
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
@@ -311,6 +316,7 @@ _MOST_COMPARED = 16
 _MOST_JUDGED = 32  # Sentences whose meaning is compared where meaning decides
 _MOST_CLAUSES = 24
 _CLAUSES = re.compile(r"[,;，；、：:]\s*|\s(?:but|and)\s")
+_GOES_ON = re.compile(r"(?:it|its|they|their|this|these|that|he|she|his|her)\b|[它他她]|[这其该]", re.I)
 _MOST_RUNS = 3
 _NEARLY_AS_GOOD = 0.9
 _NEARNESS = 0.7
@@ -351,6 +357,7 @@ _LEAST_ODDS = 0.2
 _LEAST_IN_ITS_WORDS = -3.0  # For sentences that hold most of the question themselves, and every kind of thing asked for
 _MOST_WORDS = 0.7
 _NEARLY_AS_LIKELY = 1.0
+_SAYS_NO = 1.4  # Rules and exceptions are written for those who ask whether they may
 
 
 def decides_by_meaning(search: Search, question: str) -> bool:
@@ -437,10 +444,18 @@ class Chooser:
         self._exact = exact
         self._by_meaning = decides_by_meaning(search, asked)
         self._many = asks_for_many(asked)
+        self._whether = asks_whether(asked.rpartition("\n")[2])
         self._search = search
         self._asked = asked
         self._needs = needs
         self._kinds = kinds
+        # An earlier message that the question refers to stands above it, and may name someone else.
+        question = asked.rpartition("\n")[2]
+        owners, things = owned_in(question)
+        self._named, self._owners = (
+            [Needs(name, synonyms=search.synonyms, rarities=search.rarities) for name in names]
+            for names in ([*names_in(question), *things], owners)
+        )
         self._parsed: dict[str, Parsed | None] = {}
         self._readings = [self._read(hit) for hit in hits]
 
@@ -459,12 +474,35 @@ class Chooser:
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
 
     def _misses(self, one: _Candidate) -> bool:
-        """Whether a candidate is about the opposite or another case, or lacks the phone number that is asked for."""
+        """Whether a candidate is about the opposite, another case or someone else, or lacks the measure asked for."""
         reading = self._readings[one.reading]
         said = reading.said(one.run)
         if is_other_case(self._asked, f"{reading.lead(one.run.first)} {said}"):
             return True
-        return is_opposite(self._asked, said) or ("phone" in self._kinds and not kinds_in(said, _PHONE))
+        if is_opposite(self._asked, said) or (self._names_other(one) and en_or_zh(self._asked) == en_or_zh(said)):
+            return True
+        if lacks_measure(self._asked, self._itself(one)):
+            return True
+        return "phone" in self._kinds and not kinds_in(said, _PHONE)
+
+    def _names_other(self, one: _Candidate) -> bool:
+        """Whether a candidate speaks of none whom the question names, or of another one's thing."""
+        around = " ".join((self._itself(one), *self._readings[one.reading].contexts(one.at)))
+        return any(needs and not needs.covered(around) for needs in self._named) or any(
+            needs and not needs.covered(around) and any(needs.covered(hit.hit.text) for hit in self._readings)
+            for needs in self._owners
+        )
+
+    def _itself(self, one: _Candidate) -> str:
+        """The line of a candidate; with its neighbours when they go on about the same: a list, an answer, *it*."""
+        reading = self._readings[one.reading]
+        line = reading.lines[one.at]
+        if line.asks or line.listed or announces(reading.lines, one.at):
+            return reading.said(one.run)
+        last = one.at
+        while last < one.run.last and _GOES_ON.match(reading.lines[last + 1].text):
+            last += 1
+        return reading.said(LineRun(one.at, last))
 
     def _judged(self, likeliest: list[_Candidate]) -> list[_Candidate]:
         """The candidates that answer the question likely enough, by the odds of their meaning, with their neighbours."""
@@ -485,6 +523,8 @@ class Chooser:
         for at, one in enumerate(likeliest):
             odds = _ODDS_ACROSS if at in across else _ODDS[language]
             score = odds.of(meaning[at], context[at], share_lacking(said[at], self._kinds, self._asked))
+            if self._whether and at not in across and denies(said[at]):
+                score += _SAYS_NO
             run = self._grown(*lines[at])
             in_its_words = at not in across and self._holds_most(lines[at][0].said(run))
             if score >= (_LEAST_IN_ITS_WORDS if in_its_words else _LEAST_ODDS):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from memwell.knowledge.documents import Found
 from memwell.language.asking import coverage
 from memwell.language.claims import Claim, claims, relation_of
+from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, asks_about_past, statement
 from memwell.language.words import en_or_zh
@@ -64,10 +65,81 @@ _WHAT_LIKED = re.compile(
 )
 
 
+_RELATIONS = {
+    "lives_in": r"\bwhere (?:do|am|are) (?:I|we)(?: now| currently)? (?:live|living|based)|"
+    r"\b(?:city|town|country|place) (?:do|am) I (?:live|living)|(?:我|我们)(?:现在|目前)?(?:的?家|住)在?(?:哪|什么地方)",
+    "works_at": r"\bwhere do I(?: now| currently)? work|\bwh(?:o|om|ich company) do I work for|"
+    "我(?:现在|目前)?在(?:哪|什么)[\u4e00-\u9fff]{0,4}(?:工作|上班)",
+}
+_ASKS_RELATION = {name: re.compile(pattern, re.I) for name, pattern in _RELATIONS.items()}
+_ASKS_NAME = re.compile(r"\bname|\bcalled\b|\bwho(?:['’]s| is)\b|叫什么|名字|是谁", re.I)
+_KIN = ("parent", "sibling", "child", "married_to", "partner", "relative")
+_UNREAL = re.compile(
+    r"\A\W*(?:if|suppose|supposing|imagine|pretend|say)\b|\b(?:just )?(?:kidding|joking|jk|a joke)\b|"
+    "如果|假如|假设|要是|倘若|开玩笑|逗你|说着玩",
+    re.I,
+)
+_SUPPOSES = re.compile(r"\bif\b|如果|假如|要是", re.I)
+_TAKEN_BACK = re.compile(
+    r"\W*(?:haha\W*|no\W+)?(?:I['’]?m |I was |that was |it was )?(?:just |only )?(?:kidding|joking|jk|a joke)\W*|"
+    "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
+    re.I,
+)
+_PIN = re.compile(r"(?:\bPIN\b|passcode|密码|口令|验证码|(?:door|access|security) code)[^\n]{0,40}?\d{3,}", re.I | re.A)
+_WHOM = re.compile(
+    r"\bwhom? (?:does|do|did) (\w+) \w+|\A\W*(?:does|did) ([A-Z]\w+) \w+ [A-Z]|"
+    "\\A\\W*([A-Za-z]+|[\u4e00-\u9fff]{2,4}?)(?:最|很)?(?:喜欢|爱|讨厌|恨|认识|羡慕)(?:的是)?谁",
+    re.I,
+)
+_WHO = re.compile(
+    r"\A\W*(?i:who) (?!does|do|did|is|was|are|has)\w+ ([A-Z]\w+)\W*\Z|"
+    "谁(?:最|很)?(?:喜欢|爱|讨厌|恨|认识|羡慕)([A-Za-z]+|[\u4e00-\u9fff]{2,4})\\W*\\Z"
+)
+
+
+_ME_WORDS = frozenset(("i", "we", "you", "me", "us", "我", "我们", "你"))
+
+
+def relations_asked(question: str) -> tuple[str, ...]:
+    """The relations of the speaker that a question asks for: where I live or work, what a relative of mine is called."""
+    asked = _POLITE.sub(" ", question)
+    found = tuple(name for name, pattern in _ASKS_RELATION.items() if pattern.search(asked))
+    return found or (_KIN if _ASKS_NAME.search(asked) and _relatives(asked.rstrip("?？ ")) else ())
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text has a password, a key or a PIN: it is never quoted."""
+    return _PIN.search(text) is not None or any(one.secret for one in findings(text))
+
+
+def without_secrets(said: Sequence[Found]) -> list[Found]:
+    """The messages; of one with a secret only the sentences that have no figure and none of it."""
+    return [part for one in said for part in (_harmless(one) if holds_secret(one.text) else (one,))]
+
+
+def _harmless(one: Found) -> Iterator[Found]:
+    for start, end, sentence in sentences(one.text):
+        if not holds_secret(sentence) and not any(char.isdigit() for char in sentence):
+            yield _cut(one, start, end)
+
+
+def _inverts(asked: str, text: str) -> bool:
+    """Whether a question asks what one does to another, and a statement tells only what is done to that one."""
+    said = _claims(text)
+    for pattern, side in ((_WHOM, "subject"), (_WHO, "object")):
+        found = pattern.search(asked)
+        name = next(filter(None, found.groups()), "").casefold() if found else ""
+        if name and name not in _ME_WORDS and said and all(name not in getattr(one, side).casefold() for one in said):
+            return True
+    return False
+
+
 def may_answer(question: str, text: str) -> bool:
     """Whether a statement is about the one whom a question asks about, or either is about no one in particular."""
     asked = _POLITE.sub(" ", question).strip().rstrip("?？ ")
     about = _people(text)
+    if _inverts(asked, text):
+        return False
     if _ALLERGY.search(asked) and not _ALLERGY.search(text):
         return False
     if names := _names(asked):
@@ -148,9 +220,17 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     """What may answer a question of the given messages, which are in order, the newest first.
 
     Of a message about several people, only the sentences about whom the question asks about are kept. What a later
-    message withdraws or replaces is left out, unless the question is about the past.
+    message withdraws or replaces is left out, unless the question is about the past; and so is what is only supposed or
+    said in jest.
     """
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
+    jests = {part.message + 1 for part in parts if _TAKEN_BACK.fullmatch(part.text)}
+    supposes = _SUPPOSES.search(question) is not None
+    parts = [
+        part
+        for part in parts
+        if part.message not in jests and (supposes or part.claims or not _UNREAL.search(part.text))
+    ]
     newer = [[one for one in parts if one.message < part.message and _outdates(question, one, part)] for part in parts]
     replacing = {one[:3] for found in newer for one in found}
     past, liked = asks_about_past(question), _WHAT_LIKED.search(question) is not None
@@ -162,6 +242,16 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
         and may_answer(question, part.text)
     ]
     return [_cut(said[run[0].message], run[0].start, run[-1].end) for run in _runs(kept)]
+
+
+def telling(question: str, said: Sequence[Found]) -> Found | None:
+    """The newest of the suitable messages that states what a question asks of the speaker, in whatever words."""
+    wanted = relations_asked(question)
+    return next((one for one in said if any(_tells(claim, wanted) for claim in _claims(one.text))), None)
+
+
+def _tells(claim: Claim, wanted: Sequence[str]) -> bool:
+    return claim.subject == "user" and claim.relation in wanted and not claim.negated
 
 
 def _parts(message: int, text: str) -> Iterator[_Part]:

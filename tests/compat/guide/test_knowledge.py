@@ -323,3 +323,96 @@ def test_a_statement_is_acknowledged_without_a_model(tmp_path: Path):
     with IntelligentMemorySystem(None, tmp_path / "n.db", llm=chat) as system:
         system.add_knowledge(KNOWLEDGE)
         assert system.chat("I'm allergic to cats.")["answer"] != "Noted."
+
+
+BY_FACT = (
+    ("I moved to Bergen", "Where do I live?", "Bergen"), ("我搬到杭州了", "我住在哪里？", "杭州"),
+    ("My mother is called Ruth", "What is my mom's name?", "Ruth"), ("我妈叫李芳", "我妈妈叫什么？", "李芳"),
+    ("我妈叫李芳", "我母亲叫什么名字？", "李芳"), ("I started at Acme last week.", "Where do I work?", "Acme"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "question", "name"), BY_FACT)
+def test_a_fact_answers_in_whatever_words_it_was_said(tmp_path: Path, said: str, question: str, name: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        assert name in system.chat(question)["answer"]
+    with IntelligentMemorySystem(None, tmp_path / "n.db") as system:
+        system.engine.remember(said)
+        for number in range(12):
+            system.engine.remember(f"Where people live and work was talk number {number}.")
+        assert name in system.chat(question)["answer"], "also when it is in the memories alone"
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        (("If I lived in Paris, I would eat croissants.",), "Where do I live?"),
+        (("I live in Paris, just kidding.",), "Where do I live?"),
+        (("I live in Paris.", "Just kidding!"), "Where do I live?"),
+        (("如果我住在巴黎，我会很开心。",), "我住在哪里？"),
+        (("我住在月球，开玩笑的。",), "我住在哪里？"),
+        (("我住在月球。", "开玩笑的"), "我住在哪里？"),
+    ],
+)
+def test_what_is_supposed_or_said_in_jest_does_not_answer(tmp_path: Path, said: tuple[str, ...], question: str):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        for one in said:
+            system.chat(one)
+        assert system.chat(question)["answer"] in UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "secret"),
+    [
+        ("My PIN is 4821.", "What is my PIN?", "4821"),
+        ("The PIN for my card is 4821, please remember it.", "Do you know the PIN for my card?", "4821"),
+        ("My password is hunter2", "What's my password?", "hunter2"),
+        ("我的密码是abc123", "我的密码是什么？", "abc123"),
+        ("我的银行卡PIN码是4821", "我的银行卡PIN码是多少？", "4821"),
+    ],
+)
+def test_a_secret_is_never_told_back(tmp_path: Path, said: str, question: str, secret: str):
+    chat = ScriptedChat(["I don't know."] * 2)
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        system.engine.remember(said)
+        assert secret not in str(system.chat(question))
+        assert secret not in system.get_conversation_summary()
+    with IntelligentMemorySystem(None, tmp_path / "m.db", llm=chat) as system:
+        system.add_knowledge(KNOWLEDGE)
+        system.chat(question)
+    assert secret not in "".join(message.text for message in chat.asked[0])
+
+
+def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        for said in ("hi", "Hello!", "Hi there", "thanks", "Thank you very much!", "bye", "Good morning", "ok"):
+            answer = system.chat(said)["answer"]
+            assert answer not in (*UNKNOWN, "Noted."), said
+            assert answer.isascii(), said
+        for said in ("你好", "您好！", "谢谢", "谢谢你", "再见", "拜拜", "好的"):
+            answer = system.chat(said)["answer"]
+            assert answer not in (*UNKNOWN, "记下了。"), said
+            assert not answer.isascii(), said
+        assert system.chat("hi, where is the harbour?")["answer"] == "I don't know."
+
+
+@pytest.mark.parametrize(
+    ("said", "answered", "refused"),
+    [
+        (
+            "Bob loves Ann",
+            ("Whom does Bob love?", "Who does Bob love?", "Who loves Ann?"),
+            ("Whom does Ann love?", "Who does Ann love?", "Does Ann love Bob?", "Who loves Bob?"),
+        ),
+        ("小明喜欢小红", ("小明喜欢谁？", "谁喜欢小红？"), ("小红喜欢谁？", "谁喜欢小明？")),
+    ],
+)
+def test_who_loves_whom_is_not_inverted(tmp_path: Path, said: str, answered: tuple[str, ...], refused: tuple[str, ...]):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        assert system.chat(said)["answer"] in ("Noted.", "记下了。")
+        for question in answered:
+            assert system.chat(question)["answer"] == f"{said} [1]", question
+        for question in refused:
+            assert system.chat(question)["answer"] in UNKNOWN, question

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,24 @@ from typing import Any
 import msgspec
 
 from memwell._asyncify import Closing
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Citation, Document, Found, Knowledge
 from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
+from memwell.knowledge.spoken import holds_secret, relations_asked
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.asking import is_question, only_asks
 from memwell.language.claims import claims
 from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
+from memwell.longterm.recall import Recalled
 from memwell.messages import Role, ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import ChatModel, Embedder
 from memwell.records import DEFAULT_SPACE
+from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_memory
 from memwell.storage import open_backend
 from memwell.strategies.summary import Extractive, ModelSummariser
@@ -44,6 +48,19 @@ _PASSAGES = 3
 _LAST = 12  # Messages of the conversation, and as many found by its words, that may answer
 _NAMES = {"en": ("Conversation", "Memory"), "zh": ("对话", "记忆")}
 _NOTED = {"en": "Noted.", "zh": "记下了。"}
+_GREETINGS = (
+    (
+        r"(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day))(?: there| again| everyone)?",
+        "Hello! How can I help?",
+    ),
+    (r"(?:many )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?", "You're welcome."),
+    (r"(?:good ?)?bye(?:[- ]?bye)?|good night|see you(?: later| soon| tomorrow)?|farewell", "Goodbye!"),
+    (r"ok(?:ay)?|all right|got it|great|fine", "All right."),
+    ("好的?|好吧|嗯+|知道了|明白了", "好的。"),
+    ("[你您]们?好|哈喽|嗨|早|早上好|上午好|下午好|晚上好|早安", "你好！有什么可以帮你？"),
+    ("(?:非常|太|十分)?(?:谢谢|感谢|多谢)(?:[你您啦了]|你们)?", "不客气。"),
+    ("再见|拜拜|回头见|明天见|晚安", "再见！"),
+)
 _REQUESTS = re.compile(
     r"\W*(?:please\s+)?(?:list|show|give|find|search|summari[sz]e|compare|name|write|translate|help|recommend|suggest)\b"
     "|(?:请|帮我?|给我)*(?:列出|查|找|搜|总结|比较|推荐|写|翻译|说说|讲讲|介绍|解释|告诉)",
@@ -317,7 +334,8 @@ class IntelligentMemorySystem(Closing):
 
     def get_conversation_summary(self) -> str:
         """A summary of the last ten messages: by the model, or of their own sentences without one or when it fails."""
-        messages = [one.changed(content=_CITED.sub("", one.text)) for one in self.memory.last(_SUMMED_UP)]
+        last = (one for one in self.memory.last(_SUMMED_UP) if not holds_secret(one.text))
+        messages = [one.changed(content=_CITED.sub("", one.text)) for one in last]
         if not messages:
             return "暂无对话历史"
         if self.llm is not None:
@@ -351,8 +369,9 @@ class ConversationChain:
         before = system.memory.last(2 * _PASSAGES)
         said = _said(system, question)
         system.memory.add(human(question))
-        if system.llm is None and _tells(question):
-            answer = Answer(question, _NOTED[en_or_zh(question)], supported=False, extractive=True)
+        reply = _greeting(question) or (_NOTED[en_or_zh(question)] if system.llm is None and _tells(question) else "")
+        if reply:
+            answer = Answer(question, reply, supported=False, extractive=True)
         else:
             answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before, said=said)
         system.memory.add(ai(answer.text))
@@ -366,11 +385,17 @@ class ConversationChain:
     invoke = __call__
 
 
+def _greeting(text: str) -> str:
+    """The reply to a message that only greets, thanks or takes leave; nothing for others."""
+    said = text.strip().strip(".!,~。！，～ ")
+    return next((reply for greeting, reply in _GREETINGS if re.fullmatch(greeting, said, re.I)), "")
+
+
 def _tells(text: str) -> bool:
     """Whether a message states something, and neither asks nor requests anything."""
     if any(is_question(one.text) for one in sentences(text)) or _only_requests(text):
         return False
-    return _STATES.search(text) is not None
+    return _STATES.search(text) is not None or bool(claims(text, time=now()))
 
 
 def _only_requests(text: str) -> bool:
@@ -392,12 +417,23 @@ def _said(system: IntelligentMemorySystem, question: str) -> list[Found]:
     names = _NAMES[en_or_zh(question)]
     spoken = [*system.memory.last(_LAST), *(one for one, _ in system.memory.search(question, limit=_LAST))]
     stated = [(one.time, one.id, one.text, names[0]) for one in spoken if one.role is Role.HUMAN]
-    recalled = system.engine.recall(question, limit=_PASSAGES)
+    recalled = [*_stating(system.engine, question), *system.engine.recall(question, limit=_PASSAGES)]
     stated += [(one.time, one.id, one.text, names[1]) for one in recalled if one.trust == "user"]
     newest = sorted({one for one in stated if not only_asks(one[2]) and not _only_requests(one[2])}, reverse=True)
     return [
         Found(id_, text, 0.0, Citation(id_, "", name, 0, len(text)), {}, {}, question) for _, id_, text, name in newest
     ]
+
+
+def _stating(engine: Engine, question: str) -> list[Recalled]:
+    """The memories behind the facts about the user that a question asks for."""
+    known = (fact for relation in relations_asked(question) for fact in engine.facts_about(relation=relation))
+    records = {source.record for fact in known for source in fact.evidence if source.record}
+    found = list[Recalled]()
+    for id_ in records:
+        with suppress(NotFound):
+            found.append(engine.get(id_))
+    return found
 
 
 def _source_document(one: Found) -> SourceDocument:

@@ -150,8 +150,7 @@ def values_of(
         values: Values = {}
         if dense is not None and snapshot.has_vector[hit.row]:
             values["dense"] = float(dense[at])
-            # A hit makes its signals when it is asked for them.
-            late = hit.signals.get("late") if "late" in weights.curves else None
+            late = hit.signal("late")
             if late is not None and math.isfinite(late.value):
                 values["late"] = late.value
         if not values or (is_chinese(texts[at]) is chinese and (held[at] or not other_language)):

@@ -11,7 +11,7 @@ import io
 import unicodedata
 from collections.abc import Sequence
 from importlib.resources import files
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple, cast
 
 import numkong
@@ -79,12 +79,10 @@ class WordPieces:
 
     def words(self, text: str, most: int) -> list[str]:
         """The word of each piece that ``encode`` returns, in lower case; empty for those of start and end."""
-        found: list[str] = []
-        for word in text[:MOST_CHARACTERS].translate(self._characters).split():
-            found += [word] * len(self._words.get(word) or self._cut(word))
-            if len(found) >= most - 2:
-                break
-        return ["", *found[: most - 2], ""]
+        known = self._words
+        every = text[:MOST_CHARACTERS].translate(self._characters).split()
+        found = (word for word in every for _ in known.get(word) or self._cut(word))
+        return ["", *islice(found, most - 2), ""]
 
     def _pieces(self, text: str, most: int) -> list[int]:
         found: list[int] = []

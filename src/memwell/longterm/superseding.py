@@ -218,13 +218,14 @@ def values_of(
     candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: Places, newer: Places
 ) -> dict[str, Odds]:
     """What is known of pairs, given by the places of their memories, by name; ``both`` is what ``of_pairs`` returns."""
-    read = {place: statement(candidates[place].text) for place in {*older.tolist(), *newer.tolist()}}
+    places: list[int] = np.union1d(older, newer).tolist()
+    read = {place: statement(candidates[place].text) for place in places}
     words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
     found = {name: values[older, newer] for name, values in both.items()}
     found |= {name: np.array([one[name] for one in words]) for name in words[0]}
     cues = {place: [cue in one.cues for cue in CUES] for place, one in read.items()}
-    for name, places in (("older", older), ("newer", newer)):
-        has = np.array([cues[place] for place in places.tolist()], np.float64)
+    for name, some in (("older", older), ("newer", newer)):
+        has = np.array([cues[int(place)] for place in some], np.float64)
         found |= {f"{name}_{cue}": has[:, at] for at, cue in enumerate(CUES)}
     return found | _together(found)
 

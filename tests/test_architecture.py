@@ -38,7 +38,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "matplotlib": ("memwell.plotting",),
     "mcp": ("memwell.service.mcp*",),
     "mcp_types": ("memwell.service.mcp*",),
-    "numkong": ("memwell.longterm.snapshot",),
+    "numkong": ("memwell.longterm.snapshot", "memwell.models.local.encoder"),
     "numpy": (
         "memwell._products",
         "memwell.compat.agentscope.embedding_cache",

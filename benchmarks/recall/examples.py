@@ -70,7 +70,7 @@ class EmbeddedSample:
             for unit in store.units
         )
         self.snapshot = Snapshot.build(entry._replace(vector=row) for entry, row in zip(plain, rows, strict=True))
-        self._tokens = {unit.id: one for unit, one in zip(store.units, tokens, strict=True)}
+        self._tokens = {unit.id: one for unit, one in zip(store.units, self._embedder.unpacked(tokens), strict=True)}
 
     def observe(self, query: Query) -> SignalTable:
         """The signals of the candidates of a question."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import memwell
@@ -12,6 +13,7 @@ from memwell.longterm.journal import inner_space
 from memwell.longterm.tokens import PREFIX, TokenCache, TokenStore
 from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
+from memwell.models.local.encoder import TOKEN_DIMENSIONS, packed_tokens, unpacked_tokens
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
@@ -80,14 +82,17 @@ def test_those_of_another_embedder_are_ignored(tmp_path: Path, m: Engine):
 def test_they_are_read_in_one_query_and_then_cached():
     backend = MemoryBackend()
     store, cache = TokenStore(backend.kv, Space("a")), TokenCache()
-    store.put("one", "model", b"1234")
-    store.put("two", "another", b"5678")
-    assert cache.read(store, ["two", "one", "none"], "model") == [b"", b"1234", b""]
-    store.put("one", "model", b"abcd")
-    assert cache.read(store, ["one"], "model") == [b"1234"]
+    model, another = LocalEmbedder("local"), LocalEmbedder("minilm")
+    packed = [packed_tokens(np.full((count, TOKEN_DIMENSIONS), 0.5, np.float32)) for count in (1, 2, 3)]
+    first, changed, other = unpacked_tokens(packed)
+    store.put("one", model.name, packed[0])
+    store.put("two", another.name, packed[2])
+    assert cache.read(store, ["two", "one", "none"], model) == [b"", first, b""]
+    store.put("one", model.name, packed[1])
+    assert cache.read(store, ["one"], model) == [first]
     cache.drop("one")
-    assert cache.read(store, ["one"], "model") == [b"abcd"]
-    assert cache.read(store, ["two"], "another") == [b"5678"]
+    assert cache.read(store, ["one"], model) == [changed]
+    assert cache.read(store, ["two"], another) == [other]
     store.delete("two")
     cache.clear()
-    assert cache.read(store, ["two"], "another") == [b""]
+    assert cache.read(store, ["two"], another) == [b""]

@@ -9,7 +9,7 @@ end, a plan or the past. ``compared`` turns two of them into numbers; what these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -46,8 +46,8 @@ class StatedText(NamedTuple):
     """The words of values that it denies: *not peanuts*."""
     ended: frozenset[str] = frozenset()
     """The words of the clauses that tell of an end."""
-    values: frozenset[tuple[str, str]] = frozenset()
-    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
+    stated: str = ""
+    """The text without its questions."""
     subject: str = ""
     """Which one thing it says something of: *phone number* in "My phone number is …"."""
     about: str = ""
@@ -79,7 +79,7 @@ def statement(text: str) -> StatedText:
     if not stated.strip() or (chinese and len(stated) > LONGEST_CHINESE):
         return StatedText()
     read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
-    read = read._replace(values=_values(stated), chinese=chinese)
+    read = read._replace(stated=stated, chinese=chinese)
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
@@ -90,7 +90,9 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
+@lru_cache(_MANY)
 def _values(text: str) -> frozenset[tuple[str, str]]:
+    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
     found: list[tuple[str, str]] = []
     for claim in claims(text, time=_NEVER):
         relation = relation_of(claim.relation)
@@ -141,7 +143,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
         "other_numbers": float(bool(older.numbers and newer.numbers) and older.numbers != newer.numbers),
         "ended": float(not words.isdisjoint(newer.ended)),
         "denied": float(not words.isdisjoint(newer.denied)),
-        "other_value": float(_other_value(dict(newer.values), older.values)),
+        "other_value": float(_other_value(newer.stated, older.stated)),
         "same_subject": float(_same_subject(newer.subject, older.subject)),
     }
 
@@ -157,9 +159,12 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
     return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
 
 
-def _other_value(newer: Mapping[str, str], older: Iterable[tuple[str, str]]) -> bool:
+def _other_value(newer: str, older: str) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    found = [(value, newer[what]) for what, value in older if what in newer]
+    before = _values(older)
+    # Reading values takes longer than all else here, and most texts have none.
+    now = dict(_values(newer)) if before else {}
+    found = [(value, now[what]) for what, value in before if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
 
 

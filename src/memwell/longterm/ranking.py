@@ -252,6 +252,13 @@ class Ranked:
         rows = zip(self._names, self._values, self._shares, strict=True)
         return {name: Signal(value, share) for name, value, share in rows if value or share}
 
+    def signal(self, name: str) -> Signal | None:
+        """One of its signals; None when it has neither a value nor a share."""
+        at = self._names.index(name) if name in self._names else None
+        if at is None or not (self._values[at] or self._shares[at]):
+            return None
+        return Signal(self._values[at], self._shares[at])
+
     def __repr__(self) -> str:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"
 

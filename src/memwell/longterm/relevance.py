@@ -80,12 +80,19 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: str
     models: tuple[RelevanceModel, ...]
 
-    def relevance(self, values: Mapping[str, float]) -> float:
-        """The relevance of a hit, by the first model whose values are all known; a half where none is."""
-        if values.get("held") == 0.0 and "dense" not in values:
-            # By words alone nothing speaks for it.
-            return 0.0
-        return next((model.relevance(values) for model in self.models if model.fits(values)), _UNKNOWN)
+    def relevances(self, found: Sequence[Mapping[str, float]]) -> list[float]:
+        """The relevance of hits, by the first model whose values are all known; a half where none is."""
+        models: dict[frozenset[str], RelevanceModel | None] = {}
+        judged: list[float] = []
+        for values in found:
+            known = frozenset(values)
+            if known not in models:
+                models[known] = next((model for model in self.models if model.fits(values)), None)
+            model = models[known]
+            # By words alone nothing speaks for a hit that has none.
+            nothing = values.get("held") == 0.0 and "dense" not in values
+            judged.append(0.0 if nothing else _UNKNOWN if model is None else model.relevance(values))
+        return judged
 
 
 @cache
@@ -118,7 +125,7 @@ def relevances(
         return [_UNKNOWN] * len(hits)
     calibration = default_calibration()
     values = values_of(snapshot, question, hits, texts, weights, calibrated=embedder == calibration.embedder)
-    return [calibration.relevance(one) for one in values]
+    return calibration.relevances(values)
 
 
 def values_of(
@@ -150,8 +157,7 @@ def values_of(
         values: Values = {}
         if dense is not None and snapshot.has_vector[hit.row]:
             values["dense"] = float(dense[at])
-            # A hit makes its signals when it is asked for them.
-            late = hit.signals.get("late") if "late" in weights.curves else None
+            late = hit.signal("late")
             if late is not None and math.isfinite(late.value):
                 values["late"] = late.value
         if not values or (is_chinese(texts[at]) is chinese and (held[at] or not other_language)):

@@ -196,22 +196,23 @@ class QuantizedVectors:
         cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
         likely = np.zeros(limit, np.float32)
         foreign = self.foreign(vector, slice(limit))
-        shared = np.zeros(limit if foreign is not None else 0, np.float32)
+        differing = np.zeros(limit if foreign is not None else 0, np.int32)
         for start in range(0, limit, _BLOCK):
             unlike = np.asarray(numkong.hammings_packed(asked, self._block(start // _BLOCK)))[0, : limit - start]
             cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
             if foreign is not None:
-                shared[start : start + _BLOCK] = self._likely_shared(vector, start, unlike)
+                differing[start : start + _BLOCK] = unlike
         likely *= self._lengths[:limit]
         if foreign is not None:
-            likely[foreign] = shared[foreign]
+            rows = np.flatnonzero(foreign)
+            likely[rows] = self._likely_shared(vector, rows, differing[rows])
         return likely
 
-    def _likely_shared(self, vector: NDArray[Any], start: int, unlike: NDArray[Any]) -> Floats:
-        """The estimated cosines of the shared parts of a vector and of rows in another language."""
+    def _likely_shared(self, vector: NDArray[Any], rows: NDArray[np.intp], unlike: Integers) -> Floats:
+        """The estimated cosines of the shared parts of a vector and of rows in another language, by differing signs."""
         # Only one of the two has numbers before the shared part, so each positive one of these is a differing sign.
         codes = _coded(np.asarray(vector, np.float32)[None, :])[0][0, : self._shared_from]
-        unlike = unlike.astype(np.int32) - self._own_signs[start : start + len(unlike)] - np.count_nonzero(codes > 0)
+        unlike = unlike - self._own_signs[rows] - np.count_nonzero(codes > 0)
         return _cosines(self.dimensions - len(codes)).take(unlike, mode="clip")
 
     def _block(self, number: int) -> numkong.PackedMatrix:

@@ -103,8 +103,10 @@ class PairModel(NamedTuple):
         """The probability of each pair, from its values and the places of its memories among the shared vectors."""
         units = product(values, self.values) + self.start
         if len(self.older):
-            # A memory is in several pairs, and its own part is the same in each.
-            units = units + product(rows, self.older)[older] + product(rows, self.newer)[newer]
+            for places, weights in ((older, self.older), (newer, self.newer)):
+                # A memory is in several pairs, and its own part is the same in each.
+                own, which = np.unique(places, return_inverse=True)
+                units = units + product(rows[own], weights)[which]
             one, other = rows[older], rows[newer]
             units = units + product(one * other, self.common) + product(np.abs(one - other), self.apart)
         odds = product(np.maximum(units, 0.0), self.odds[:-1]) + self.odds[-1]
@@ -221,13 +223,15 @@ def values_of(
     candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: Places, newer: Places
 ) -> dict[str, Odds]:
     """What is known of pairs, given by the places of their memories, by name; ``both`` is what ``of_pairs`` returns."""
-    read = [statement(one.text) for one in candidates]
+    places: list[int] = np.union1d(older, newer).tolist()
+    read = {place: statement(candidates[place].text) for place in places}
     words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
     found = {name: values[older, newer] for name, values in both.items()}
     found |= {name: np.array([one[name] for one in words]) for name in words[0]}
-    cues = {cue: np.array([cue in one.cues for one in read], np.float64) for cue in CUES}
-    found |= {f"older_{cue}": has[older] for cue, has in cues.items()}
-    found |= {f"newer_{cue}": has[newer] for cue, has in cues.items()}
+    cues = {place: [cue in one.cues for cue in CUES] for place, one in read.items()}
+    for name, some in (("older", older), ("newer", newer)):
+        has = np.array([cues[int(place)] for place in some], np.float64)
+        found |= {f"{name}_{cue}": has[:, at] for at, cue in enumerate(CUES)}
     return found | _together(found)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PREFIX = "tokens/"
 _MARK = 4
-_MOST_CACHED = 32 * 2**20
+_MOST_CACHED = 64 * 2**20
 
 
 class TokenStore:
@@ -50,12 +50,12 @@ def _mark(model: str) -> bytes:
 
 
 class TokenCache:
-    """Token vectors that were read lately, at most 32 MB; its owner drops those of memories that changed."""
+    """Unpacked token vectors that were read lately, about 64 MB at most; its owner drops those of memories that changed."""
 
     def __init__(self) -> None:
         self._held: dict[str, bytes] = {}
         self._bytes = 0
-        self._model = ""
+        self._model: str = ""
 
     def drop(self, id_: str) -> None:
         """Forget those of a memory."""
@@ -66,17 +66,19 @@ class TokenCache:
         self._held.clear()
         self._bytes = 0
 
-    def read(self, store: TokenStore, ids: Sequence[str], model: str) -> list[bytes]:
+    def read(self, store: TokenStore, ids: Sequence[str], embedder: TokenEmbedder) -> list[bytes]:
         """Those of memories, in order; empty for a memory that has none."""
+        model = embedder.name
         if model != self._model or self._bytes > _MOST_CACHED:
             self.clear()
             self._model = model
         missing = [id_ for id_ in ids if id_ not in self._held]
         if missing:
             found = store.read(missing, model)
+            unpacked = dict(zip(found, embedder.unpacked(list(found.values())), strict=True))
             for id_ in missing:
-                self._held[id_] = found.get(id_, b"")
-            self._bytes += sum(map(len, found.values()))
+                self._held[id_] = unpacked.get(id_, b"")
+            self._bytes += sum(map(len, unpacked.values()))
         return [self._held[id_] for id_ in ids]
 
 
@@ -113,4 +115,4 @@ class LateInteraction(NamedTuple):
         return [tuple(found.get(at, ())) for at in range(len(ids))]
 
     def _tokens(self, ids: Sequence[str]) -> list[bytes]:
-        return self.cache.read(self.store, ids, self.embedder.name)
+        return self.cache.read(self.store, ids, self.embedder)

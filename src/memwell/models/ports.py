@@ -102,16 +102,26 @@ class TokenEmbedder(Embedder):
     def embed_query(self, query: str) -> tuple[NDArray[np.float32], QueryTokens | None]:
         """The row of a query, and its token vectors, or None when it has none."""
 
+    def unpacked(self, tokens: Sequence[bytes]) -> list[bytes]:
+        """Stored token vectors, some perhaps empty, as they are compared. They are kept in memory, so it is done once.
+
+        The same bytes, unless the embedder compares others faster.
+        """
+        return list(tokens)
+
     @abstractmethod
     def best_matches(self, query: QueryTokens, texts: Sequence[bytes]) -> NDArray[np.float32]:
         """How well each piece of a query is matched by the best piece of each text, times its weight: a row a piece.
 
-        The texts are given as token vectors, which are not empty. The sum of a column is the score of its text.
+        The texts are given as unpacked token vectors, which are not empty. The sum of a column is the score of its text.
         """
 
     @abstractmethod
     def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
-        """The few words of a query that each text answers best, the weightiest first; ``tokens`` are not empty."""
+        """The few words of a query that each text answers best, the weightiest first.
+
+        The ``tokens`` are unpacked, and not empty.
+        """
 
 
 class Tool(msgspec.Struct, frozen=True):

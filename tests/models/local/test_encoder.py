@@ -13,6 +13,7 @@ from memwell.models.local.encoder import (
     Encoder,
     WordPieces,
     packed_tokens,
+    token_products,
     unpacked_tokens,
 )
 
@@ -83,4 +84,20 @@ def test_packed_tokens_keep_their_directions(model: Encoder):
     tokens = model.encode("Ann keeps bees behind the old mill.").tokens
     packed = packed_tokens(tokens)
     assert len(packed) == len(tokens) * TOKEN_DIMENSIONS // 2
-    assert (unpacked_tokens(packed) * tokens).sum(axis=1).min() > 0.97
+    products, starts = token_products(tokens, unpacked_tokens([packed, packed]))
+    assert starts.tolist() == [0, len(tokens)]
+    assert np.diagonal(products).min() > 0.97
+    assert np.array_equal(products[: len(tokens)], products[len(tokens) :])
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 5])
+def test_token_products_are_those_of_the_stored_vectors(count: int):
+    random = np.random.default_rng(7)
+    stored = np.rint(random.uniform(-7, 7, (9, TOKEN_DIMENSIONS))).astype(np.float32)
+    stored[:, 0] = 7.0  # packed without rounding
+    vectors = random.standard_normal((count, TOKEN_DIMENSIONS)).astype(np.float32)
+    vectors[:1] = 0.0
+    made, starts = token_products(vectors, unpacked_tokens([packed_tokens(stored[:4]), packed_tokens(stored[4:])]))
+    assert starts.tolist() == [0, 4]
+    expected = (stored / np.linalg.norm(stored, axis=1, keepdims=True)) @ vectors.T
+    np.testing.assert_allclose(made, expected, atol=3e-4)

@@ -16,13 +16,11 @@ from functools import cache
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memwell._products import product
 from memwell.errors import ConfigurationError
 from memwell.language.words import STOP_WORDS, han_share, language_of
 from memwell.models.local import encoder, multilingual
-from memwell.models.local.encoder import Encoded, Encoder, packed_tokens, unpacked_tokens
+from memwell.models.local.encoder import Encoded, Encoder, packed_tokens, token_products, unpacked_tokens
 from memwell.models.local.multilingual import Multilingual
 from memwell.models.local.onnx import ENCODER, USE_PIECES, USE_WEIGHTS, WeightsFile, location
 from memwell.models.ports import Floats, QueryTokens, TokenEmbedder, WordMatch, given_texts, zero_rows
@@ -104,24 +102,27 @@ class LocalEmbedder(TokenEmbedder):
             return row, None
         return row, QueryTokens(made.tokens, made.weights, self._english.get().words(text))
 
+    def unpacked(self, tokens: Sequence[bytes]) -> list[bytes]:
+        return unpacked_tokens(tokens)
+
     def best_matches(self, query: QueryTokens, texts: Sequence[bytes]) -> Floats:
-        likeness, starts = _likeness(query.vectors * query.weights[:, None], texts)
-        return np.maximum.reduceat(likeness, starts, axis=1)
+        likeness, starts = token_products(query.vectors * query.weights[:, None], texts)
+        return np.maximum.reduceat(likeness, starts).T
 
     def word_matches(self, query: QueryTokens, tokens: Sequence[bytes], texts: Sequence[str]) -> list[list[WordMatch]]:
         if not tokens:
             return []
         telling = [at for at, word in enumerate(query.words) if not _says_little(word)]
-        likeness, starts = _likeness(query.vectors[telling], tokens)
+        likeness, starts = token_products(query.vectors[telling], tokens)
         asked = [(query.words[at], float(query.weights[at])) for at in telling]
-        parts = np.split(likeness, starts[1:], axis=1)
+        parts = np.split(likeness, starts[1:])
         return [self._matched(asked, part, text) for part, text in zip(parts, texts, strict=True)]
 
     def _matched(self, asked: Sequence[tuple[str, float]], likeness: Floats, text: str) -> list[WordMatch]:
-        """The matches of a text, given how alike each piece of the query and each of the text are."""
+        """The matches of a text, given how alike each of its pieces and each of the query are."""
         words = self._english.get().words(_well_formed(text))
-        best: list[int] = likeness.argmax(axis=1).tolist()
-        alike: list[float] = likeness.max(axis=1).tolist()
+        best: list[int] = likeness.argmax(axis=0).tolist()
+        alike: list[float] = likeness.max(axis=0).tolist()
         found: dict[str, WordMatch] = {}
         for at in sorted(range(len(asked)), key=lambda at: -asked[at][1] * alike[at]):
             theirs = words[best[at]] if best[at] < len(words) else ""
@@ -164,12 +165,6 @@ class LocalEmbedder(TokenEmbedder):
                 f"{file.package}/{file.path}": location(file).stat().st_size for file in _FILES[self._mode]
             },
         }
-
-
-def _likeness(vectors: Floats, texts: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
-    """The products of vectors with the token vectors of texts, side by side, and where each text begins."""
-    starts = np.cumsum([0, *(len(text) * 2 // encoder.TOKEN_DIMENSIONS for text in texts[:-1])])
-    return product(vectors, unpacked_tokens(b"".join(texts)).T), starts
 
 
 def _says_little(word: str) -> bool:

@@ -37,10 +37,11 @@ _CORRECTS = re.compile(
     r"\W*(?:(?:oh|ah|ugh|sorry|oops|whoops|no|wait|actually|correction|typo|i (?:mean|meant)|my (?:bad|mistake|apologies)"
     r"|scratch that|make that|apologies|edit)\b"
     r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
-    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|不对|不是|更正|纠正|口误|手滑|应该是))",
+    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|不对|不是|更正|纠正|口误|手滑|应该是|我是说"
+    r"|(?P<joke>(?:我是?)?(?:跟你|和你)?(?:骗你|逗你|骗人|开(?:个)?玩笑|瞎说|胡说|瞎编))))",
     re.IGNORECASE,
 ).match
-_MARK_AT_END = re.compile(r"[。！？；.!?\s]+\Z")
+_LONGEST_RUN = 2_000
 
 
 def corrects(text: str) -> bool:
@@ -57,19 +58,23 @@ def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "")
     """
     if preceding and corrects(check_text(text, "a text")):
         before = preceding[-_LONGEST_PRECEDING:] + "\n"
-        known = {_stated(claim) for claim in claims(before, speaker=speaker, time=time)}
-        found = [
-            _moved(claim, len(before), len(text))
-            for claim in claims(before + text, speaker=speaker, time=time)
-            if _stated(claim) not in known
-        ]
+        known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
+        joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
+        found = [_moved(claim, len(before), len(text)) for key, claim in joint.items() if key not in known]
+        if _is_joke(text):
+            # Nothing can be said to be so again that was said to be over.
+            found += [
+                _moved(msgspec.structs.replace(claim, negated=True), len(before), len(text))
+                for key, claim in known.items()
+                if key not in joint and not claim.negated
+            ]
         if any(claim.negated for claim in found):
             return found
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
     english: Reader | None = None
-    for start, _, sentence in _with_corrections(sentences(check_text(text, "a text")[:LOOKED_AT])):
+    for start, _, sentence in _runs(check_text(text, "a text")[:LOOKED_AT]):
         if english is None and _LATIN(sentence):
             # One for the text: a sentence may correct the one before it, or be about the person in it.
             english = _english()()
@@ -104,15 +109,19 @@ def _moved(claim: Claim, by: int, length: int) -> Claim:
     return msgspec.structs.replace(claim, start=max(0, start), end=end)
 
 
-def _with_corrections(spans: list[TextSpan]) -> list[TextSpan]:
-    """The sentences; a Chinese one that corrects the one before it is read together with it."""
+def _is_joke(text: str) -> bool:
+    found = _CORRECTS(text)
+    return found is not None and bool(found["joke"])
+
+
+def _runs(text: str) -> list[TextSpan]:
+    """The sentences; Chinese ones that follow each other are one span, because one may correct another."""
     joined: list[TextSpan] = []
-    for span in spans:
+    for span in sentences(text):
         before = joined[-1] if joined else None
-        if before is not None and _HAN(before.text) and _HAN(span.text) and corrects(span.text):
-            first = _MARK_AT_END.sub("", before.text)
-            between = "，" * (span.start - before.start - len(first))
-            joined[-1] = TextSpan(before.start, span.end, f"{first}{between}{span.text}")
+        near = before and span.end - before.start <= _LONGEST_RUN and not text[before.end : span.start].strip()
+        if before and near and _HAN(before.text) and _HAN(span.text):
+            joined[-1] = TextSpan(before.start, span.end, text[before.start : span.end])
         else:
             joined.append(span)
     return joined

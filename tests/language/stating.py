@@ -7,10 +7,10 @@ from datetime import datetime
 from memwell.language.claims import claims
 
 
-def stated(text: str, time: datetime) -> str:
+def stated(text: str, time: datetime, preceding: str = "") -> str:
     """Each claim as ``subject relation object``, with ``-`` before what is denied and ``~`` before what is over."""
     found = set[str]()
-    for one in claims(text, time=time):
+    for one in claims(text, time=time, preceding=(preceding, time) if preceding else None):
         mark = "-" if one.negated else "~" if one.valid_to is not None and one.valid_to <= time else ""
         found.add(f"{mark}{one.subject} {one.relation} {one.object}")
     return "; ".join(sorted(found))

@@ -72,6 +72,25 @@ STATES = {
     "我的猫不叫咪咪，叫花花。": "-user pet 咪咪; user pet 花花; 花花 kind 猫",
     "昨天搬到深圳了，住在南山区。": "user lives_in 深圳",
     "以前住海淀区，现在住朝阳区。": "user lives_in 朝阳区; ~user lives_in 海淀区",
+    "我在腾讯上班。抱歉，我刚才说错了，是阿里。": "-user works_at 腾讯; user works_at 阿里",
+    "我喜欢猫。不对，我是说狗。": "-user likes 猫; user likes 狗",
+    "我电话18611112222，手滑了，是18611112223": "-user phone 18611112222; user phone 18611112223",
+    # A value after another one ends it.
+    "我从腾讯辞职了，现在是老师": "-user works_at 腾讯; user occupation 老师",
+    "我后来搬到西安，现在在广州": "-user lives_in 西安; user lives_in 广州",
+    "我在百度做程序员，后来跳槽到小米。": "-user works_at 百度; user occupation 程序员; user works_at 小米",
+    "我是协和医院的护士": "user occupation 护士; user works_at 协和医院", "我在学吉他": "user hobby 吉他",
+    "我儿子从三小转到实验小学": "-user's son studies_at 三小; user's son studies_at 实验小学",
+    "我被那家火锅店开除了": "-user works_at 火锅店", "我电动车昨天被偷了": "-user owns 电动车",
+    "要不是我对猫毛过敏，我也想养一只": "user allergic_to 猫毛",
+    "我今年十八。开玩笑的，我都四十二了": "user age 四十二",
+    # A relative by the word and by the name is one person.
+    "我女儿三岁，叫朵朵": "user child 朵朵; 朵朵 age 三", "朵朵今年三岁，是我女儿": "user child 朵朵; 朵朵 age 三",
+    "我弟弟在华为上班。我弟弟叫林峰。": "user sibling 林峰; 林峰 works_at 华为",
+    "我弟弟叫林峰。我弟弟在华为上班。": "user sibling 林峰; 林峰 works_at 华为",
+    "我哥在华为上班，我弟叫林峰。": "user sibling 林峰; user's brother works_at 华为",
+    "我奶奶今年三月去世了。": "-user relative 奶奶", "咪咪去世了": "-user pet 咪咪", "咪咪走了": "-user pet 咪咪",
+    "老公特别爱吃辣": "user's husband likes 辣",
     # A question still tells who someone is.
     "你还记得我妹妹林晓喜欢什么花吗？": "user sibling 林晓",
     "要是我女儿小满考上清华，我做梦都能笑醒。": "user child 小满", "我家泰迪球球能吃蓝莓吗？": "user pet 球球",
@@ -121,8 +140,10 @@ STATES_NOTHING = (
     "我的手机号是6222021234567890123", "我的手机号是6222-0212-3456-7890", "我的电话是110101199003071234",
     "我的电话是11010119900307123X",
     # What happened is no plan; what is to come does not hold yet.
-    "我奶奶今年三月去世了。", "我爸二月去的世。", "我妈五月去医院了。", "我五月去的日本。", "我在谷歌工作，骗你的。",
+    "我爸二月去的世。", "我妈五月去医院了。", "我五月去的日本。", "我在谷歌工作，骗你的。",
     "我在谷歌工作，开玩笑的。", "我是来自未来的人。",
+    "我们公司叫星辰科技", "我从北京飞到上海", "我被派去出差",
+    "我在谷歌工作。骗你的", "我辞职了。骗你的！", "大学毕业后去了成都", "老公特别爱吃",
     # What is liked is a thing.
     "我喜欢吃的东西很多。", "我喜欢的东西有很多。", "我喜欢看的书很多。",
 )  # fmt: skip
@@ -131,6 +152,21 @@ STATES_NOTHING = (
 @pytest.mark.parametrize(("text", "expected"), [*STATES.items(), *((text, "") for text in STATES_NOTHING)])
 def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str) -> None:
     assert stated(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("preceding", "text", "expected"),
+    [
+        ("我在谷歌工作", "骗你的", "-user works_at 谷歌"), ("我在谷歌工作。", "开玩笑的啦", "-user works_at 谷歌"),
+        ("我辞职了", "骗你的", ""), ("我在谷歌工作", "我不开玩笑", ""),
+        ("我在阿里上班", "不是的，是腾讯", "-user works_at 阿里; user works_at 腾讯"),
+        ("我在阿里上班", "不是的，是阿里巴巴", "-user works_at 阿里; user works_at 阿里巴巴"),
+        ("我今年32岁", "打错了，33岁", "-user age 32; user age 33岁"),
+        ("我今年31岁", "打错了，32岁", "-user age 31; user age 32岁"),
+    ],
+)  # fmt: skip
+def test_a_message_takes_back_what_the_one_before_it_says(preceding: str, text: str, expected: str) -> None:
+    assert stated(text, NOW, preceding=preceding) == expected
 
 
 KINSHIP = {

@@ -7,6 +7,7 @@ quoted or part of a story states nothing.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -31,7 +32,8 @@ from memwell.language.patterns import LazyPattern
 
 _CLAUSE = LazyPattern(
     rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|"
-    rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
+    rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|[，,](?=(?:因为)?[会就]?过敏(?:[，,。；;！!]|\Z))|"
+    rf"(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
 )
 _QUOTE = LazyPattern('[“「『"]').search
 _QUOTED = LazyPattern('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
@@ -43,21 +45,27 @@ _QUESTION = LazyPattern(
 ).search
 _DOUBT = LazyPattern(
     "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|"
-    "倘若|即使|就算|哪怕|恨不得|开玩笑|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
+    "倘若|即使|就算|哪怕|恨不得|开玩笑(?![的呢])|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
     "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|"
-    "角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|好多人|很多人|朕|"
+    "发来的|转发|角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|"
+    "好多人|很多人|朕|"
     "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
 ).search
 # What a doctor says of the speaker's allergies is no hearsay.
 _DOCTOR = LazyPattern(
-    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
+    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲|查出来?|"
+    "诊断)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
 ).sub
-_LAUGHS = LazyPattern(
-    r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧|(?:我)?(?:是)?(?:跟你)?(?:骗你|逗你|"
-    r"开玩笑|开个玩笑|瞎说|胡说|瞎编)玩?(?:的|呢)+[啦啊]?)[！!。~～]*\s*$"
-).search
+_FULL_STOP = LazyPattern(r"\.(?=\s|\Z)").sub
+_SENTENCE = LazyPattern(r"[^。！？!?\n]+[。！？!?\n]*").finditer
+_LAUGHS = LazyPattern(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
+_JOKE = LazyPattern(
+    "(?:[ 我是都才]|跟你|和你)*(?:(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说|瞎编|吹牛|梦里)玩?[的呢啦啊哈]+|愚人节快乐|"
+    "才怪)[啦啊哈]*"
+).fullmatch
+_UNLESS = LazyPattern("要不是[^，,。]*").search
 _NOT_A_JOKE = LazyPattern("不开玩笑|没开玩笑|不是开玩笑").search
-_STORY_OK = LazyPattern("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说|小说家").search
+_STORY_OK = LazyPattern("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说(?!里|中)|小说家").search
 _HEDGE = LazyPattern(
     "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|"
     "都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|"
@@ -77,13 +85,14 @@ _TIME = (
     rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|"
     rf"(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
     "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|"
-    "星期[一二三四五六日天]|年轻时|毕业后|那年|退休后|前阵子|前段时间|这几年|今早|"
+    "星期[一二三四五六日天]|年轻时|毕业(?:之?后|就)|那年|退休后|前阵子|前段时间|这几年|今早|"
     "下半年|上半年|后来|以后|最后|这个月|离婚后|婚后|去年夏天|去年冬天){1,4})(?:的时候|那年|开始|起|以来|早)?"
 )
 _FILLER = (
     "嗯+|哦对?|噢|啊|哎呀?|唉|诶|欸|对了|对呀|对啊|其实吧?|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|当然|嘿|嗨|"
     "哈喽|哈+|顺便(?:说一下|说一句|提一句|记一下|说)?|你知道|告诉你|"
-    "只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|跟你说(?:个事|哈)?|跟你讲|我跟你说|"
+    "要不是|楼下|楼上|隔壁|对门|只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|"
+    "跟你说(?:个事|哈)?|跟你讲|我跟你说|"
     "我跟你讲|不瞒你说|我的意思是|我是说|更正一下|纠正(?:一)?下|"
     "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|"
     "严格来说|结婚后|不对|记得"
@@ -94,13 +103,15 @@ _ADVERB = (
     "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
     "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
     "读(?!书))|这人|也是个?|"
-    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|公司|单位|倒是|偏偏|实在|"
-    "彻底|毕竟"
+    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|(?:公司|单位)(?!叫|是|"
+    "名)|倒是|偏偏|实在|"
+    "彻底|毕竟|明明|居然|竟然|身份证上|户口本上|证件上"
 )
 _LEAD = LazyPattern(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
 _SKIP = LazyPattern(rf"(?:{_TIME}|{_ADVERB})*").match
 _FORMERLY = LazyPattern(
-    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|上学时)(?:的时候)?"
+    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|"
+    "上学时)(?:的时候)?"
 ).match
 _LEAD_FORMER = LazyPattern("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
 _DENIED = LazyPattern(
@@ -111,8 +122,9 @@ _AHEAD = LazyPattern(
     "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
     "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
 ).search
-_COMING = "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将"
-_SURELY_AHEAD, _COMING_SOON = LazyPattern(f"{_COMING}|[要会将就快]|打算|准备").search, LazyPattern(_COMING).search
+_SURELY_AHEAD = LazyPattern(
+    "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将|[要会将就快]|打算|准备"
+).search
 _DONE = LazyPattern("了|[去到回来飞考搬学]的").search
 _PAST_TIME = LazyPattern("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
 _HABIT = LazyPattern("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
@@ -124,7 +136,7 @@ _FOR_NOW = LazyPattern("今天|今晚|今早|明天|这次|这顿|待会|等会|
 _OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
 _MOD = (
     "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|"
-    "异地|异国|在北京的)*"
+    rf"异地|异国|[{_N}]{{1,3}}岁半?的)*"
 )
 _KIN = LazyPattern(
     rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
@@ -135,26 +147,25 @@ _KIN = LazyPattern(
 ).match
 _ME = LazyPattern(
     "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|"
-    "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
-    "一)"
+    "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有|没)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
+    "一|新|来|添|又|还)"
 ).match
-_PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她").match
+_PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她|人家(?=是)").match
 _OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
-_NAME = LazyPattern(frames.PERSON).match
+_NAME, _NAME_OF_KIN = LazyPattern(frames.PERSON).match, LazyPattern(frames.KIN_NAME).match
+_IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{frames.KIN_WORDS})").match
 _CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+_KIN_AT_END = LazyPattern(rf"(?:{frames.KIN_WORDS})\Z").search
 _HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
 _HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
     rf"名)(?:双胞胎|亲|"
-    rf"大胖|可爱的?)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
+    rf"大胖|可爱的?|新|好)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
 ).match
 _STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
 _PRESUPPOSED = LazyPattern(
-    rf"(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|"
-    rf"公司)*(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.PERSON})"
-    rf"|(?:带|陪|跟|和|给|找)(?P<kin2>女儿|儿子|闺女|闺蜜|老公|老婆|媳妇|妹妹|弟弟|同事|室友|男友|女友|前夫|"
-    rf"前妻)(?P<name2>{frames.KIN_NAME})"
-    rf"|(?:被)(?:养)?(?P<kin3>养父|养母|姥姥|奶奶|外婆|爷爷|外公|师傅)(?P<name3>{frames.PERSON})"
+    rf"(?:(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|公司)*(?P<ex>前(?![年天几]))?|(?<=[带陪跟和给找被])养?)"
+    rf"(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})"
 ).finditer
 _MENTIONED = LazyPattern(
     rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
@@ -162,74 +173,6 @@ _MENTIONED = LazyPattern(
 _CHILDREN = LazyPattern("生了|双胞胎|龙凤胎|孩子|娃").search
 _COUPLE = LazyPattern(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
-# Pets.
-
-_PET = frames.PET
-_NO_PET_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"
-_PET_NAME = (
-    rf"{frames.QUOTE}(?P<name>(?!{_NO_PET_NAME})(?:(?![的了我你不在是上前去今昨被能会要])[{H}]){{1,5}}|"
-    rf"[A-Za-z][A-Za-z]{{0,19}})"
-)
-_TIMES = (
-    "[上下这本][周月个]|[今明昨后前][天年晚早]|周[末一二三四五六日]|每[天周月年晚]|早上|晚上|中午|下午|半夜|平时|最近|经常|"
-    "一直|刚才|刚刚|突然|暑假|寒假|国庆|春节|星期|礼拜|马上|已经"
-)
-_CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
-_ENDS = r"(?=[啊呀哦啦哈\"”」』]*\s*(?:\Z|[，,。！!；;、…～~（(\n]))"
-_MY_PET = LazyPattern(
-    rf"(?:(?:我们家|我家|咱家|我|家里)(?=[^养])|(?:我们家|我家|我)?(?=养了))(?:养了[{H}\\d]{{1,4}}年)?(?:的)?(?:那|这|有|"
-    rf"一)*(?:只|条|头)?(?:[{H}\\d]{{1,3}}岁的)?(?:老|大|小|傻)?(?P<kind>{_PET})(?:的)?(?:{_CALLS}{_PET_NAME}{_ENDS}|"
-    rf"(?P<apposed>(?P<twin>[{H}])(?P=twin)|{frames.PET_NAMES}|[小阿][{H}](?=上|被|能|在|走|去|$)|[A-Z][a-z]+|"
-    rf"(?!{_TIMES})(?:(?!{_NO_PET_NAME}|[在是上前去今昨被能会要走死吃才很特又老喜对])[{H}]){{2}}(?=上|前|去|今|昨|被|走|$)))?"
-).match
-_EACH = LazyPattern(
-    rf"(?:家里|还有|另外|其中|我家)?(?:(?:另?一)(?:只|条|个)|"
-    rf"[{H}]的)(?P<kind>{_PET})?{_CALLS}{_PET_NAME}{_ENDS}"
-).match
-_PET_CALLED = LazyPattern(
-    rf"\s*[，,]?\s*(?:(?:其中|还有|另外)?另?一[只条个])?(?:它的?|他的?|"
-    rf"她的?)?{_CALLS}{_PET_NAME}{_ENDS}"
-).match
-_PET_RENAMED = LazyPattern(
-    rf"(?:的名字)?不(?:是)?叫(?P<wrong>[{H}A-Za-z]{{1,8}}?)[，,]\s*(?:而是|是|现在)?{_CALLS}{_PET_NAME}{_ENDS}"
-).match
-_MORE_PETS = LazyPattern(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只|条|缸)(?P<kind>{_PET}){frames.END}").match
-_ALSO = LazyPattern(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
-_WALKED = LazyPattern(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
-
-# Contacts.
-
-_EMAIL_CUE = LazyPattern("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
-_PHONE_CUE = LazyPattern("电话|手机|号|联系|打这个|微信|致电").search
-_NOT_OWN = LazyPattern(
-    "客服|热线|银行|酒店|餐厅|快递|物业|前台|官方|投诉|店里|举报|订单|单号|编号|密码|验证|身份证|卡号|"
-    "账号|公司的?电话|航班|车牌|护照|驾[照驶]|社保|医保|公积金|学号|工号|[Qq][Qq]号?[是:：]|微信号|会员|房号|门牌|税号|准考证|学籍"
-).search
-_GONE = LazyPattern("不是|旧的?|原来|以前|之前的?|从|由").search
-_GONE_AFTER = LazyPattern(
-    r"\s*(?:这个号?|那个号?|的?邮箱|我)*(?:已经|都|早|早就|就)*(?:不是我|不用|停用|作废|注销|换成|"
-    r"改成|弃用|停机|改为|换为)"
-).match
-
-# Corrections: a clause that gives another value for what was said before.
-
-_INSTEAD = LazyPattern(
-    rf"(?:而|应该|其实|后来|如今|准确(?:地)?说|确切说|正确的|现在|实际上?|本来|之前|以前|原来|就|都|可|早就|我的|我|你|上次|刚才|"
-    rf"刚刚|手滑|不小心|误)*(?P<no>不是|不叫|不在|不再是|并非|没有|(?:写|打|记|听|说|念)成了?|是?)"
-    rf"(?P<yes>换成了?|改成了?|变成了?|改为|换到了?|叫|在|去了|进了|到了|来了|加入了?|进入了?|回了|回到了?)?(?:在|"
-    rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
-    rf"了)?{frames.END}"
-).match
-_TOPIC_CUE = LazyPattern("[我死丢送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
-_TAKES_BACK = LazyPattern(
-    r"[，,。！!…\s]+(?:哦|啊|噢|呃|额|哎呀?|诶|唉)?[，,]?(?:不(?:对|是)?|(?:我)?(?:刚才|刚刚)?(?:说|打|写|记)?错了?|口误)[，,。！!…\s]+"
-).fullmatch
-_VERBAL = LazyPattern("[我你他她对叫养喜爱住在学读会从有]").search
-_DISTRICTS = "区县镇乡村路街"
-_NOT_MINE = LazyPattern(
-    rf"(?:不过|但|其实|可)*(?:是(?:帮|替)?我?(?:{frames.KIN_WORDS}|别人|人家|公司)(?:家)?(?:养)?的|不是我的|借的){frames.END}"
-).match
-_SLIP = LazyPattern("说错|打错|写错|讲错|记错|口误|手滑|搞错|弄错|不对|更正|纠正|给错|输入法").search
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
 
@@ -279,8 +222,8 @@ class _Said:
     """What a sentence claimed so far: of whom the clauses spoke, the last claim and the last pet."""
 
     def __init__(self, sentence: str) -> None:
-        self.asked = sentence.rstrip(' ”」』"')[-1:] in ("？", "?")
-        plain = _DOCTOR(lambda said: "，" * len(said[0]), sentence)
+        self.asked = False
+        plain = _DOCTOR(lambda said: "，" * len(said[0]), _FULL_STOP("。", sentence))
         self.text = _without_quotes(plain) if _QUOTE(plain) else plain
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
@@ -289,10 +232,12 @@ class _Said:
         self.women: set[_Who] = set()
         self.last: RuleMatch | None = None
         self.pet: RuleMatch | None = None
-        self.start = self.end = 0
-        self.planned = self.further = False
+        self.start = self.end = self.first = self.before = self.last_of_sentence = 0
+        self.planned = self.further = self.slip = False
         self.wrong: tuple[int, int] | None = None
-        self.slip = bool(_SLIP(sentence))
+        self.relatives: dict[_Who, _Subject] = {}
+        self.kin_words: defaultdict[str, set[str]] = defaultdict(set)
+        self.named: dict[str, str] = {}
 
     def _skip(self, at: int) -> int:
         found = _SKIP(self.text, at, self.end)
@@ -300,6 +245,7 @@ class _Said:
 
     def _remember(self, subject: _Subject) -> None:
         self.people += [one for one in subject.who if one != _USER and one not in self.people[-1:]]
+        self.relatives |= {one: subject for one in subject.who if subject.relation}
 
     def _say(
         self, relation: str, span: tuple[int, int], who: _Who, *, negated: bool = False, confidence: float = 0.85
@@ -317,29 +263,21 @@ class _Said:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
             one = last._replace(negated=True, start=one.start, end=one.end)
             del self.found[self._place(last)]
-        elif last is not None and not one.negated and self._taken_back(last):
-            self.found[self._place(last)] = last._replace(negated=True)
         elif last is not None and one.kind == STATE and self._is_within(one, last):
             return
-        elif one.kind == PAST and one.relation == "occupation" and self._left_unnamed(one):
+        elif last is not None and not one.negated and (self.slip or self._succeeds(one, last)):
+            self.found[self._place(last)] = last._replace(negated=True)
+        elif (one.kind == PAST or one.negated) and one.relation == "occupation" and self._left_unnamed(one):
             self.found.pop()
         self.found.append(one)
         self.last = one
         self._correct(one)
 
     def _same_relation(self, one: RuleMatch) -> RuleMatch | None:
-        """The last claim if it holds and is of the same relation and subject, and in a clause before."""
-        last = self.last
-        if (
-            last is None
-            or last.negated
-            or last.kind == PAST
-            or last.start >= one.start
-            or last not in self.found[-_RECENT:]
-        ):
-            return None
-        same = (last.relation, last.subject, last.kin) == (one.relation, one.subject, one.kin)
-        return last if same else None
+        """The last claim of the same relation and subject, if it holds and is in a clause before."""
+        asked = (one.relation, one.subject, one.kin, False)
+        known = (old for old in reversed(self.found[-_RECENT:]) if old.start < one.start and old.kind != PAST)
+        return next((old for old in known if (old.relation, old.subject, old.kin, old.negated) == asked), None)
 
     def _place(self, last: RuleMatch) -> int:
         """Where the last claim is, searched from the end: a text may have thousands."""
@@ -351,14 +289,16 @@ class _Said:
         no_object = last.negated and last.object_start == last.object_end
         return no_object and (last.relation, last.subject, last.kin) == ("works_at", one.subject, one.kin)
 
-    def _taken_back(self, last: RuleMatch) -> bool:
-        """Whether nothing but 哦不 or 说错了 is between the last claim and this clause."""
-        return _TAKES_BACK(self.text, last.end, self.start) is not None
+    def _succeeds(self, one: RuleMatch, last: RuleMatch) -> bool:
+        """Whether a value is the one after the last: 后来搬到西安，现在住广州."""
+        changed = one.kind == STARTED or people.BY_NOW(self.text, one.start, one.object_start)
+        same = self.text[slice(*one[1:3])] == self.text[slice(*last[1:3])]
+        return one.relation in people.CHANGING and one.kind != PAST and not same and bool(changed)
 
     def _is_within(self, one: RuleMatch, last: RuleMatch) -> bool:
         """Whether a home is a district of the one before: 搬到深圳了，住在南山区."""
         inner, outer = (self.text[place.object_end - 1 : place.object_end] for place in (one, last))
-        return one.relation == "lives_in" and inner in _DISTRICTS and outer not in _DISTRICTS
+        return one.relation == "lives_in" and inner in people.DISTRICTS and outer not in people.DISTRICTS
 
     def _correct(self, one: RuleMatch) -> None:
         """After 不是猫 and then a claim, what was denied is denied of it."""
@@ -370,9 +310,9 @@ class _Said:
     def _fits(self, words: str, last: RuleMatch) -> bool:
         """Whether words can be another value of the last claim's relation."""
         if RELATIONS.get(last.relation, _NO_RELATION).people:
-            return frames.is_name(words) and words not in KIN
+            return frames.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
         if last.relation == "birthday":
-            return re.fullmatch(frames.DATE, words) is not None
+            return re.fullmatch(rf"{frames.DATE}|(?:19|20)?\d\d年", words) is not None
         if last.relation in ("age",):
             return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
         check = TYPES.get(last.relation)
@@ -383,12 +323,12 @@ class _Said:
     def _keep_pet(self, one: RuleMatch) -> None:
         """A pet by its name and kind if the name is before its kind or follows at once."""
         before = re.search(rf"叫(?P<name>[{H}A-Za-z]{{1,8}}?)的$", self.text[one.start : one.object_start])
-        named = None if one.negated or before else _PET_CALLED(self.text, one.object_end)
+        named = None if one.negated or before else people.PET_CALLED(self.text, one.object_end)
         self.last = self.pet = one
         self._correct(one)
         if before is None and named is None:
             self.found.append(one)
-            also = _ALSO(self.text, one.object_end, self.end)
+            also = people.ALSO(self.text, one.object_end, self.end)
             if also is not None:
                 self.found.append(one._replace(object_start=also.start("kind"), object_end=also.end("kind")))
             return
@@ -404,7 +344,7 @@ class _Said:
     def _pets(self, at: int) -> bool:
         """The claims of a clause about pets of the speaker or of the owner of the last one."""
         text, end = self.text, self.end
-        mine = _MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
+        mine = people.MY_PET(text, at, end) if text[at : at + 1] in ("我", "咱", "家", "养") else None
         if mine is not None and (
             mine["name"]
             or not re.match(
@@ -412,10 +352,14 @@ class _Said:
             )
         ):
             return self._my_pet(mine)
-        each = _EACH(text, at, end)
-        if each is not None and (each["kind"] or self.pet):
+        each = people.EACH(text, at, end)
+        if each is not None and ((each["kind"] or each["kind2"]) or self.pet):
             owner = self.pet or RuleMatch("", 0, 0, self.start, end)
-            kind = each.span("kind") if each["kind"] else (owner.object_start, owner.object_end)
+            kind = (
+                each.span("kind" if each["kind"] else "kind2")
+                if (each["kind"] or each["kind2"])
+                else (owner.object_start, owner.object_end)
+            )
             pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
             self.found += [
                 pet,
@@ -424,14 +368,14 @@ class _Said:
             self.last = pet
             return True
         if self.pet is not None:
-            more = _MORE_PETS(text, at, end)
+            more = people.MORE_PETS(text, at, end)
             if more is not None:
                 self._keep(
                     self.pet._replace(
                         object_start=more.start("kind"), object_end=more.end("kind"), start=self.start, end=end
                     )
                 )
-            return more is not None or _PET_CALLED(text, at, end) is not None
+            return more is not None or people.PET_CALLED(text, at, end) is not None
         return False
 
     def _my_pet(self, mine: re.Match[str]) -> bool:
@@ -441,7 +385,7 @@ class _Said:
         pet = RuleMatch("pet", *mine.span(group), self.start, self.end, negated=gone, confidence=0.9)
         if group == "kind" and re.match("(?:的)?叫", self.text[mine.end() : mine.end() + 2]):
             return True
-        renamed = _PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
+        renamed = people.PET_RENAMED(self.text, mine.end("kind")) if group == "kind" else None
         if renamed is not None:
             first, last = renamed.span("wrong")
             self.found.append(pet._replace(object_start=first, object_end=last, negated=True))
@@ -464,16 +408,14 @@ class _Said:
         if mentioned is not None:
             self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
         for found in _PRESUPPOSED(self.text, self.start, self.end):
-            number = "" if found["kin"] else "2" if found["kin2"] else "3"
-            kin, name = found[f"kin{number}"], found[f"name{number}"]
-            relation = {"前夫": "married_to", "前妻": "married_to"}.get(kin) or KIN.get(kin, _NO_KIN).relation
-            if relation and frames.is_person(name):
-                ended = kin.startswith("前") or bool(found["ex"])
-                self._say(relation, found.span(f"name{number}"), _USER, negated=ended)
-        mine = _MY_PET(self.text, self.start, self.end)
+            if KIN[found["kin"]].relation and frames.is_person(found["name"]):
+                ended = found["kin"].startswith("前") or bool(found["ex"])
+                self._say(KIN[found["kin"]].relation, found.span("name"), _USER, negated=ended)
+        at = max(self.start, self.text.find("我家", self.start, self.end))
+        mine = people.MY_PET(self.text, at, self.end)
         if mine is not None and mine["apposed"]:
             self._say_pet(mine.span("apposed"))
-        walked = _WALKED(self.text, self.start, self.end)
+        walked = people.WALKED(self.text, self.start, self.end)
         if walked is not None:
             self._say_pet(walked.span("kind"))
 
@@ -484,19 +426,29 @@ class _Said:
     def _instead(self) -> bool:
         """A clause that corrects the claim before: 不是王琳, or after what is wrong or was so before, 现在是俊熙."""
         last = self.last
-        if last is None or last.start >= self.start or last.relation in ("email", "phone"):
+        found = people.INSTEAD(self.text, self.start, self.end)
+        if found is None or last is None or last.start >= self.start or last.relation in ("email", "phone"):
             return False
-        found = _INSTEAD(self.text, self.start, self.end)
-        back = self._taken_back(last) and not _VERBAL(self.text, self.start, self.end)
-        if found is None or not (found["no"] or found["yes"] or back):
+        if found["say"] and found["o"] in KIN:
+            # The subject was wrong: 我妹在苏州。我是说我表妹.
+            self.found[self._place(last)] = last._replace(negated=True)
+            self._keep(last._replace(subject="", kin=KIN[found["o"]].word, start=self.start, end=self.end))
+            return True
+        renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
+        back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(
+            self.text, max(self.start, found.end("say")), self.end
+        )
+        if not (found["no"] or found["yes"] or back):
             return False
         no, words = found["no"] not in ("", "是"), found["o"]
         formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
         if not self._fits(words, last) or ((no or formerly) and ended):
             return False
-        later = last.relation == "works_at" and found["yes"] and "后来" in found[0]
-        if not (no or formerly or ended or back or later or (self.slip and "其实" in found[0])):
+        later = last.relation in people.CHANGING and found["yes"] and people.BY_NOW(found[0])
+        if later and last.relation == "lives_in" and not frames.known_place(words):
+            return False
+        if not (no or formerly or ended or back or later):
             return False
         if not (no or formerly or ended):
             self.found[self._place(last)] = last._replace(negated=True)
@@ -511,6 +463,14 @@ class _Said:
         self.found.append(made)
         if not no:
             self.last = made
+        return True
+
+    def _is_exactly(self) -> bool:
+        """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""
+        last, words = self.last, self.text[self.start : self.end]
+        if last is None or last.relation not in ("from", "lives_in") or not frames.known_place(words):
+            return False
+        self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
         return True
 
 
@@ -548,7 +508,7 @@ class _Stating(_Said):
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
         usual = _USUAL(self.text, self.start, self.end)
-        soon = state.ahead and _COMING_SOON(self.text, self.start, at)
+        soon = state.ahead and not self._happened()
         ahead = self.planned or (state.ahead and not self._happened())
         more = [WILL] if ahead and not state.denied and not usual else []
         if (
@@ -586,37 +546,25 @@ class _Stating(_Said):
     def _state_all(self, frame: ChineseFrame, found: re.Match[str], subject: _Subject, state: _State) -> bool:
         """Whether the objects of a frame have their types; its claims are kept then."""
         made: list[RuleMatch] = []
+        typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
+        sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
         for group in frame.groups:
             if found[group] is None:
                 continue
             relation, kind, ended = relation_of_group(group)
-            if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
-                return False
-            if kind == "at" and subject.who[0] == _USER:
-                return False
-            if (relation == "diet" or (ended and relation == "likes")) and _FOR_NOW(
-                self.text, self.start, found.start(group)
-            ):
+            if kind in ("value", "sure"):
+                relation = sort
+                kind = "spot" if sort == "lives_in" and not people.MOVES(found[0]) else sort
+            passing = relation == "diet" or (ended and relation == "likes")
+            if passing and _FOR_NOW(self.text, self.start, found.start(group)):
                 return True
-            if (ended and state.denied) or (
-                relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end))
-            ):
-                return False
-            spans = (
-                list(frames.parts(self.text, *found.span(group), many=frame.many))
-                if found[group]
-                else [found.span(group)]
-            )
-            if relation in ("from", "nationality", "lives_in") and found[group].endswith("的"):
-                return False
-            if relation in ("likes", "dislikes") and self._describes(*found.span(group)):
-                return False
-            check = TYPES.get(kind)
-            spans = [span for span in spans if not found[group] or check is None or check(self.text[span[0] : span[1]])]
-            if not spans:
+            spans = self._objects(frame, found, group, kind)
+            if not kind or not spans or self._is_vetoed(relation, found, group, subject, state):
                 return False
             if relation == "favourite":
                 relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
+            if relation == "studies" and not ended and frames.is_pastime(self.text[slice(*spans[0])]):
+                relation = "hobby"
             for who in subject.who:
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
             # The place alone is named where it is the topic: 日本不去了.
@@ -625,15 +573,39 @@ class _Stating(_Said):
             self._keep(one)
         return bool(made)
 
+    def _objects(self, frame: ChineseFrame, found: re.Match[str], group: str, kind: str) -> list[tuple[int, int]]:
+        """Where the objects of a group are that have its type; an empty one stands for every value."""
+        if not found[group]:
+            return [found.span(group)]
+        spans = frames.parts(self.text, *found.span(group), many=frame.many)
+        check = TYPES.get(kind, bool)
+        return [span for span in spans if check(self.text[slice(*span)])]
+
+    def _is_vetoed(self, relation: str, found: re.Match[str], group: str, subject: _Subject, state: _State) -> bool:
+        """Whether a claim of a type that fits is still none: 我在北京, 快三十岁了, 喜欢色彩多的."""
+        ended = group.startswith("no_")
+        if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
+            return True
+        if relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end)):
+            return True
+        if relation in ("from", "nationality", "lives_in"):
+            return found[group].endswith("的") or (
+                group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            )
+        described = relation in ("likes", "dislikes") and self._describes(*found.span(group))
+        return described or (ended and state.denied)
+
     def _describes(self, start: int, end: int) -> bool:
         """Whether an object is a description, not a name: 喜欢色彩多的."""
-        return self.text[end : end + 1] == "的" and not _SOFTENED(self.text, max(0, start - 8), start)
+        return (
+            self.text[end : end + 1] == "的" and end - start > 1 and not _SOFTENED(self.text, max(0, start - 8), start)
+        )
 
     def _may_name(self, subject: _Subject) -> bool:
         """Whether 叫 can name the subject: it is in the clause, or nothing else was spoken of."""
         if self.further:
             return False
-        first = self.start == 0 or not re.search(r"\w", self.text[: self.start])
+        first = not re.search(r"\w", self.text[self.first : self.start])
         return (
             subject.own
             or first
@@ -665,24 +637,42 @@ class _Reading(_Stating):
     """Reads one sentence clause by clause, the subjects first."""
 
     def read(self) -> list[RuleMatch]:
-        """All claims of the sentence, in order."""
+        """All claims of the text, in order."""
+        for sentence in _SENTENCE(self.text):
+            start, end = sentence.span()
+            self.before, self.first, self.last_of_sentence = self.first, start, end
+            self.asked = self.text[start:end].rstrip(' ”」』"')[-1:] in ("？", "?")
+            self.subject, self.planned = _Subject(start, (_USER,), own=False), False
+            self._sentence(start, end)
+        return self.found
+
+    def _sentence(self, start: int, end: int) -> None:
         text = self.text
-        doubt = None if _NOT_A_JOKE(text) or _STORY_OK(text) else _DOUBT(text)
-        limit = 0 if _LAUGHS(text) else len(text) if doubt is None else doubt.start()
-        for clause in _CLAUSE.finditer(text):
+        clear = _NOT_A_JOKE(text, start, end) or _STORY_OK(text, start, end)
+        doubt = None if clear else _DOUBT(text, start, end)
+        limit = start if _LAUGHS(text, start, end) else end if doubt is None else doubt.start()
+        unless = _UNLESS(text, start, end)
+        limit = limit if unless is None else min(limit, unless.end())
+        for clause in _CLAUSE.finditer(text, start, end):
             self.start, self.end = clause.span()
+            if people.SLIP(text, self.start, self.end):
+                self.slip = True
+                continue
+            if _JOKE(text, self.start, self.end):
+                self.found = [one for one in self.found if one.start < self.before]
+                self.last = None
             if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
                 continue
             asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
             stated = self.end <= limit and not asks and not _HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
+            self.slip = False
             self._presupposed()
-        return self.found
 
     def _clause(self) -> str:
         self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
-        if self.last and self.last.relation in ("pet", "owns") and _NOT_MINE(self.text, self.start, self.end):
+        if self.last and self.last.relation in ("pet", "owns") and people.NOT_MINE(self.text, self.start, self.end):
             self.found = [one for one in self.found if one.start != self.last.start]
             self.last = self.pet = None
             return ""
@@ -690,7 +680,7 @@ class _Reading(_Stating):
         if denied is not None:
             self.wrong = denied.span("o")
             return ""
-        if self._contacts() or self._instead() or self._whole():
+        if self._contacts() or self._instead() or self._is_exactly() or self._whole():
             return ""
         at, formerly, ahead = self._lead()
         subject = self._subject(at)
@@ -703,7 +693,7 @@ class _Reading(_Stating):
         if subject.who[0] != _USER and _REPORTS(self.text, subject.end, self.end):
             return "reported"
         self._remember(subject)
-        if self._between(subject) or self._kin_named(subject):
+        if self._between(subject) or self._kin_named(subject, _State(formerly, False, ahead)):
             return ""
         company = people.COMPANY(self.text, subject.end, self.end)
         if company is not None:
@@ -737,13 +727,18 @@ class _Reading(_Stating):
             self.found = [one for one in self.found if one is not last and one.relation != "kind"]
             self._say("pet", (last.object_start, last.object_end), _Who(last.subject, last.kin), negated=True)
             return
-        if self._pets(at) or self._pets(self.start) or subject is None or not subject.who:
+        if self._pets(at) or self._pets(self.start) or subject is None:
+            return
+        if not subject.who:
+            self._kin_named(subject._replace(end=at), state)
             return
         if self.asked and not any(one.start < self.start for one in self.found):
             return
+        company = people.COMPANY(self.text, at, self.end)
+        at = company.end() if company and not people.BREAKS(self.text, at, self.end) else at
         carried = _Subject(at, subject.who, subject.owner, subject.relation, subject.ex, own=False)
         known = len(self.found)
-        if self._between(carried) or self._kin_named(carried):
+        if self._between(carried) or self._kin_named(carried, state):
             return
         self._predicates(at, carried, state)
         if len(self.found) == known and _STRANGER(self.text, at, self.end) and not _FORMERLY(self.text, at, self.end):
@@ -761,7 +756,10 @@ class _Reading(_Stating):
         pronoun = _PRONOUN(text, at, end)
         if pronoun is not None:
             return self._chain(self._spoken_of(pronoun))
-        name = _NAME(text, at, end)
+        known = next((one for one in self.people[-_RECENT:] if one.name and text.startswith(one.name, at)), None)
+        if known is not None:
+            return self._chain(_Subject(at + len(known.name), (known,)))
+        name = (_NAME_OF_KIN if _IS_MINE(text, at, self.last_of_sentence) else _NAME)(text, at, end)
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if _OTHERS(text, at, end):
@@ -773,7 +771,9 @@ class _Reading(_Stating):
         if pronoun["both"]:
             return _Subject(pronoun.end(), tuple(self.people[-2:]))
         others = self.women if pronoun[0] == "他" else self.men
-        subject = _Subject(pronoun.end(), tuple([one for one in self.people if one not in others][-1:]))
+        who = [one for one in self.people if one not in others][-1:]
+        known = self.relatives.get(who[0], _Subject(0)) if who else _Subject(0)
+        subject = known._replace(end=pronoun.end(), who=tuple(who), own=True)
         kin = _HIS_KIN(self.text, pronoun.end(), self.end)
         if kin is None:
             return subject
@@ -792,7 +792,7 @@ class _Reading(_Stating):
         word = found["kin"] or found["alone"]
         word = word.removeprefix("另一个")
         kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
-        if found["alone"] and kin.relation == "sibling" and _CHILDREN(self.text, 0, self.start):
+        if found["alone"] and kin.relation == "sibling" and _CHILDREN(self.text, self.first, self.start):
             kin = frames.Kin("child", "child")
         if owner != _USER and word in _IN_LAWS:
             kin = frames.Kin("married_to", kin.word)
@@ -807,6 +807,8 @@ class _Reading(_Stating):
             return self.subject.owner
         near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
         known = self.subject.who[:1] if self.subject is not None and near else ()
+        if self.subject is not None and self.subject.relation == "married_to" and self.subject.owner == _USER:
+            return _USER
         return known[0] if known and known[0].name else _USER
 
     def _relative(self, found: re.Match[str], kin: frames.Kin, owner: _Who, ex: bool) -> _Subject:
@@ -816,7 +818,11 @@ class _Reading(_Stating):
             return _Subject(found.end(), (_Who(found["name"]),), owner, kin.relation, ex)
         end = found.start("name") if found["name"] else found.end()
         if owner == _USER:
-            return _Subject(end, (_Who(kin=kin.word),), owner, kin.relation, ex)
+            # An elder and a younger brother are two people with one English word.
+            groups = found.groupdict()
+            self.kin_words[kin.word].add("".join(dict.fromkeys(groups["kin"] or groups["alone"])))
+            name = self.named.get(kin.word) if kin.relation in _FAMILY and len(self.kin_words[kin.word]) == 1 else ""
+            return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
         called = people.NAMES_KIN(self.text, end, self.end)
         if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
@@ -888,24 +894,23 @@ class _Reading(_Stating):
 
     def _relate(self, relation: str, who: _Who, *, negated: bool) -> None:
         """The claim that a named person is something to the speaker."""
-        at = self.text.find(who.name, 0, self.end)
+        at = self.text.rfind(who.name, self.before, self.end)
         if at >= 0:
             self._say(relation, (at, at + len(who.name)), _USER, negated=negated, confidence=0.85)
 
-    def _kin_named(self, subject: _Subject) -> bool:
-        """The name of a relative (我妹妹叫小红), or that a named one died."""
-        who = subject.who[0]
-        if who.name:
-            died = people.DIED(self.text, subject.end, self.end) if subject.relation and subject.own else None
-            if died is not None and self.found and self.found[-1].relation == subject.relation:
-                self.found[-1] = self.last = self.found[-1]._replace(negated=True, end=self.end)
-                return True
-            return self._other_named(subject)
-        if not subject.relation or who == _USER:
+    def _kin_named(self, subject: _Subject, state: _State) -> bool:
+        """The name of a relative (我妹妹叫小红), what follows it (叫小红五岁), or that one died."""
+        who = subject.who[0] if subject.who else _Who(kin="?")
+        if who == _USER or not subject.relation:
             return False
-        at = self._skip(subject.end)
+        if people.DIED(self.text, subject.end, self.end) and subject.own:
+            return self._died(subject)
+        # The name of a second child or sibling: 大的叫果果，小的叫豆豆.
+        if who.name and (subject.own or not people.SECOND(self.text, subject.end, self.end)):
+            return False
         if who.kin == "parents" and self._both_named(subject):
             return True
+        at = self._skip(subject.end)
         found = people.NAMES_KIN(self.text, at, self.end) or people.NAMES_KIN(self.text, subject.end, self.end)
         if found is None:
             return False
@@ -913,17 +918,28 @@ class _Reading(_Stating):
         if not (frames.is_name if group == "any" else frames.is_person)(found[group]) or who.kin == "parents":
             return False
         self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
-        self.subject = subject._replace(who=(_Who(found[group]),))
+        self.subject = subject._replace(who=(_Who(found[group]),), end=found.end(group))
+        if subject.owner == _USER and who.kin:
+            self._called(who, found[group])
         self._remember(self.subject)
+        self._predicates(found.end(group), self.subject, state)
         return True
 
-    def _other_named(self, subject: _Subject) -> bool:
-        """The name of a second child or sibling: 大的叫果果，小的叫豆豆."""
-        found = people.SECOND(self.text, subject.end, self.end) if subject.relation and not subject.own else None
-        if found is None or not frames.is_name(found["any"]):
-            return False
-        self._say(subject.relation, found.span("any"), subject.owner, confidence=0.9)
-        self.subject = subject._replace(who=(_Who(found["any"]),))
+    def _called(self, who: _Who, name: str) -> None:
+        """Give what was said of a relative by the word for them (我女儿三岁) to the name, if there is only one such."""
+        self.named[who.kin] = "" if self.named.get(who.kin, name) != name else name
+        if len(self.kin_words[who.kin]) == 1 and self.named[who.kin]:
+            self.found = [one._replace(subject=name, kin="") if one.kin == who.kin else one for one in self.found]
+            self.last = self.found[-1] if self.found else None
+
+    def _died(self, subject: _Subject) -> bool:
+        last = self.found[-1] if self.found else None
+        if subject.who[0].name and last is not None and last.relation == subject.relation:
+            self.found[-1] = self.last = last._replace(negated=True, end=self.end)
+        elif subject.who[0].kin and subject.relation in ("parent", "relative") and subject.who[0].kin != "parents":
+            word = _KIN_AT_END(self.text, self.start, subject.end)
+            if word is not None:
+                self._say(subject.relation, word.span(), subject.owner, negated=True)
         return True
 
     def _both_named(self, subject: _Subject) -> bool:
@@ -938,10 +954,10 @@ class _Reading(_Stating):
 
     def _contacts(self) -> bool:
         text, known = self.text, len(self.found)
-        for relation, pattern, cue in (("email", frames.EMAIL, _EMAIL_CUE), ("phone", frames.PHONE, _PHONE_CUE)):
+        for relation, pattern, cue in people.CONTACTS:
             before = self.start
             for found in pattern.finditer(text, self.start, self.end):
-                if not cue(text) or _NOT_OWN(text):
+                if not cue(text, self.before) or people.NOT_OWN(text, self.first):
                     continue
                 subject = self._subject(self._lead()[0]) or self.subject
                 if subject is None or not subject.who:
@@ -949,13 +965,15 @@ class _Reading(_Stating):
                         continue
                     subject = _Subject(self.start, (_USER,))
                 self.subject = subject._replace(own=False)
-                gone = _GONE(text, before, found.start()) or _GONE_AFTER(text, found.end(), self.end)
+                gone = people.GONE(text, before, found.start()) or people.GONE_AFTER(text, found.end(), self.end)
+                if self.slip and self.last is not None and self.last.relation == relation:
+                    self.found[self._place(self.last)] = self.last._replace(negated=True)
                 self._say(relation, found.span(), subject.who[0], negated=gone is not None, confidence=0.95)
                 before = found.end()
         return len(self.found) > known
 
     def _whole(self) -> bool:
-        if not _TOPIC_CUE(self.text, self.start, self.end):
+        if not people.TOPIC_CUE(self.text, self.start, self.end):
             return False
         lead = self._lead()[0]
         for frame in CLAUSES:
@@ -968,7 +986,7 @@ class _Reading(_Stating):
 
 _TITLES = ("老师", "医生", "教授", "经理")
 _IN_LAWS = frozenset("嫂子 弟媳 姐夫 妹夫".split())
-_NO_KIN = frames.Kin("", "")
+_FAMILY = frozenset("married_to partner parent child sibling".split())
 
 
 def _without_quotes(sentence: str) -> str:

@@ -69,7 +69,7 @@ KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
     "先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
     "老同学".split()),
-    key=len, reverse=True)) + "|(?:对象|孩子|婆婆)(?=叫|在|是|今年)|先生(?=叫|姓)"  # fmt: skip
+    key=len, reverse=True)) + f"|(?:对象|孩子|婆婆)(?=在|是|今年)|(?:{KIN_WORDS})(?=叫)|先生(?=姓)"  # fmt: skip
 """Relatives that are the speaker's without a word that says so."""
 
 # Names of people.
@@ -84,7 +84,9 @@ _NO_GIVEN = (
     "最更太真某各每此其让将已曾请问看听养搬买做当打准计决现今年岁种第点号月日前后上下常刚快总"
 )
 _G = rf"(?![{_NO_GIVEN}])[{H}]"
-NAME_CHARS = rf"(?:(?![我你他她它们了过去回的着得不吗呢吧是叫这那很就都，])[{H}])"
+AGE = "(?:\\d{1,3}|[一两二三四五六七八九十]{1,3})"
+AGED = f"今?年?{AGE}岁"
+NAME_CHARS = rf"(?:(?![我你他她它们了过去回的着得不吗呢吧是叫这那很就都，]|{AGED})[{H}])"
 ANY_NAME = rf"(?:{NAME_CHARS}{{2,4}}|阿?[A-Z][A-Za-z]{{1,15}}(?: [A-Z][a-z]+)?|[a-z]{{3,12}})"
 _FOREIGN = (
     "大卫|约翰|玛丽|杰克|安娜|汤姆|艾米|丽萨|安妮|露西|彼得|迈克|杰瑞|琳达|保罗|苏菲|丽莎|马克|凯文|托尼|大鹏|"
@@ -92,7 +94,8 @@ _FOREIGN = (
 )
 _PET_NAME = rf"(?P<{{0}}>[{H}])(?P={{0}})"
 _NICK = (
-    rf"(?!老师|老板|老人|老家|老是|老爱|老公|老婆|老妈|老爸|小孩|小时|小心|小猫|小狗|小学|小区|小说|小姐|阿姨|老大|"
+    rf"(?!大学|大名|小名|大概|大家|大夫|大厂|老师|老板|老人|老家|老是|老爱|老公|老婆|老妈|老爸|小孩|小时|小心|小猫|"
+    rf"小狗|小学|小区|小说|小姐|阿姨|老大|"
     rf"老二)[小阿老大](?:[{H}](?<![{_NO_GIVEN}朋孩时]))"
 )
 _FOLLOW = (
@@ -112,7 +115,7 @@ _TWICE = (
     rf"明明)(?P<twice>[{H}])(?P=twice)"
 )
 _GIVEN2 = f"[{''.join(sorted(entities.GIVEN))}]"
-KIN_NAME = rf"(?:{PERSON}|{_TWICE}{_FOLLOW}|{_GIVEN2}{{2}}{_FOLLOW})"
+KIN_NAME = rf"(?:{PERSON}|{_TWICE}{_FOLLOW}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
 """A name directly after the word for a relative."""
 
 # Objects.
@@ -156,7 +159,8 @@ _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|�
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
-    "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|妈|父母|男|女|"
+    "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
+    "妈|父母|男|女|"
     "公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
 _IS_PLACE = LazyPattern(
@@ -181,13 +185,14 @@ _SCHOOL = LazyPattern(
     r"天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
-    "这|那|哪|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|户外|一线|晚上|白天|早上|夜里|"
+    "这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
+    "户外|一线|晚上|白天|早上|夜里|"
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
 )
 _SOME_EMPLOYER = frozenset("公司 单位 正式 老板 厂里 原公司 总部 领导 人家 别人 朋友".split())
 _IS_ORG = LazyPattern(
-    rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}"
+    rf"(?!{_NOT_ORG})(?:(?!什么|哪里|时候|[碰遇看见]到|[吗呢吧了着得我你没过不])[{H}A-Za-z0-9·&的]){{2,16}}"
 ).fullmatch
 _ORG_ENDS = LazyPattern(
     rf"[{H}A-Za-z0-9]{{1,14}}(?:公司|集团|银行|医院|局|厂|所|院|台|社|店|部|科技|物流|汽车|电子|软件|传媒|证券|保险|基金|"
@@ -212,10 +217,7 @@ LANGUAGE = (
     "(?:广东|四川|上海|闽南|客家|潮汕|东北|温州|湖南|长沙|武汉|河南|山东|陕西|天津|北京|南京|苏州|杭州|宁波|福州|海南|"
     "重庆|云南|贵州|江西|台山|潮州|地方|家乡|家乡)话)"
 )
-_LANGUAGES = (
-    rf"(?:{LANGUAGE})(?:(?:、|和|跟|与|还有|以及|，|，也会|以及一点|和一点|和一点点)(?:一点儿?|"
-    rf"一些)?{LANGUAGE}){{0,5}}"
-)
+_LANGUAGES = rf"(?:{LANGUAGE})(?:(?:、|和|跟|与|还有|以及|，|，也会)?(?:一点儿?|一些|一点点)?{LANGUAGE}){{0,5}}"
 PETS = (
     "狗子 猫主子 毛孩子 小猫 小狗 猫咪 狗狗 猫 狗 兔子 仓鼠 豚鼠 荷兰猪 龙猫 鹦鹉 乌龟 金鱼 锦鲤 热带鱼 鱼 鸟 柯基 金毛 "
     "泰迪 哈士奇 柴犬 布偶 布偶猫 橘猫 边牧 八哥 拉布拉多 萨摩耶 萨摩 "
@@ -224,13 +226,12 @@ PETS = (
     "巴哥 斗牛 杜宾 腊肠 秋田 喜乐蒂 缅因 无毛猫 奶牛猫 黑猫 白猫 老猫 老狗 流浪猫 流浪狗 画眉 百灵 文鸟 虎皮 金丝熊 陆龟"
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
-PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄"
+PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花"
 """Names that pets have more often than people or things."""
 COUNT = (
     "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
     "间|栋|幅|副|瓶|支|家|顶|枚|盒|斤|箱|张|株|棵)?"
 )
-_COUNTED = "(?:[一两二三四五六七八九十几半]|\\d+)?(?:只|条|匹|头|缸|窝)"
 ACTIVITIES = (
     "钓鱼|跑步|游泳|健身|瑜伽|爬山|徒步|骑行|骑车|登山|露营|滑雪|滑板|潜水|冲浪|攀岩|打?(?:羽毛球|篮球|乒乓球?|网球|"
     "高尔夫|排球|台球|桌球|太极拳?|架子鼓|麻将|游戏|鼓)|踢(?:足)?球|足球"
@@ -275,7 +276,7 @@ def known_place(word: str) -> bool:
     """Whether a word is surely the name of a place."""
     if word in entities.PLACES_ZH or word in _COUNTRIES:
         return True
-    if not 2 <= len(word) <= 8 or not re.fullmatch(f"[{H}]+", word):
+    if not 2 <= len(word) <= 8 or not re.fullmatch(f"(?![那这])(?:(?![叫住在])[{H}])+", word):
         return False
     if (
         word[:2] in _PROVINCES
@@ -297,6 +298,7 @@ def _is_employer(word: str) -> bool:
         return True
     if (
         word in _SOME_EMPLOYER
+        or (TYPES["occupation"](word) and not _ORG_ENDS(word))
         or not _IS_ORG(word)
         or word.endswith(("的", "里", "地", "部", "科", "组", "专业"))
         or re.search("(?<!当)当(?!当)", word)
@@ -343,13 +345,19 @@ _DULL = LazyPattern(
     "还花呗|还房贷|还款|钱|贫穷|智障|傻子|傻瓜|熬夜|写论文|改需求|需求|挨骂|床|你)"
 ).match
 _NOT_LIKED = LazyPattern(
-    r"[你您他她它这那哪谁怎的咱我了着得是到多死]|什么|自己|大家|上了|过[的了]|[和跟]你|一个人(?!旅)|饭$|起来|不起|的不是|"
+    r"[你您他她它这那哪谁怎的咱我了着得是到多死]|[吃喝看听玩]$|别人抽|.{1,6}不算|什么|自己|大家|上了|过[的了]|[和跟]你|"
+    r"一个人(?!旅)|饭$|起来|不起|的不是|"
     r"的是|某"
 ).match
 
 
 def _is_taste(word: str) -> bool:
     return not _NOT_LIKED(word) and not _DULL(word) and "你" not in word and "的是" not in word
+
+
+def is_pastime(word: str) -> bool:
+    """Whether what someone learns is done for pleasure: 学吉他."""
+    return any(_ACTIVITY(verb + word) for verb in ("", *"弹打拉练下跳吹"))
 
 
 def _is_age(word: str) -> bool:
@@ -386,13 +394,12 @@ TYPES: dict[str, Callable[[str], object]] = {
     "from": _is_home,
     "home": known_place,
     "spot": known_place,
-    "at": known_place,
-    "org": lambda word: word in _ORGS and word not in _VISITED_ORGS,
+    "employer": lambda word: word in _ORGS or bool(_ORG_ENDS(word)),
     "visited": _is_sight,
     "nationality": lambda word: word in _COUNTRIES,
     "works_at": _is_employer,
     "occupation": lambda word: bool(_IS_JOB(word)) and not _NO_JOB(word),
-    "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完", word),
+    "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完|了", word),
     "studies_at": _is_school,
     "alma": _SCHOOL,
     "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
@@ -406,10 +413,11 @@ TYPES: dict[str, Callable[[str], object]] = {
     "dislikes": _is_taste,
     "hobby": _is_taste,
     "favourite": _is_taste,
-    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|"
+    "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|^没|"
         "任何", word),
-    "owns": lambda word: not re.search("[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|男朋友|女朋友|关系|梦|信心|心得|"
-        "朋友|人$|点|会$|课|在", word) and len(word) <= 12,
+    "owns": lambda word: word not in PETS and not re.search("作业|[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|"
+    "男朋友|女朋友|关系|梦|信心|心得|"
+        "朋友|人$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
     "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|"
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
@@ -422,8 +430,21 @@ TYPES: dict[str, Callable[[str], object]] = {
 }  # fmt: skip
 """Which words can be the object of a relation; a relation without a type takes any."""
 
+SORTS: dict[str, Callable[[str], object]] = {
+    "studies_at": TYPES["school"], "works_at": lambda word: word in _ORGS and word not in _VISITED_ORGS,
+    "lives_in": known_place, "occupation": TYPES["occupation"],
+}  # fmt: skip
+"""What surely is the object of a relation that changes."""
+_CHANGES = [
+    (kind, LazyPattern(verb).search)
+    for kind, verb in (
+        ("studies", "系|专业|转[到成]"), ("studies_at", "转学|[退辍休]学|录取|保送|读书|上学|念书|考"),
+        ("lives_in", "搬|迁|移|定居|住|生活|安家|落户|租房"), ("occupation", "转行|改行|转岗|[做当成]了"),
+        ("works_at", "跳|[离辞]职|辞|入职|加入|[裁炒聘挖招雇录签]|开除|解雇|优化|上班|工作|任职|实习|打工|干活|被"),
+    )
+]  # fmt: skip
 _SAME = {
-    "alma": "graduated_from", "spot": "lives_in", "at": "lives_in", "org": "works_at", "home": "from", "full_name": "name",
+    "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
     "nick": "name", "school": "studies_at", "work": "occupation", "pet_name": "pet", "trip": "plans",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
@@ -465,7 +486,7 @@ def _add(
     confidence: float = 0.85,
 ) -> None:
     compiled = LazyPattern(pattern)
-    groups = tuple(name for name in compiled.groups if name not in ("what", "twice", "name2"))
+    groups = tuple(name for name in compiled.groups if name not in ("what", "twice", "name2", "double"))
     (CLAUSES if whole else FAMILIES[-1].frames).append(
         ChineseFrame(compiled.match, groups, kind, many, sure, confidence)
     )
@@ -474,6 +495,14 @@ def _add(
 def _family(cues: str) -> None:
     """Begin a family: its frames are tried only for a clause with one of these characters."""
     FAMILIES.append(Family(LazyPattern(f"[{cues}]").search, []))
+
+
+def sort_of(words: list[str], verb: str, *, sure: bool) -> str:
+    """The type of what changes by its words, or else by the verb; empty if neither tells."""
+    for kind, check in SORTS.items():
+        if any(check(word) for word in words) and not (sure and kind == "occupation"):
+            return kind
+    return "" if sure else next((kind for kind, found in _CHANGES if found(verb)), "")
 
 
 def relation_of_group(group: str) -> tuple[str, str, bool]:
@@ -492,7 +521,7 @@ _FOLKS = (
 )
 
 _family("名叫喊称号改是被")
-_add(rf"(?:户口本上|身份证上|证件上)?的?(?:大名|本名|全名|真名|姓名|名字|英文名|中文名|小名|网名|笔名|昵称|外号|"
+_add(rf"的?(?:大名|本名|全名|真名|姓名|名字|英文名|中文名|小名|网名|笔名|昵称|外号|"
     rf"绰号)(?:其实|就)?(?:是|叫做?|：|:)?{QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"(?:的名字)?被(?:登记|写|打|念|叫)成了?{QUOTE}(?P<no_name>{ANY_NAME}){END}")
 _add(rf"{_CALL}(?!我|你|他|她|人|车|外卖|了|过|什么|啥|醒|停|好){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -503,96 +532,106 @@ _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEO
 _add(rf"{_FOLKS}(?:可以|就)?(?:管我叫|叫我|喊我|称呼我|称我)(?:做|为)?{QUOTE}(?P<nick>{ANY_NAME}?)(?:吧|就|即可|"
     rf"好了)?{END}", whole=True, confidence=0.9)
 _family(rf"岁生{_N}")
-_add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周岁)*(?P<age>\d{{1,3}}|[一二三四五六七八九十]{{1,3}}|"
-    rf"[一二三四五六七八九]十[一二三四五六七八九]?)(?:周?岁半?{END}|{END})")
+_add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周岁)*(?P<age>{AGE}(?:周?岁半)?)(?:周?岁{END}|{END}|"
+    rf"周?岁?了(?=还|都|才|也))")
 _add(rf"(?:的)?(?:新历|农历|阴历|阳历)?生日(?:正好|刚好|就|一般)?(?:是|在|就是|：|:|"
     rf"为)?(?P<birthday>{DATE})", confidence=0.9)
-_add(rf"(?:是)?(?P<birthday>(?:19|20)?\\d\\d年)(?:出生|生人|生)的?{END}")
+_add(rf"(?:是)?(?P<birthday>(?:19|20)?\d\d年)(?:出生|生人|生)的?{END}")
 _add(rf"(?:是)?(?P<birthday>{DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
-_add(rf"(?:是)?(?:出生于|出生在|生于)(?P<birthday>(?:\d{{2,4}}|"
-    rf"[{_N}]{{2,4}})年(?:[{_N}]{{1,3}}月)?(?:[{_N}]{{1,3}}[日号])?){END}", confidence=0.9)
 # Where someone is from, and which passport.
 _family("家乡籍自生护民人的")
 _add(rf"(?:的?老家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)(?P<from>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
 _add(rf"(?:的?老家|籍贯|祖籍)(?P<home>{_PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
+_add(rf"的?(?:老家|家乡|故乡|籍贯|祖籍)不[是在](?P<no_from>{_PLACE})[的人]?{END}", confidence=0.9)
+_add(rf"是?在(?P<from>{_PLACE})出生的?{END}", confidence=0.9)
 _add(rf"(?:来自|出生在|出生于|生在)(?P<from>{_PLACE})(?:一个.*|的一个.*)?{END}", confidence=0.9)
 _add(rf"(?:的?国籍)(?:是|为)?(?P<nationality>{_PLACE}){END}", confidence=0.9)
 _add(rf"(?:是|拿的是|持有?|拿|加入了?|入了?|有|换成了?|改成了?|拿到了?|取得了?|属于)?(?P<nationality>{_PLACE})(?:国籍|籍|"
     rf"护照|公民){END}", confidence=0.9)
-_add(rf"(?:从|是从)(?P<from>{_PLACE})来的{END}")
 _add(rf"是(?:土生土长的|地道的|正宗的|地地道道的|个|一个)?(?P<nationality>{_PLACE})人{END}", confidence=0.85)
 _add(rf"是(?:土生土长的|地道的|正宗的|地地道道的|个|一个)?(?P<from>{_PLACE})人{END}", confidence=0.85)
 _add(rf"(?:土生土长的?|地道的?)?(?P<nationality>{_PLACE})人{END}", sure=False)
 _add(rf"(?:土生土长的?|地道的?)?(?P<home>{_PLACE})人{END}", sure=False)
 _add(rf"(?:就)?(?:是)(?P<home>{_PLACE})的$", sure=False)
-# Homes.
-_family("搬迁移离住居址家在回去来到派调定落坐")
 _L = rf"(?P<lives_in>{_PLACE})"
 _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|边上)*(?:了|啦|的)*{ON}"
-_MOVED = "(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|往)?了?"
-_add(rf"(?:把家)?(?:一家|全家|一家人|他们)?(?:从|由)(?P<no_lives_in>{_PLACE})(?:{_MOVED}|安(?:到|"
-    rf"在)了?){_L}{_HOME_AFTER}", kind=STARTED)
-_add(rf"(?:已经|现在|如今|目前)(?:搬|回)(?:到|回)?(?P<spot>{_PLACE})了{END}", kind=STARTED)
-_add(rf"在{_L}租(?:了|着|到了?)(?:个|套|间|一|房)", kind=STARTED)
-_add(rf"(?:一家|全家|一家人|举家)?(?:都)?(?:搬家|搬|迁|移居|移民)(?:到|去|来|回到|回|进|"
-    rf"至)了?{_L}{_HOME_AFTER}", kind=STARTED)
-_add(rf"(?:一家|全家|一家人)?(?:从|由)(?P<no_spot>{_PLACE})(?:回到|来到|跑到|到|去|来|回|换到|"
-    rf"转战)了?(?P<spot>{_PLACE})(?:发展|工作|生活|定居|住)?了?{END}", kind=STARTED)
-_add(rf"(?:搬离|搬出|离开)了?(?P<no_spot>{_PLACE})了?{END}")
-_add(rf"离开了?(?P<no_org>{_ORG})了?{END}")
-_add(rf"(?:已经|早就?)?不在(?P<no_spot>{_PLACE})(?:住|待|呆|这边|那边|混|生活)?了{END}")
-_add(rf"在(?P<at>{_PLACE}){END}")
+_SOME = "(?:[一那这某]家?|一个|一所|一间)?"
+_JOB = f"[{H}A-Za-z]{{2,10}}?"
+_W = rf"(?P<works_at>{_ORG})"
+_NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
+_HOPPING = "字节跳动|好未来|转转|一加"
+"""Employers whose names have a verb of moving in them."""
+_A_JOB = r"(?:一?(?:名|个|位))?"
+# What changes: homes, schools, jobs and employers; the type of the object tells which.
+_family("从由离在被让给去到来进入考加跳换调转搬迁移回辞")
+_LEFT = rf"(?:(?![我你他她就毕])[{H}A-Za-z0-9·&]){{2,16}}?"
+_FROM_V = rf"(?P<no_value>{_HOPPING}|(?!小|来|没|{_HOPPING}){_LEFT})(?:系|专业)?"
+_TO_V = rf"{_SOME}(?P<value2>{_ORG})(?:系|专业)?"
+_GO = (
+    "(?:移居|移民|迁居|搬家|跳槽|转学|转行|改行|转岗|转投|转战|加入|入职|[搬迁跳转换调挪跑回去来到进安])(?:到|去|来|"
+    "回|进|至|往|成(?!都)|为|做|当|在)*了?"
+)
+_LEAVES = (
+    "(?:正式|主动|刚|已经|早就?)*(?:离职|辞职|辞工|辞了|辞掉|被裁|走人|跑路|跳槽|出来|离开|退学|辍学|休学|肄业|"
+    "搬走|搬离)"
+)
+_STAYS = "(?:定居|住|生活|安家|落户|发展|工作|上班|入职|任职|实习|干活|打工|打拼|读书|上学|念书|常驻|驻场|租房)"
+_add(rf"(?:一家|全家|一家人|把家)?(?:从|"
+    rf"由){_FROM_V}(?:{_LEAVES}了?[，,]?)?{_GO}{_A_JOB}{_TO_V}{_STAYS}?[了的]*{ON}", kind=STARTED)
+_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?{_FROM_V}{_LEAVES}了?")
+_add(rf"(?!打算|决定|准备|计划|干脆|"
+    rf"[把被跳转离辞不想要在去回搬和跟带陪])(?P<no_sure>{_LEFT}){_GO}(?P<sure2>{_ORG}){_STAYS}?了?{END}", kind=STARTED)
+_add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_value>{_ORG})(?:的工作|的职位|的职务|工作|一职){END}", confidence=0.9)
+_add(rf"(?:搬离|搬出|离开|退出)了?(?P<no_sure>{_ORG})了?{END}")
+_add(rf"(?:已经|早就?)?不在(?P<no_sure>{_ORG})(?:{_STAYS}|待|呆|这边|那边|混|干)*了{END}")
+_add(rf"在{_SOME}(?P<sure>{_ORG}){END}")
+_add(rf"在(?P<value>{_ORG})(?:待|干|呆|漂|混|讨生活|打拼)[着过]?(?:{END}|(?={_LONG}))")
+_HIRED = "(?:录用|录取|聘用|聘请|聘|挖走|挖过去|挖去|挖|招聘|招走|招|返聘|保送|签下|签|雇用|雇|要走)"
+_FIRED = "(?:裁员|裁|炒鱿鱼|炒|开除|辞退|解雇|优化|劝退|退学|开|辞)"
+_add(rf"(?P<no_studies_at>)被(?:学校|学院)(?:给)?{_FIRED}了?{END}")
+_add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|他们|原公司)?(?:给)?{_FIRED}(?:掉|"
+    rf"了)+{END}", confidence=0.9)
+_add(rf"被{_SOME}(?P<no_value>{_ORG})(?:给)?{_FIRED}(?:掉|了)*{END}", confidence=0.9)
+_add(rf"被{_SOME}(?P<value>{_ORG})(?:高薪|成功|正式|给|重新|破格|提前)*{_HIRED}(?:过去|进去)?(?:(?:为|去当|去做|当|"
+    rf"做){_A_JOB}(?P<occupation>{_JOB}))?了?{END}", kind=STARTED)
+_add(rf"被[{H}]{{0,4}}?(?:[招挖调派聘请录]|外派|借调|推荐|分配|派驻)(?:到|进|去|往|回|入|"
+    rf"(?<=驻))了?{_SOME}(?P<value>{_ORG})(?:(?:当|做|任){_A_JOB}(?P<occupation>{_JOB})|{_STAYS})?了?{ON}", kind=STARTED)
+_add(rf"被(?:公司|单位|学校|正式|医院|领导)*(?:聘|任命|提拔|选|推选|晋升|聘用|提|升|评)(?:为|成|上|做|"
+    rf"当)了?{_A_JOB}(?P<occupation>{_JOB}){END}", kind=STARTED)
+_add(rf"(?:一家|全家|一家人|举家)?(?:都)?(?:搬家|搬|迁|移居|移民|迁居)(?:到|去|来|回到|回|进|至|"
+    rf"往)了?(?:老家)?{_L}{_HOME_AFTER}", kind=STARTED)
+_add(rf"(?:回|到|去|来)了?(?:老家)?{_SOME}(?P<value>{_ORG}){_STAYS}了?{END}", kind=STARTED, sure=False)
+# Homes.
+_family("搬住居址家在人坐定租")
 _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
-_add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标)(?:的是|的地方是|的地方叫|的小区叫|"
+_add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标|人在)(?:的是|的地方是|的地方叫|"
+    rf"的小区叫|"
     rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
-_add(rf"在(?P<no_lives_in>{_PLACE})住过")
+_add(rf"在(?P<no_lives_in>{_PLACE})住过|住过(?P<no_lives_in2>{_PLACE}){END}")
 _add(rf"(?P<no_lives_in>)(?:就|已经|又)*搬(?:走|出来|出去)了{END}")
-_add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|下来)?(?:了|"
-    rf"的)*{ON}", confidence=0.9)
-_add(rf"住过(?P<no_lives_in>{_PLACE}){END}")
+_add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|"
+    rf"下来)?[了的]*{ON}", confidence=0.9)
 _add(rf"(?:的?新?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
-_add(rf"(?:回|到|去|来)了?{_L}(?:定居|住|生活|安家|发展)了?{END}", kind=STARTED)
-_add(rf"被(?:总部|公司|单位|领导|总公司)?(?:派驻|派|调|外派)(?:(?<=驻)|到|去|往)了?(?P<spot>{_PLACE})(?:工作|常驻|上班|"
-    rf"驻场)?了?{ON}", kind=STARTED, sure=False)
-_add(rf"在(?P<spot>{_PLACE})(?:漂着?|待着|打拼|混|讨生活){END}")
-_add(rf"(?:一个人|独自|一直|常年|长期)在{_L}(?:养着.*|过|漂着?|打拼|生活)?{END}")
 # Schools and subjects.
-_family("转改")
-_add(rf"(?:从|由)(?P<no_occupation>[{H}A-Za-z]{{2,8}}?)(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|为)了?(?:一?(?:名|"
-    rf"个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"改(?:行)?(?:去)?(?:当|做)了?(?:一?(?:名|个|位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"(?:转行|改行)(?:去)?(?P<work>(?:卖|做|开|教|跑|送|干|搞|写)[{H}]{{1,6}}?){END}", kind=STARTED)
-_family("被学读念上转录考授修退辍休在专攻业")
+_family("学读念上录考授修退辍休在专攻业系")
 _S = rf"(?P<studies_at>{_ORG})"
 _STUDY = (
-    "(?:读书|上学|念书|就读|读研|读博|读大学|上大学|念大学|读高中|上高中|念高中|读初中|上初中|读本科|念本科|读硕士?|"
-    "念博士?|读博士|读研究生|念研究生|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:高|初|大|小|研)[一二三四])"
+    "(?:读书|上学|念书|就读|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:大学|高中|初中|本科|硕士?|博士?|研究生|研|"
+    "[高初大小研][一二三四]))"
 )
-_add(rf"(?:从|由)(?P<no_school>{_ORG})(?:转学|转)(?:到|去|进)了?(?P<school>{_ORG}){END}", kind=STARTED)
-_add(rf"(?:从|由)(?P<no_studies_at>{_ORG})转学(?:到|去|进)了?{_S}{END}", kind=STARTED)
-_add(rf"(?:从|由)(?P<no_studies>{_MAJOR})(?:系|专业)?转(?:到|去|成|为)了?(?P<studies>{_MAJOR})(?:系|"
-    rf"专业)?{END}", kind=STARTED)
-_add(rf"转学(?:到|去|进)了?{_S}{END}", kind=STARTED)
-_add(rf"(?:刚|终于)?被(?P<school>[{H}]{{1,10}}?(?:大学|学院|"
-    rf"大))(?:的)?(?P<studies>[{H}]{{2,8}})专业(?:给)?录取了?{END}", kind=STARTED)
-_add(rf"(?:刚|终于)?被(?P<school>{_ORG})(?:给)?(?:录取|保送|破格录取|提前录取)了?{END}", kind=STARTED)
-_add(rf"(?:考上|考进|考取|考入)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
-_add(rf"(?:就读于|就读|在读于){_S}{END}", confidence=0.9)
-_add(rf"被(?P<graduated_from>{_ORG})授予", kind=EVENT)
-_add(rf"在(?P<graduated_from>{_ORG})(?:念完|读完|上完|念的|读的|上的)(?:的|了)?(?:本科|硕士|博士|大学|书|"
-    rf"研究生)", kind=EVENT)
+_add(rf"(?:转学[到去进]|考[上进取入]|就读于?|在读于)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
 _add(rf"(?:在|到){_S}{_STUDY}(?:[，]?(?:读|学|念)(?P<studies>{_MAJOR})(?:专业)?)?{ON}")
-_add(rf"在(?P<no_studies_at>{_ORG})(?:读|上|念)过(?:书|学)?{END}")
 _add(rf"在{_S}(?:读|学|念|攻读|主修|修)的?(?:是)?(?P<studies>{_MAJOR})(?:专业|系|的)?(?:本科|硕士|博士|研究生)?{END}")
 _add(rf"(?:在)?(?:读|上|念)(?:的是|的)?(?P<school>{_ORG}){END}")
-_add(rf"(?:已经|早就)?从(?P<no_studies_at>{_ORG})(?:退学|辍学|休学|肄业)了?")
 _add(rf"(?P<no_studies_at>)(?:就|已经)?(?:退学|辍学|休学)了?{END}")
-_add(rf"在(?P<school>{_ORG}){END}")
-_add(rf"(?:的?(?:本科|大学|研究生|硕士)?的?专业)(?:就|其实)?(?:是|：)?(?P<studies>{_MAJOR})(?:专业)?{END}", confidence=0.9)
-_add(rf"(?:大学里?|本科|研究生|硕士|博士|研究生阶段|大学时)?(?:主修|攻读|学的是|学的|读的是|读的|念的是|念的|"
-    rf"修的是)(?P<studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
-_add(rf"(?:大学里?|本科|研究生|硕士|博士)?学的不是(?P<no_studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
-_add(rf"(?:大学|本科|研究生|硕士|博士)?是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confidence=0.9)
+_DEGREE = "(?:(?:本科|大学|研究生|硕士|博士)(?:里|阶段|时|期间)?)"
+_add(rf"(?:的?{_DEGREE}?的?专业)(?:就|其实)?(?:是|：)?(?P<studies>{_MAJOR})(?:专业)?{END}", confidence=0.9)
+_add(rf"{_DEGREE}?(?:主修|攻读|[学读念修]的(?:是)?|(?<=[学科生士])[学读念])(?P<studies>{_MAJOR})(?:专业|"
+    rf"系)?{END}", confidence=0.9)
+_add(rf"{_DEGREE}?学的不是(?P<no_studies>{_MAJOR})(?:专业|系)?{END}", confidence=0.9)
+_add(rf"{_DEGREE}?是(?:学|读|念)(?P<studies>{_MAJOR})(?:专业|系)?的{END}", confidence=0.9)
+_FIELD = "(?:学|工程|技术|管理|设计|金融|会计|法律|计算机|新闻|经济|护理|翻译|软件|师范|艺术|英语|日语|历史)"
+_add(rf"(?:正在|在)?[学读念修](?P<studies>(?!会|习)(?:(?![的了我你校费])[{H}]){{0,6}}{_FIELD})(?:专业)?{ON}")
 _add(rf"不(?:读|学|念)(?P<no_studies>{_MAJOR})(?:专业)?了{END}")
 _add(rf"(?:正)?(?:在|开始|自)?(?:学|读|念)(?!费|校|期|历|车|生|院|问|术|着)(?P<studies>{_MAJOR})(?:专业)?{ON}", sure=False)
 # Degrees.
@@ -600,79 +639,44 @@ _family("毕校出本硕博研大授")
 _add(rf"(?:本科|硕士|博士|研究生|大学)(?:是|在)?(?P<alma>{_ORG})(?:读的|上的|念的|的|毕业)?{END}", kind=EVENT)
 _add(rf"(?:本科|硕士|博士|研究生|大学)?(?:是)?毕业于(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|"
     rf"专业))?{END}", kind=EVENT, confidence=0.9)
-_add(rf"(?:是)?(?:从|在)(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?毕业", kind=EVENT, confidence=0.9)
+_add(rf"(?:是)?(?:从|在)(?P<graduated_from>{_ORG})(?:[{H}]{{2,6}}(?:系|专业))?(?:毕业|[念读上][完的]了?的?(?:本|硕|博|"
+    rf"大学|研))", kind=EVENT, confidence=0.9)
 _add(rf"(?:是)(?P<graduated_from>{_ORG})毕业的?{END}", kind=EVENT, confidence=0.9)
 _add(rf"(?P<graduated_from>{_ORG})(?:本科|硕士|博士)?毕业(?:生)?的?{END}", kind=EVENT, sure=False)
-_add(rf"的?母校是(?P<graduated_from>{_ORG}){END}", kind=EVENT, confidence=0.9)
-_add(rf"从(?P<graduated_from>(?:[{H}]{{2,6}}(?:大学|学院|师大|大)))出来", kind=EVENT)
 # Work.
 _family("退被录单母开从由转改行聘任提升裁炒辞离失岗入加进就供受跳换调去到来在为给替帮职业工做当是干搞卖修教跑送成把没丢")
-_W = rf"(?P<works_at>{_ORG})"
-_NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
-_HOPPING = "字节跳动|好未来|转转|一加"
-"""Employers whose names have a verb of moving in them."""
-_LEFT = rf"(?:{_HOPPING}|(?!{_HOPPING}){_ORG})"
-_HOP = "(?:跳槽|跳|去|换|转|调|挪|来|转投|加入|进)(?:到|去|来|进|往)?了?"
-_A_JOB = r"(?:一?(?:名|个|位))?"
-_add(rf"在(?P<org>{_ORG}){END}")
-_add(rf"被(?:聘|请|招|调|派|挖)(?:到|去|进){_W}(?:当|做|任)(?:一?(?:名|个|"
-    rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}})了?{END}", kind=STARTED)
-_add(rf"(?:辞掉|辞去|辞了)了?(?P<no_occupation>[{H}]{{2,8}}?)(?:的工作|的职位|的职务|工作|一职){END}")
-_add(rf"(?:从|由)(?!小|来|没)(?P<no_works_at>{_LEFT})(?:跳槽|跳|离职|辞职|辞了|出来)?[，,]?{_HOP}{_W}(?:上班|"
-    rf"工作)?了?{END}", kind=STARTED)
-_add(rf"(?:从|由)(?:老东家|前公司|原公司|前东家)?(?P<no_works_at>{_LEFT})(?:正式|主动)?(?:离职|辞职|辞了|辞掉|被裁|走人|"
-    rf"跑路|跳槽|出来|离开)了?", kind=STATE)
-_add(rf"(?:从|由)(?P<no_occupation>{_ORG})(?:转行|改行|转岗|转)(?:去|来)?(?:到|做|当|成|"
-    rf"为)了?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"(?:转行|改行|转岗)(?:去|来)?(?:到|做|当|成|为|干)了?{_A_JOB}(?P<work>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"被(?:公司|单位|学校|正式|医院|领导)*(?:聘为|任命为|提拔为|选为|推选为|晋升为|聘用为|提为|升为)(?:一?(?:名|个|"
-    rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"被{_W}(?:高薪|重新)?(?:聘为|聘用为|任命为|聘请为|返聘为|招为|请去当|请去做|挖去当|挖去做)(?:一?(?:名|个|"
-    rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"(?:刚|最近)?(?:升|晋升|提升)(?:为|成|任|到|上)?了?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"被[{H}]{{1,4}}?推荐进了?{_W}{END}", kind=STARTED)
-_add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|他们|原公司)?(?:给)?(?:裁员|裁|炒鱿鱼|炒|开除|辞退|开|"
-    rf"优化|解雇)(?:掉|了)+{END}", confidence=0.9)
-_add(rf"(?P<no_studies_at>)被(?:学校|学院)(?:给)?(?:开除|劝退|退学)了?{END}")
-_add(rf"被(?P<no_works_at>{_ORG})(?:裁员|裁|炒|开除|辞退|解雇|优化)(?:掉|了)*{END}", confidence=0.9)
-_add(rf"(?:刚|已经)?被(?:一家|一个|某家)?{_W}(?:高薪|成功|正式|给|重新)?(?:录用|聘用|聘|挖走|挖过去|挖去|挖|招聘|招走|招|"
-    rf"返聘|录取|要走|"
-    rf"签下|雇用|雇)(?:过去|进去)?了?{END}", kind=STARTED)
-_add(rf"被[{H}]{{0,3}}?(?:招进|招入|挖到|挖去|录进|调到|调进|调去|调回|推荐进|推荐到|分到|"
-    rf"分配到){_W}了?{END}", kind=STARTED)
-_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把工作)?(?:裸辞|辞职|离职|辞掉工作|辞工|失业|下岗|辞掉了?工作|"
-    rf"辞了工作|提离职|从公司离职|不干|被迫离职|没工作|丢了工作|辞了?职)(?:在家)?(?:了|啦)?{END}", confidence=0.9)
+_add(rf"改(?:行)?(?:去)?(?:当|做)了?{_A_JOB}(?P<occupation>{_JOB}){END}", kind=STARTED)
+_add(rf"(?:转行|改行|转岗)(?:去|来)?(?:到|做|当|成|为|干)?了?{_A_JOB}(?P<work>{_JOB}){END}", kind=STARTED)
+_add(rf"(?:刚|最近)?(?:升|晋升|提升|评)(?:为|成|任|到|上)?了?(?P<occupation>{_JOB}){END}", kind=STARTED)
+_add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|果断)*(?:把?工作)?(?:给)?(?:裸辞|辞职|离职|辞掉工作|辞工|失业|下岗|"
+    rf"辞掉了?工作|"
+    rf"辞了工作|提离职|从公司离职|不干|被迫离职|没工作|丢了工作|辞了?职|(?<=工作)(?:给)?(?:辞|丢)掉?)(?:在家)?(?:了|"
+    rf"啦)?{END}", confidence=0.9)
 _add(rf"(?P<no_works_at>)(?:就|已经|刚|正式|终于|光荣|早就?)*退休(?:(?:了|啦){ON}|(?={_LONG}))", confidence=0.9)
-_add(rf"(?P<no_works_at>)把工作(?:给)?(?:辞|丢)(?:掉)?了{END}", confidence=0.9)
-_add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_works_at>{_ORG})(?:的工作|的职位|的职务){END}", confidence=0.9)
-_add(rf"(?:入职|加入|进了|进入)了?{_W}(?:当|做|担任)了?(?:一?(?:名|个|"
-    rf"位))?(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", kind=STARTED)
-_add(rf"(?:被)?评上了?(?P<occupation>[{H}]{{2,8}}){END}", kind=STARTED)
-_add(rf"(?:入职|加入|进了|就职于|供职于|任职于|效力于|受雇于|进入|加盟)了?{_W}(?:工作|上班)?{ON}", kind=STARTED)
-_add(rf"(?:跳槽|跳|换工作|调动|调|转岗|转)(?:到|去|来|进)了?{_W}(?:去|工作|上班)?了?{END}", kind=STARTED)
-_add(rf"(?:去|到|来)了?{_W}(?:上班|任职|工作|实习|入职)了?{END}", kind=STARTED, sure=False)
+_add(rf"(?:入职|加入|进了|进入|加盟|就职于|供职于|任职于|效力于|受雇于)了?{_SOME}{_W}(?:(?:当|做|"
+    rf"担任)了?{_A_JOB}(?P<occupation>{_JOB})|工作|上班)?{ON}", kind=STARTED)
+_add(rf"(?:跳槽|跳|换工作|换|调动|调|转岗|转)(?:到|去|来|进)了?{_SOME}{_W}(?:去|工作|上班)?了?{END}", kind=STARTED)
+_add(rf"是(?:(?P<employer>{_ORG})的?(?:员工|职工)|"
+    rf"(?P<employer2>{_ORG})的{_A_JOB}(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}})){END}", confidence=0.9)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:当|做|担任|任|干)(?:的是|着|过|"
     rf"了[{_N}几多]+年的?)?{_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){ON}", confidence=0.9)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:从事|负责|做|搞)(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|"
     rf"的工作)?{END}", sure=False)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?{_NOW_WORKS}(?:的)?{ON}", confidence=0.9)
-_add(rf"在(?P<org>{_ORG})(?:待|干|呆)(?:过|着){END}")
-_add(rf"(?:为|给|替|帮){_W}(?:打工|工作|干活|做事){END}", sure=False)
 _add(rf"(?:的)?(?:工作单位|单位|公司|东家)(?:就)?是{_W}{END}")
 _add(rf"的?(?:职业|工作|本职工作|本职|主业)(?:就)?(?:是|"
     rf"：){_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", confidence=0.9)
 _add(rf"(?:继续|接着|又)?(?:是|当|做|担任|干|成了|成为了?|任)(?:了|着|上了|上|的是|过)?(?:一辈子|半辈子|大半辈子|"
     rf"[{_N}几多]+年)?的?{_A_JOB}(?:[{H}A-Za-z]{{0,6}}?的){{0,2}}(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}}?)(?:的)?{ON}")
 _add(rf"是(?P<work>(?:做|搞|干|卖|教|开|跑|送|修|写|拍|画|唱|管|带|跳|玩)[{H}A-Za-z]{{1,8}}?)的{END}", confidence=0.85)
-_add(rf"(?:搞|干|跑|送|卖|修|教|从事)(?P<work>[{H}A-Za-z]{{1,7}}?)(?:工作|行业|这行)?的$", sure=False)
 _SUBJECTS = (
     "数学|语文|英语|物理|化学|历史|地理|生物|体育|美术|音乐|政治|编程|舞蹈|钢琴|日语|法语|小学|初中|高中|作文|"
     "书法|瑜伽|游泳"
 )
 _add(rf"(?:在{_W})?(?P<work>教(?:{_SUBJECTS}))的?{END}")
 _add(rf"(?:是)?(?P<work>开(?:货车|出租车?|滴滴|大车|卡车|公交车?|网约车|地铁|高铁|挖掘机|叉车|吊车))的?{END}")
-_add(rf"搞(?P<work>IT|软件|硬件|科研|装修|工程|金融|音乐|艺术|设计|教育|外贸|直播|自媒体|电商|养殖)的?{END}")
-_add(rf"从事(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|行业|这行|方面的工作){END}")
+_add(rf"从事(?P<work2>{_JOB})(?:工作|行业|这行|方面的工作){END}|搞(?P<work>IT|软件|硬件|科研|装修|工程|金融|音乐|艺术|"
+    rf"设计|教育|外贸|直播|自媒体|电商|养殖)的?{END}")
 _family("^，")
 _add(rf"(?P<occupation>[{H}A-Za-z]{{2,8}}?)(?:一个|一枚|一名)?{END}", sure=False, confidence=0.7)
 # Languages.
@@ -683,30 +687,28 @@ _SPEAK = (
 )
 _add(rf"(?:的?母语)(?:是|为)(?P<speaks>{_LANGUAGES})", many=True, confidence=0.9)
 _add(rf"(?:还|也|都|只)?{_SPEAK}(?P<speaks>{_LANGUAGES})(?!书|课|老师|歌|电影|小说|字)", many=True, confidence=0.9)
-_add(rf"(?P<speaks>{LANGUAGE})(?:说得|讲得|说的|讲的)(?:很|挺|非常|特别|还|也|蛮|相当|超|贼|不错|流利|溜|好)", many=True)
-_add(rf"(?P<speaks>{LANGUAGE})(?:很|挺|非常|特别)?(?:流利|溜){END}", many=True)
+_add(rf"(?P<speaks>{LANGUAGE})(?:[说讲][得的])?(?:很|挺|非常|特别|还|蛮|相当|贼|超|也)*(?:流利|溜|好|不错|会一点儿?|"
+    rf"会){END}")
 # Favourites, likes, dislikes, hobbies.
 _family("爱喜欢好讨厌烦迷恨怕戒兴感控粉受惯碰沾恶坑吃喝坚每天没不晚早常平业下周被打踢弹拉练跳玩画写拍钓跑骑爬游吹唱放")
 _TASTE = "(?:喜欢|爱|爱吃|爱喝|爱看|爱听|爱玩|喜欢吃|喜欢喝|喜欢看|喜欢听|喜欢玩|欣赏|崇拜)"
 _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实是|当然是|永远是|是|"
     rf"叫)(?P<favourite>{_THING}){END}", confidence=0.9)
-_add(rf"的最爱(?:就)?是(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?{_TASTE}的(?:就|还)?是(?P<likes>{_THING}){END}", many=True)
-_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?[是有](?!很多|好多|不少)(?P<likes>{_THING}){END}", many=True)
+_add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?(?<!不)[是有](?!很多|好多|不少)(?P<likes>{_THING}){END}", many=True)
 _add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)[吃喝]?的(?:[{H}]{{1,6}}?)?(?:就|"
-    rf"还)?是(?P<dislikes>{_THING}){END}", many=True)
+    rf"还)?(?<!不)是(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"(?:平时|业余|唯一|最大)?的?(?:兴趣爱好|业余爱好|爱好|兴趣|业余生活)(?:就|主要)?(?:是|有|包括|：|"
     rf"在于)(?P<hobby>{_THING}){END}", many=True, confidence=0.9)
-_add(r"没(?:有)?那么喜欢", sure=False)
-_add(rf"(?:不再|再也不|再不)(?:那么|这么)?(?:喜欢|爱|吃(?![饭药素斋生])|喝(?!药))(?:吃|"
+_add(rf"(?:不再|再也不|再不)(?:那么|这么)?(?:喜欢|爱|吃(?![饭药素斋生]|[猪牛羊红]肉)|喝(?!药))(?:吃|"
     rf"喝)?(?P<no_likes>{_THING}){END}", many=True)
-_add(rf"不(?:太|怎么|大)?(?:喜欢|爱|吃(?![饭药素斋生])|喝(?!药))(?:吃|"
+_add(rf"不(?:太|怎么|大)?(?:喜欢|爱|吃(?![饭药素斋生]|[猪牛羊红]肉)|喝(?!药))(?:吃|"
     rf"喝)?(?P<no_likes>{_THING})了[啊呀啦哈]?\s*$", many=True)
-_add(rf"把(?P<no_likes>{_THING})(?:给)?戒(?:掉)?了{END}", many=True, confidence=0.7)
 _add(rf"戒(?:掉)?(?:了)?(?:喝|吃)?(?P<no_likes>{_THING})了?{ON}", many=True, confidence=0.7)
-_add(rf"(?:不再|不|再也不|再也没|没再)(?P<no_hobby>{ACTIVITIES})了{END}")
-_add(rf"(?:从来|从|一直|都|向来)?(?P<diet>不(?:吃|沾)(?:[猪牛羊鸡鸭鹅狗兔鱼红白]+肉|肉类?|荤腥?|辣的?|碳水|麸质|乳制品|"
-    rf"蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|油炸食品|油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
+_add(rf"(?:从来|从|一直|都|向来)?(?P<diet>不能?(?:吃|沾)(?:[猪牛羊鸡鸭鹅狗兔鱼红白]+肉|肉类?|荤腥?|辣的?|碳水|麸质|"
+    rf"乳制品|"
+    rf"蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|晚饭|晚餐|夜宵|油炸食品|"
+    rf"油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
 _add(rf"(?:{_VERY})(?:不{_VERY}(?:喜欢|爱)|讨厌|受不了|烦|反感|不待见|厌恶|吃不惯|不{_VERY}吃(?!.*[饭药了亏素])|"
     rf"从来?不吃|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|见不得)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
 _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感兴趣|没什么兴趣|提不起兴趣){END}", many=True)
@@ -717,35 +719,27 @@ _add(rf"(?:{_VERY})(?:喜欢|热爱|酷爱|喜爱|钟爱|偏爱|迷(?!路|茫|�
     rf"喝)?(?P<likes>{_THING}){END}", many=True)
 _add(rf"(?:没事的时候|没事|空了|闲下来|业余|闲暇时?|有空|一有空|下班后?|放假|周末)?(?:就|都|会|基本|经常|常|总|"
     rf"一般)*(?:爱|喜欢)(?P<hobby>{ACTIVITIES})")
-_add(rf"(?:{_VERY})(?:是)?(?:个|一个)?(?:资深|狂热|忠实|铁杆|骨灰级)?(?:的)?(?P<likes>[{H}A-Za-z]{{2,8}}?)(?:迷|控|粉丝|"
-    rf"爱好者|发烧友){END}", sure=False)
 _add(rf"(?:还|也)?(?:天天|每天|每周|周末|每个周末|每晚|经常|常常|晚上|早上|下班后?|没事|闲下来|平时|业余|常年)(?:早上|"
     rf"晚上|都|还|就|会|要|基本|在|去|也|没事|有空|固定|坚持)*(?P<hobby>{ACTIVITIES})")
-_add(rf"(?:都在|基本都在|一直在|一直坚持|坚持)(?P<hobby>{ACTIVITIES})")
-_add(rf"(?:从小|业余|一直|已经)*(?P<hobby>(?:打|踢|弹|拉|练|跳|玩|画|写|拍|钓|跑|骑|爬|游|吹|唱|下)了?(?:快|整整|"
-    rf"将近)?[{_N}几多]+年的?[{H}]{{1,5}}?){END}")
-_add(rf"(?:放弃了|不玩)(?P<no_hobby>{ACTIVITIES})了?{END}")
-_add(rf"(?:很久|好久|早就?|已经|再也)*(?:没有?|不)(?:再|怎么|去)?(?P<no_hobby>{ACTIVITIES})了{END}")
-_add(rf"被[{H}]{{1,6}}?(?:带得|带着|影响得|影响|传染)?(?:也)?(?:迷上|爱上|喜欢上)了?(?P<likes>{_THING}){END}", many=True)
-_add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
-_add(rf"(?:从小)?被送去学(?P<hobby>{ACTIVITIES})", sure=False)
+_add(rf"(?:很久|好久|早就?|已经|再也)*(?:没有?|不|放弃了?)(?:再|怎么|去|玩)*(?P<no_hobby>{ACTIVITIES})了?{END}")
+_add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?!坑)(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 # Health and food.
 _family("肉荤事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
 _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
-_add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,8}}?)(?:没事|没反应|没问题){END}", many=True)
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,12}}?){_NOT_ALLERGIC}", many=True, confidence=0.9)
 _add(rf"(?:是)?对{_A}(?:严重|有点儿?|特别|会|都|有|轻度|重度|很|非常|也)*(?:过敏|不耐受)(?!的人|性|"
     rf"吗)", many=True, confidence=0.95)
 _add(rf"(?:被(?:医生|医院)?(?:查|诊断|确诊)(?:出来?|为|是)?(?:对)?|被(?:医生)?查出来?|查出来?|检查出|测出来?|有|患有|是|"
     rf"属于|会|天生)?对?{_A}(?:严重|重度|轻度)?(?:过敏(?!的|性|一般|吗|原)|"
     rf"不耐受)(?:体质)?{END}", many=True, confidence=0.9)
-_add(rf"(?:一)?(?:吃|碰|喝|沾)到?了?{_A}(?:就|会|就会|都会|必)(?:过敏|起疹子|全身痒|浑身痒|起红疹|长疹子|拉肚子|嘴肿|"
-    rf"喉咙肿)", many=True)
-_add(rf"(?:所以)?(?:吃不了|碰不得|不能碰|不能吃){_A}[，,]?(?:因为)?会?过敏{END}", many=True)
+_add(rf"(?:一)?(?:吃|碰|喝|沾)到?了?{_A}(?:就|会|就会|都会|必)(?:全身|浑身|满身|嘴|喉咙)?(?:过敏|起红?疹子?|长疹子|"
+    rf"发?痒|肿)", many=True)
+_add(rf"(?:所以)?(?:吃不了|碰不得|不能碰|不能吃|不能喝){_A}[，,]?(?:因为)?会?过敏{END}", many=True)
 _add(rf"过敏的(?:其实)?是{_A}{END}", many=True)
 _DIETS = (
-    "低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|半素|奶素|蛋素|轻食|无乳糖|高蛋白饮食|吃素|素食|纯素|全素|"
+    "清淡饮食|弹性素食|戒糖|戒碳水|低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|半素|奶素|蛋素|轻食|无乳糖|"
+    "高蛋白饮食|吃素|素食|纯素|全素|"
     "蛋奶素|清真|吃斋|生酮|低碳|无麸质|轻断食|间歇性断食|地中海饮食|减脂餐|低GI|无糖饮食|生食|鱼素|锅边素"
 )
 _add(rf"(?P<no_diet>)(?:又|重新|现在)*(?:开始|恢复|改回)(?:又|重新)?吃(?:肉|荤)了?{END}")
@@ -755,10 +749,10 @@ _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采�
 # Possessions and animals.
 _family("名养捡收抱领买接有没开骑用戴弹手把卖出换购入抢提淘拍添置的经车电相座笔")
 _NAMED_IN = rf"(?:(?:名叫|叫做|名为|叫)(?P<name2>[{H}A-Za-z]{{1,8}}?)的)?"
-_add(rf"(?:家里?)?(?:没有|没|不|从没)养(?:过)?{COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}|"
+_add(rf"(?:家里?)?(?:(?:没有|没|不|从没)养(?:过)?|没有){COUNT}(?:叫[{H}A-Za-z]{{1,6}}的)?(?P<no_pet>[{H}]{{0,3}}?(?:{PET}|"
     rf"宠物))(?:了)?{END}")
-_add(rf"养不了(?P<no_pet>{PET}){END}")
-_add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|买(?!.{{0,4}}[鸡鱼猪鸭蛇]))(?:了|过|着|"
+_add(rf"(?:家里?)?(?:还|新|只|刚|又)*(?:领养|收养|捡到|捡|收留|抱养|养|接回|抱回|来|添|多|"
+    rf"买(?!.{{0,4}}[鸡鱼猪鸭蛇]))(?:了|过|着|"
     rf"有|的是|回来?)*{COUNT}{_NAMED_IN}(?P<pet>(?:(?![的了])[{H}]){{0,4}}?(?:{PET}))(?![{H}]*(?:店|的人|粮|砂|毛|"
     rf"窝))", confidence=0.9)
 _add(rf"(?:家里?)?(?:还|也)?有(?:[一两二三四五六几]|\d+)?(?:只|条|头|匹|"
@@ -771,28 +765,27 @@ _add(rf"(?:名下(?:还|也|就|只)?有?|(?:家里|手上|手里|手头)?(?:还
 _add(rf"(?:自己|一个人|和[{H}]{{1,3}}|跟[{H}]{{1,3}})?(?:在[{H}]{{2,6}}?)?(?:开|经营)(?:了|着)?(?:一)?(?:家|间|"
     rf"个)?(?:自己的)?(?P<owns>[{H}A-Za-z0-9]{{1,8}}(?:店|馆|工作室|公司|厂|诊所|餐厅|民宿|超市|书吧|酒吧|网店|农场|客栈|"
     rf"面馆|咖啡厅|律所|补习班)){END}")
-_add(rf"(?:现在|平时)?(?:开|骑)(?:的是|着|的)?(?:一)?(?:辆|台)(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
-_add(rf"(?:开|骑|用|戴|弹)的是(?:一?(?:辆|台|部|块|把))?(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
 _BRANDS = (
     "特斯拉|比亚迪|大众|丰田|本田|宝马|奔驰|奥迪|五菱宏光|五菱|吉利|长安|理想|蔚来|小鹏|别克|福特|日产|马自达|"
     "沃尔沃|保时捷|华为|苹果|小米|iPhone|安卓|三星|OPPO|vivo|荣耀|一加|联想|戴尔|ThinkPad|MacBook|iPad|尼康|佳能|徕卡|富士"
 )
-_add(rf"(?:平时)?(?:开|用|骑)(?:的是|着|的)?(?:一?(?:辆|台|部))?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}")
-_add(rf"(?:的)?(?:手机|车|电脑|相机|座驾|笔记本)(?:从|"
-    rf"由)(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
-_add(rf"的?(?:座驾|车|手机|电脑|相机)是(?:一)?(?:辆|台|部)(?P<owns>[{H}A-Za-z0-9]{{2,8}}?){END}")
-_add(rf"(?:的)?(?:新)?(?:手机|车|电脑|相机|座驾|笔记本)(?:是|换成了?|"
-    rf"换了)(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?){END}")
-_add(rf"(?:家)?的(?P<no_owns>[{H}A-Za-z0-9]{{1,6}}?)(?:被(?:人)?偷|被偷|卖掉?|丢|(?:被)?[{H}]{{0,2}}报废)了{END}")
-_add(rf"手里(?:的)?是(?P<owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
+_TOOL = "(?:手机|车|电脑|相机|座驾|笔记本|平板|耳机)"
+_ONE = "(?:一?(?:辆|台|部|块|把))"
+_add(rf"(?:(?:现在|平时)?[开骑用戴弹]|的?新?(?:买的)?{_TOOL}|手里的?)(?:的是|着|的|是|换成了?|换了)?"
+    rf"(?:{_ONE}(?P<owns>[{H}A-Za-z0-9]{{2,10}}?)|{_ONE}?(?P<owns2>(?:{_BRANDS})[{H}A-Za-z0-9 ]{{0,8}}?)){END}")
+_add(rf"(?:(?:[开骑用戴弹]的|手里的?)是(?P<owns>[{H}A-Za-z0-9]{{2,10}}?)|"
+    rf"用的?(?P<owns2>[{H}A-Za-z0-9]{{2,6}}{_TOOL})){END}")
 _add(rf"(?:就)?把(?:我家|我的|那只|这只)?(?P<no_pet_name>{_PET_LIKE})(?:给)?(?:送人|送走|弄丢|送给[{H}]{{1,6}})了{END}")
-_add(rf"(?:就)?把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)(?:给)?(?:卖|换|出|扔|"
-    rf"送人|处理|转手|报废)(?:掉)?(?:了)+{END}")
+_THAT = rf"(?:那|这)?(?:辆|台|套|把|部|架|个|条)?(?:[{H}]{{1,6}}的)?(?:老|旧)?"
+_IT = rf"(?P<no_owns>车|房|[{H}A-Za-z0-9]{{2,8}}?)"
+_GOES = "(?:卖|换|扔|送人|处理|转手|转卖|转让|报废|弄丢|丢|偷)(?:掉|走)?了"
+_WHEN = "(?:已经|都|早就?|昨天|前天|上周|上个月|去年|刚)*"
+_add(rf"(?:家|的)*{_THAT}{_IT}{_WHEN}(?:被[我人]?(?:给)?)?{_GOES}+{END}", sure=False)
+_add(rf"(?:卖掉?|出)了{_THAT}{_IT}{END}")
 _add(rf"把(?:那|这)?(?:辆|台|套|把|部|架)?(?:老|"
     rf"旧)?(?P<no_owns>[{H}A-Za-z0-9]{{1,10}}?)换成了?(?P<owns>[{H}A-Za-z0-9]{{2,12}}?){END}", kind=STARTED)
-_add(rf"(?:卖掉?了|出了)(?:那|这)?(?:辆|台|套|把|部|架)?(?P<no_owns>[{H}A-Za-z0-9]{{2,10}}?){END}")
-_add(rf"用的?(?:是)?(?P<owns>[{H}A-Za-z0-9]{{2,6}}(?:手机|电脑|平板|相机|耳机)){END}")
-_add(rf"(?:刚|新|又|终于|在网上|网上|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|双十一|抢|入手|最近|攒钱|花钱|"
+_add(rf"(?:刚|新|又|终于|在网上|网上|在[{H}]{{2,4}}(?=买|换|租)|逛街|下单|刚刚|自己|前阵子|给自己|咬牙|狠心|贷款|全款|"
+    rf"双十一|抢|入手|最近|攒钱|花钱|"
     rf"给(?:我?[爸妈老公婆女儿子孩自己]{{1,3}}))*(?:买|换|"
     rf"购|入手|下单|抢|入|提|淘|拍下|购入|添置|置办)(?:过|的是|了|到了)(?:[一两二三四五六七八九十几]|\d+)?(?:只|条|个|辆|"
     rf"台|套|把|架|本|件|双|部|张|块|款|间|栋|幅|副|瓶|支|顶|枚|盒|箱|株|棵)?(?:新的|"
@@ -808,34 +801,28 @@ _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|�
 _add(rf"(?:带|陪|跟|和)?(?:爸妈|老婆|老公|孩子|家人|朋友|女儿|儿子|男友|女友|全家|一家人|我妈|我爸|闺蜜|同事|爱人|"
     rf"对象)?(?:一起)?(?:去了|爬了|逛了|游了|飞了|跑了趟|打卡了|登了)(?:趟|"
     rf"一趟)?(?P<visited>[{H}A-Za-z·、和]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True)
-_add(rf"(?:去|到){_V}(?:玩|旅游|旅行|出差|度假|待|逛)了", kind=EVENT)
-_add(rf"(?:刚|才)?(?:从){_V}(?:旅游|旅行|出差|度假|玩)(?:完)?(?:回来|回国|刚回){END}", kind=EVENT)
 _add(rf"(?:目前|暂时|现在)?没(?:有)?(?P<no_plans>[{H}]{{2,10}}?)的(?:打算|计划|想法){END}", kind=PLAN)
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|搁置)了", kind=PLAN)
-_add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|结婚|换){_WORDS}|结婚|"
+_add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|"
+    rf"结婚|换){_WORDS}|结婚|"
     rf"出国|搬家|考研|考公|换工作)了{END}", kind=PLAN)
 _add(rf"(?:正)?(?:打算|计划|准备|定了|决定|决定了|约好|约了|约好了|想好了|说好|说好了|订好了|订了|定好了|预约了|预约好了|"
-    rf"报名了|安排了)(?:要|在|好)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{_WORDS}){END}", kind=PLAN, confidence=0.8)
-_add(rf"(?:已经|都)?(?:买|订|抢|买好|订好)了?(?:[{H}\\d]{{0,6}}?)(?P<plans>[去回飞到][{H}]{{2,6}})的(?:机|车|船|火车|"
-    rf"高铁|动车)?票", kind=PLAN)
-_add(rf"定(?:在|于)(?P<plans>{_WORDS}){END}", kind=PLAN)
+    rf"报名了|安排了)(?:要|在|好|着)?(?!好(?!了)|怎|什|了$|了吗|不)(?P<plans>{_WORDS}){END}", kind=PLAN, confidence=0.8)
 _add(rf"报了(?:个|一个|名)?(?P<plans>[{H}A-Za-z]{{2,10}}?(?:班|课|考试|比赛|马拉松|训练营|课程|团)){END}", kind=PLAN)
-_add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约(?:好)?了", kind=PLAN)
-
 # fmt: on
 
 
 _FUTURE = LazyPattern(
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
-    rf"把|提|领证|做|看|来|陪|上|跑|入职|加入|跳槽|转|"
+    rf"把|提|领证|做|看|来|陪|上(?!小学|初中|高中|幼儿园|大学)|跑|入职|加入|跳槽|转|戒|买|减|租|养|报(?!名了)|见|面试|自己|"
     rf"从(?=[^，]*(?:搬|离职|辞职|跳|转|毕业))){_WORDS}|入职|辞职|离职|毕业|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
 WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
-_GOING = LazyPattern(rf"要(?P<plans>(?:去|回|飞|搬|考|学|开|出国|留学){_WORDS}|结婚|换工作|出国){END}")
+_GOING = LazyPattern(rf"要(?P<plans>(?:去|回|飞|搬|考|学|自己开|开|戒|攒钱|出国|留学){_WORDS}|结婚|换工作|出国){END}")
 GOING = ChineseFrame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
 
-_DOING = LazyPattern(rf"(?:都|还|就|会|要|基本|在|去|也)*(?P<hobby>{ACTIVITIES})")
+_DOING = LazyPattern(rf"(?:(?![不没想教看买])[{H}\d]){{0,8}}?(?P<hobby>{ACTIVITIES})")
 DOES = ChineseFrame(_DOING.match, ("hobby",), STATE, False, True, 0.75)
 """After a word for a habit: 晚上打架子鼓."""
 
@@ -845,31 +832,25 @@ _ME = "(?:我|俺|本人)"
 _T = rf"[{H}A-Za-z]{{1,8}}?(?:这东西|这玩意儿?|这种东西|这个|什么的)?"
 _add(rf"(?P<no_speaks>{LANGUAGE}){_ME}?(?:是)?(?:早|已经|都|早就|基本)?(?:一句都|一句也|一个字都|完全|根本)?(?:不会说|"
     rf"不会讲|不会|说不了|忘光了|听不懂|全忘了|忘得差不多了)", whole=True)
-_add(rf"(?P<speaks>{LANGUAGE}){_ME}(?:也|还|都)?(?:会|能|说得|讲得|懂)", whole=True)
-_add(rf"(?P<no_studies>{_MAJOR}){_ME}(?:已经|早就)?不(?:学|读|念)了", whole=True)
+_add(rf"(?P<speaks>{_LANGUAGES}){_ME}(?:也|还|都)?(?:会|能|说得|讲得|懂)", whole=True, many=True)
 _add(rf"(?P<no_allergic_to>{_T}){_ME}(?:吃)?(?:是)?(?:没事|不过敏|没问题){END}", whole=True)
-_add(rf"(?P<allergic_to>{_T}){_ME}(?:吃了)?(?:会|就|是|严重|也)*过敏{END}", whole=True)
 _add(rf"(?P<dislikes>{_T})[，,]?{_ME}(?:真的?|实在|是|从来|一直|就|最|都|可|怎么也)*(?:喜欢不起来|受不了|吃不惯|讨厌|"
     rf"不喜欢|不爱吃|不爱|不吃|欣赏不来|接受不了)(?!了){END}", whole=True)
-_add(rf"(?P<likes>{_T})[，,]?{_ME}(?:最|特别|超|很|真的?|挺|也)*(?:喜欢|爱吃|爱喝|爱){END}", whole=True)
 _add(rf"除了(?P<speaks>{_LANGUAGES})(?:以外|之外|外)?", whole=True, many=True)
 _add(rf"(?P<favourite>《[^《》]{{1,20}}》|[{H}A-Za-z]{{2,8}}?)(?:一直|绝对|永远|"
     rf"就)?是{_ME}最{_TASTE}的(?P<what>[{H}]{{1,6}}?){END}", whole=True, confidence=0.9)
-_add(rf"(?:那|这)?(?:辆|台|套|把|部|架)?(?:[{H}]{{1,6}}的)?(?:老|旧)?(?P<no_owns>[{H}A-Za-z0-9]{{2,8}}?)(?:已经|都|早就|"
-    rf"早)?(?:被{_ME})(?:给)?(?:卖|换|出|扔|送人|处理|转手|转卖)(?:掉)?了", whole=True)
-_add(rf"(?:用了[{H}]{{1,3}}年的)?(?P<no_owns>(?:[{H}]{{0,3}}(?:吉他|钢琴|车|房子|房|手机|电脑|相机|摩托车?|自行车|平板|"
-    rf"游戏机|Switch|琴)|小米|华为|苹果))(?:我)?(?:已经|都|早就|早)?(?:卖|换|转手|转卖)(?:掉)?了", whole=True)
+_LOST = "(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|去年|已经|不小心|病|也)*"
+_add(rf"(?:我家|我的|我们家)?(?:(?:{PET})(?=[{H}]{{2}}))?(?P<no_pet_name>{_PET_LIKE}){_LOST}(?:去世|死|走丢|跑丢|丢|"
+    rf"被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
+_add(rf"(?:我家(?P<no_pet_name>{_PET_LIKE})|(?:{PET})?(?P<no_pet_name2>{PET_NAMES}|"
+    rf"(?<=[猫狗])(?P<double>[{H}])(?P=double))){_LOST}走了{END}", whole=True)
+_add(rf"{_THAT}(?!都|全|票|菜|东西|货|书|已经|早){_IT}{_ME}?{_WHEN}(?:被[我人]?(?:给)?)?{_GOES}{END}", whole=True)
 _add(rf"(?:公司|单位|老板|领导|厂里)(?:就)?把{_ME}(?P<no_works_at>)(?:给)?(?:辞退|开除|裁|优化|炒|开)(?:掉)?了", whole=True)
 _add(rf"(?P<no_hobby>(?:{ACTIVITIES}|吉他|钢琴|古筝|围棋|象棋))(?:我)?(?:也|都|已经)?(?:好多年|很久|好久|多年|几年|"
     rf"好几年)没(?:碰|弹|打|练|玩|拉|下|跑)(?:过)?了?", whole=True)
-_add(r"(?P<no_owns>手机|车|电动车|自行车|电脑|相机|钱包|平板)(?:被(?:人)?偷|丢)了", whole=True)
-_add(rf"(?P<no_owns>(?!都|全|票|菜|东西|货|书|已经|早)[{H}A-Za-z0-9]{{2,6}}?)(?:已经|早|都)?(?:卖掉|卖)了{END}", whole=True)
-_add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|"
+_add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行|机?票)(?:我)?(?:泡汤|取消|黄|作废|退|"
     rf"搁置)了", whole=True, kind=PLAN)
-_add(r"(?P<plans>体检|年检|疫苗|牙医|手术|复查)(?:已经|都)?预约(?:好)?了", whole=True, kind=PLAN)
 _add(rf"(?P<no_trip>[{H}]{{2,6}}?)(?:我)?(?:也|还是|就|先)?不去了{END}", whole=True, kind=PLAN)
-_add(rf"(?:我家|我的|我们家)?(?P<no_pet_name>{_PET_LIKE})(?:昨天|昨晚|前天|今天|今早|上周|上个月|前几天|已经|不小心|病)*(?:死|走丢|跑丢|"
-    rf"丢|被送走|被送人|回喵星|回汪星){{1,2}}了{END}", whole=True)
 _add(rf"(?P<no_partner>{KIN_NAME})(?:昨天|上周|上个月|刚|已经|最后|就)*把我(?:给)?(?:甩|踹|绿)了{END}", whole=True)
 _add(rf"(?:我)?(?:女朋友|男朋友|女友|男友|对象)(?P<no_partner>)(?:昨天|上周|上个月|刚|已经|最后|"
     rf"就)*把我(?:给)?(?:甩|踹)了{END}", whole=True)
@@ -895,7 +876,7 @@ FAVOURITES: dict[str, str] = {
 
 _CUT = LazyPattern('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人|打发时间')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
-_JOINTS = LazyPattern(f"、|以及|还有|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
+_JOINTS = LazyPattern(f"、|以及|还有|(?<=[语文话])(?={LANGUAGE})|(?<=[{H}]{{2}})[和跟与](?=[{H}]{{2}})")
 _WITH_WHOM = LazyPattern(
     "(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起"
 ).match

@@ -45,12 +45,17 @@ _MAY_TAKE_BACK = re.compile(
     r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不)[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
-_MARK_AT_END = re.compile(r"[。！？；.!?\s]+\Z")
+_JOKES = re.compile(
+    r"\W*(?:(?:just|only) (?:kidding|joking)|kidding|jk)\b"
+    r"|(?:我是?)?(?:跟你|和你)?(?:骗你|逗你|骗人|开(?:个)?玩笑|瞎说|胡说|瞎编)",
+    re.IGNORECASE,
+).match
+_LONGEST_RUN = 2_000
 
 
 def corrects(text: str) -> str:
     """Whether a text corrects what the same person said before it: "surely", "maybe" (it may answer a question), or ""."""
-    return "surely" if _TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
+    return "surely" if _TAKES_BACK(text) or _JOKES(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
 
 def claims(
@@ -64,20 +69,22 @@ def claims(
     """
     if preceding is not None and corrects(check_text(text, "a text")):
         before, since = f"{preceding[0][-_LONGEST_PRECEDING:]}\n", as_utc(preceding[1], "time")
-        known = {_stated(claim) for claim in claims(before, speaker=speaker, time=time)}
-        found = [
-            _moved(claim, len(before), len(text), since)
-            for claim in claims(before + text, speaker=speaker, time=time)
-            if _stated(claim) not in known
-        ]
-        # What is taken back must have something in its place: "no, Tuesday" may be about anything.
-        if {claim.negated for claim in found} == {True, False}:
+        known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
+        joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
+        found = [claim for key, claim in joint.items() if key not in known]
+        if _JOKES(text):
+            # Nothing can be said to be so again that was said to be over.
+            gone = [claim for key, claim in known.items() if key not in joint and not claim.negated]
+            found += [msgspec.structs.replace(claim, negated=True) for claim in gone]
+        found = [_moved(claim, len(before), len(text), since) for claim in found]
+        # What is corrected must have something in its place: "no, Tuesday" may be about anything.
+        if found and (_JOKES(text) or {claim.negated for claim in found} == {True, False}):
             return found
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
     english: Reader | None = None
-    for start, _, sentence in _with_corrections(sentences(check_text(text, "a text")[:LOOKED_AT])):
+    for start, _, sentence in _runs(check_text(text, "a text")[:LOOKED_AT]):
         if english is None and _LATIN(sentence):
             # One for the text: a sentence may correct the one before it, or be about the person in it.
             english = _english()()
@@ -113,15 +120,14 @@ def _moved(claim: Claim, by: int, length: int, said: datetime) -> Claim:
     return msgspec.structs.replace(claim, start=max(0, start), end=end, valid_from=since)
 
 
-def _with_corrections(spans: list[TextSpan]) -> list[TextSpan]:
-    """The sentences; a Chinese one that corrects the one before it is read together with it."""
+def _runs(text: str) -> list[TextSpan]:
+    """The sentences; Chinese ones that follow each other are one span, because one may correct another."""
     joined: list[TextSpan] = []
-    for span in spans:
+    for span in sentences(text):
         before = joined[-1] if joined else None
-        if before is not None and _HAN(before.text) and _HAN(span.text) and corrects(span.text):
-            first = _MARK_AT_END.sub("", before.text)
-            between = "，" * (span.start - before.start - len(first))
-            joined[-1] = TextSpan(before.start, span.end, f"{first}{between}{span.text}")
+        near = before and span.end - before.start <= _LONGEST_RUN and not text[before.end : span.start].strip()
+        if before and near and _HAN(before.text) and _HAN(span.text):
+            joined[-1] = TextSpan(before.start, span.end, text[before.start : span.end])
         else:
             joined.append(span)
     return joined

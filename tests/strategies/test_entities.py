@@ -230,3 +230,14 @@ def test_people_are_found_by_first_names_and_as_relatives(history: History, said
     notes.observe()
     assert [one.notes for one in notes.named_in(query)] == [f"Human: {said}"]
     assert notes.named_in("Where does Sar work?") == []
+
+
+def test_the_graph_knows_people_by_first_names(history: History):
+    graph = Graph(history, 0)
+    history.add(human("Sarah Connor works at Cyberdyne."))
+    graph.observe()
+    assert [one.object for one in graph.about("Sarah")] == ["Cyberdyne"]
+    assert "Cyberdyne" in graph.recall("Where does Sarah work?")[0].text
+    history.add(human("Sarah Miller works at Globex."))
+    graph.observe()
+    assert graph.about("Sarah") == []

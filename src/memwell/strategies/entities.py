@@ -321,9 +321,11 @@ class Graph(_StoredByName):
         return key, {"triples": msgspec.to_builtins(known[-MOST_ABOUT_ONE:])}, entry.version if entry else 0
 
     def about(self, subject: str) -> list[Triple]:
-        """The facts about a subject, oldest first."""
-        entry = self.state.get(entity_key(check_text(subject, "a subject")))
-        return _decoded_triples(entry.value) if entry else []
+        """The facts about a subject, oldest first; a first name stands for the one person who has it."""
+        key = entity_key(check_text(subject, "a subject"))
+        entry = self.state.get(key)
+        known = [entry] if entry else self.state.longer(f"{key} ", _LONGEST_REST) if key.isalpha() else []
+        return _decoded_triples(known[0].value) if len(known) == 1 else []
 
     def triples(self) -> list[Triple]:
         """All facts, in the order of their messages."""
@@ -336,8 +338,9 @@ class Graph(_StoredByName):
     def _known(self, query: str) -> list[str]:
         """The facts about the names in the query, and about the user for *I* and 我."""
         own = [USER] if _FIRST_PERSON(query) else []
-        keys = dict.fromkeys([*map(entity_key, named(query)), *own, *spelt(query)])
-        known = [triples for key in list(keys)[:MOST_LOOKUPS] if (triples := self.about(key))]
+        names = [*map(entity_key, named(query)), *own]
+        keys = [*names, *(key for key in spelt(query) if self.state.get(key) is not None)]
+        known = [triples for key in dict.fromkeys(keys[:MOST_LOOKUPS]) if (triples := self.about(key))]
         return [f"On {one[0].subject}: {' '.join(f'{triple}.' for triple in one)}" for one in known]
 
     aabout = asyncify(about)

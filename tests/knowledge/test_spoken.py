@@ -91,3 +91,9 @@ def test_what_holds_a_secret(text: str, secret: bool):
 def test_of_a_message_with_a_secret_the_rest_is_kept():
     kept = without_secrets(found("I live in Oslo. My PIN? It is 4821.", "My dog is called Rex."))
     assert [one.text for one in kept] == ["I live in Oslo.", "My PIN?", "My dog is called Rex."]
+
+
+@pytest.mark.parametrize("text", ["My CVV is 123.", "My card is 4111 1111 1111 1111.", "The login code is 99812."])
+def test_numbers_of_cards_and_codes_are_secrets(text: str):
+    assert holds_secret(text)
+    assert not holds_secret("My phone is 13900139000.")

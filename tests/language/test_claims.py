@@ -502,6 +502,11 @@ def test_a_text_of_its_own_corrects_the_one_before_it(before: str, text: str, wr
     assert {(one.object, one.negated) for one in together} == {(wrong, True), (right, False)}
 
 
+@pytest.mark.parametrize("text", ["不是，在小米。", "不，三十一。"])
+def test_an_answer_without_a_subject_states_nothing(text: str):
+    assert claims(text, time=NOW) == []
+
+
 @pytest.mark.parametrize("text", ["Actually I love it there", "No, it's fine", "不是很喜欢这里", "I like tea"])
 def test_what_corrects_nothing_is_read_as_if_it_stood_alone(text: str):
     assert claims(text, time=NOW, preceding=("I work at Acme. 我住在北京。", NOW)) == claims(text, time=NOW)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from memwell.knowledge.documents import Found
 from memwell.language.asking import coverage
 from memwell.language.claims import Claim, claims, relation_of
+from memwell.language.claims.reading import corrects
 from memwell.language.secrets import findings
 from memwell.language.sentences import sentences
 from memwell.language.updates import OTHER, asks_about_past, statement
@@ -85,7 +86,12 @@ _TAKEN_BACK = re.compile(
     "\\W*(?:哈哈|嘿嘿)?\\W*(?:我|刚才|刚刚)?(?:是|只是|在)?(?:开(?:个)?玩笑|逗你(?:玩)?|说着玩)的?(?:啦|呢|哈)?\\W*",
     re.I,
 )
-_PIN = re.compile(r"(?:\bPIN\b|passcode|密码|口令|验证码|(?:door|access|security) code)[^\n]{0,40}?\d{3,}", re.I | re.A)
+_PIN = re.compile(
+    r"(?:\b(?:PIN|CVV|CVC|SSN)\b|passcode|密码|口令|验证码|(?:door|access|security|login|gate|verification|bank) code)"
+    r"[^\n]{0,40}?\d{3,}"
+    r"|(?<!\d)\d(?:[ -]?\d){11,18}(?!\d)|(?<!\d)\d{3}-\d{2}-\d{4}(?!\d)",
+    re.I | re.A,
+)
 _WHOM = re.compile(
     r"\bwhom? (?:does|do|did) (\w+) \w+|\A\W*(?:does|did) ([A-Z]\w+) \w+ [A-Z]|"
     "\\A\\W*([A-Za-z]+|[\u4e00-\u9fff]{2,4}?)(?:最|很)?(?:喜欢|爱|讨厌|恨|认识|羡慕)(?:的是)?谁",
@@ -223,6 +229,7 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
     message withdraws or replaces is left out, unless the question is about the past; and so is what is only supposed or
     said in jest.
     """
+    said = _corrected(said)
     parts = [part for at, one in enumerate(said) for part in _parts(at, one.text)]
     jests = {part.message + 1 for part in parts if _TAKEN_BACK.fullmatch(part.text)}
     supposes = _SUPPOSES.search(question) is not None
@@ -242,6 +249,18 @@ def suitable(question: str, said: Sequence[Found]) -> list[Found]:
         and may_answer(question, part.text)
     ]
     return [_cut(said[run[0].message], run[0].start, run[-1].end) for run in _runs(kept)]
+
+
+def _corrected(said: Sequence[Found]) -> list[Found]:
+    """The messages, the newest first; one that only corrects the one before it says what that would have said."""
+    kept: list[Found] = []
+    for one in reversed(said):
+        found = claims(one.text, time=_TIMELESS, preceding=(kept[-1].text, _TIMELESS)) if kept else []
+        wrong, right = ([claim.object for claim in found if claim.negated is negated] for negated in (True, False))
+        if corrects(one.text) == "surely" and len(wrong) == len(right) == 1 and wrong[0] in kept[-1].text:
+            one = replace(one, text=kept.pop().text.replace(wrong[0], right[0]))
+        kept.append(one)
+    return kept[::-1]
 
 
 def telling(question: str, said: Sequence[Found]) -> Found | None:

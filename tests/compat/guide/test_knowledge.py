@@ -416,3 +416,17 @@ def test_who_loves_whom_is_not_inverted(tmp_path: Path, said: str, answered: tup
             assert system.chat(question)["answer"] == f"{said} [1]", question
         for question in refused:
             assert system.chat(question)["answer"] in UNKNOWN, question
+
+
+@pytest.mark.parametrize(
+    ("said", "correction", "question", "answer"),
+    [
+        ("I'm allergic to peanuts.", "Sorry, I meant walnuts.", "What am I allergic to?", "walnuts"),
+        ("我住在上海。", "说错了，是天津。", "我住在哪里？", "天津"),
+    ],
+)
+def test_a_message_that_corrects_is_told_back_as_corrected(said: str, correction: str, question: str, answer: str):
+    with IntelligentMemorySystem("memory:") as system:
+        system.chat(said)
+        system.chat(correction)
+        assert answer in system.chat(question)["answer"]

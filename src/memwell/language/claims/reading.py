@@ -42,7 +42,7 @@ _TAKES_BACK = re.compile(
 ).match
 _MAY_TAKE_BACK = re.compile(
     r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*(?:sorry|no|wait|actually)[,.!…]+(?:\s*[\w'’-]+){1,4}[.!]*\s*\Z"
-    r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不)[^？?吗]{1,12}\Z",
+    r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不|不[，,])[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
 _JOKES = re.compile(
@@ -80,6 +80,9 @@ def claims(
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.
         if found and (_JOKES(text) or {claim.negated for claim in found} == {True, False}):
             return found
+    if corrects(check_text(text, "a text")) == "maybe" and _HAN(text) and "我" not in text:
+        # 不是，在小米 answers a question, and does not say of whom.
+        return []
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}

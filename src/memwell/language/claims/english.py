@@ -8,7 +8,7 @@ the speaker's. Questions, conditions, wishes, guesses, quotations and reported s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from memwell.language.claims.english_frames import ENDS, FRAMES, VerbFrame
 from memwell.language.claims.english_objects import (
@@ -42,10 +42,10 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import contacts, cut, dropped_plan, plan_place, sayings
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
-from memwell.language.claims.english_words import INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
-from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
+from memwell.language.claims.english_sayings import PARAPHRASES, contacts, cut, dropped_plan, has_kin, plan_place, sayings
+from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, PET_WORDS, ClauseFinder
+from memwell.language.claims.english_words import INVERSE_KIN, KIN, NOT_NAMES, PETS, PRESENT, SAME_KIN, SECRETS, singular
+from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
@@ -59,7 +59,7 @@ _TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|y
 
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}"
+    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
@@ -77,6 +77,8 @@ _ASIDE = LazyPattern(
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|you should (?:probably )?know(?: that)?"
+    r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
@@ -93,7 +95,19 @@ _JOKE = LazyPattern(
 ).search
 
 
-_NOT_AT_ALL = LazyPattern(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
+_NOT_AT_ALL = LazyPattern(
+    r"\W*(?:(?:not|psych)\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)", re.IGNORECASE
+).match
+_QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
+_RECTIFIES = LazyPattern(
+    r"\W*(?:sorry|no|nope|wait|oops|whoops|(?:well|actually),? (?:no\b|not\b)|correction|scratch|hang on|hold on|typo)\b",
+    re.IGNORECASE,
+).match
+
+
+def _about(match: RuleMatch) -> tuple[str, str, str]:
+    return match.relation, match.subject, match.kin
+
 
 
 _JOKES_AT_END = LazyPattern(
@@ -108,7 +122,7 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|see ?food diet|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
@@ -160,11 +174,13 @@ _ITS = LazyPattern(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\
 
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
-    "joined likes dislikes name speaks".split()
+    "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 
 
 _OPPOSITE = {"likes": "dislikes"}
+_SAID_IN_DOUBT = ("wish i spoke", "hives")
+_SAID_IN_QUESTIONS = ("as a", "where")
 
 
 _PLAIN = frozenset(
@@ -180,18 +196,40 @@ class EnglishReader(ClauseFinder):
         super().__init__()
         self._before: list[RuleMatch] = []
         self._topic: tuple[Subject, str, Taker] | None = None
-        self._pet = False
-        self._wed = ""
+        self._unnamed = ""
+        """The word for a relative or a pet of the speaker that was mentioned without a name."""
+        self._sentence = ""
+        self._quoted = False
         self._plain = False
         self._planning = False
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
         if _NOT_AT_ALL(sentence):
-            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
+            # What was said to be over in jest was never said.
+            return [
+                one._replace(negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence)
+                for one in self._before
+            ]
+        if self._is_quoted(sentence):
+            return []
         found = self._statements(sentence)
+        if _RECTIFIES(sentence):
+            found += [
+                before._replace(negated=True, start=0, end=len(sentence))
+                for before in self._before
+                for one in found
+                if not (one.negated or before.negated) and _about(one) == _about(before)
+                and before.object.lower() not in sentence.lower()
+            ]
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
+        self._sentence = sentence
         return found
+
+    def _is_quoted(self, sentence: str) -> bool:
+        """Whether a sentence begins in a quotation that another one opened."""
+        quoted, self._quoted = self._quoted, self._quoted ^ bool(len(_QUOTES.findall(sentence)) % 2)
+        return quoted
 
     def _statements(self, sentence: str) -> list[RuleMatch]:
         text = _without_asides(sentence)
@@ -208,6 +246,8 @@ class EnglishReader(ClauseFinder):
         if before is not None and _BEGINS_WITH_PRONOUN(text):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
+        if not _UNREAL(text):
+            found += self._paraphrased(short, len(text), _SAID_IN_QUESTIONS)
         if refused:
             return found
         stop = len(text)
@@ -220,11 +260,41 @@ class EnglishReader(ClauseFinder):
                 return found
             stop = question.start()
         doubt, resumed = _doubts(text, stop)
+        found += self._introduces(text[:doubt], doubt)
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
         found += self._wronged(text)
         return found
+
+    def _introduces(self, text: str, doubt: int) -> Iterator[RuleMatch]:
+        """Relatives and pets whose name follows: "I have a sister. Her name is Ann"."""
+        for match in has_kin(text, doubt):
+            yield match
+            if not match.subject:
+                self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
+        mentioned, self._unnamed = self._unnamed, ""
+        for one in _UNNAMED.finditer(text[:_MOST_SEARCHED]):
+            self._unnamed = one["kin"] or one["pet"] or ("wife" if one["wed"] else "partner")
+        called = _NAMES_IT(text[:_MOST_SEARCHED])
+        word = (self._unnamed or mentioned) if called else ""
+        places = names(text, called.start("o"), len(text)) if called and word else []
+        if not places:
+            return
+        relation = KIN.get(word, "pet")
+        for first, last in places if relation else ():
+            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85) if called else None
+            if match is None:
+                continue
+            yield match
+            self._last = Stated(match, text[first:last], name)
+            if relation == "pet":
+                yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
+                yield match._replace(object=word, negated=True, confidence=0.0)
+            else:
+                self._person = Subject(name=text[first:last], relation=relation)
+                self._kin[text[first:last]] = SAME_KIN.get(word, word)
+        self._unnamed = ""
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
@@ -248,7 +318,7 @@ class EnglishReader(ClauseFinder):
             together = _together(text, clause, said)
             if together:
                 return together
-        related = _over(text, clause, said, subject) or self._related(text, clause, said, subject)
+        related = _over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
         if related:
             return related
         found: list[RuleMatch] = []
@@ -339,7 +409,7 @@ class EnglishReader(ClauseFinder):
         if outcome is None:
             return []
         kind, negated = outcome
-        relation = relation_left(frame.relation, text, places[0])
+        relation = relation_left(frame.relation, text, places[0], subject)
         if not relation:
             return []
         if relation == "name" and not subject.is_speaker:
@@ -371,7 +441,6 @@ class EnglishReader(ClauseFinder):
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
         if relation == "pet":
-            self._pet = not negated and subject.is_speaker
             return [one for each in found for one in _named_pets(text, each)]
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
@@ -501,22 +570,27 @@ class EnglishReader(ClauseFinder):
 
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
-        for match, take in contacts(text, self._contact_owner):
+        for match, take in contacts(text, self._sentence, self._contact_owner):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
         yield from self._properties(text, short, doubt)
-        if self._wed and (called := _THEIR_NAME(short)):
-            yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
-        for match in sayings(short, doubt):
-            if match.relation == "pet?":
-                if self._pet:
-                    yield match._replace(relation="pet")
-            elif match.relation.startswith("wed:"):
-                self._wed = match.relation[4:]
-                if called := _THEIR_NAME(short, match.end):
-                    yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
-            else:
-                yield match
+        yield from sayings(short, doubt)
+        yield from self._paraphrased(short, doubt)
+
+    def _paraphrased(self, text: str, doubt: int, hints: Container[str] = ()) -> Iterator[RuleMatch]:
+        """What a sentence says in other words; ``hints`` are those of the ways of saying it that are looked for."""
+        lower = text.lower()
+        for hint, pattern, plain in PARAPHRASES:
+            found = pattern.search(text) if hint in lower and (not hints or hint in hints) else None
+            if found is None or (found.start() > doubt and hint not in _SAID_IN_DOUBT):
+                continue
+            sentence = plain.format(**found.groupdict())
+            end = len(sentence)
+            matches = [one for clause in self._clauses(sentence, end, end, end) for one in self._read(sentence, clause)]
+            for match in (*matches, *self._properties(sentence, sentence, end)):
+                words = match.object or sentence[match.object_start : match.object_end]
+                place = (found.start(), found.start(), *found.span())
+                yield RuleMatch(match.relation, *place, *match[5:])._replace(object=words)
 
     def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
@@ -545,7 +619,8 @@ class EnglishReader(ClauseFinder):
         if found["kin"]:
             word = found["kin"].lower()
             return Subject(kin=SAME_KIN.get(word, word))
-        return self._person if self._person and found["reached"] else Subject(name=found["name"] or "")
+        word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
+        return self._person if self._person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
 
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
@@ -591,6 +666,17 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
+_UNNAMED = LazyPattern(
+    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one|two|three|four|five) )"
+    rf"(?:[a-z-]+ ){{0,2}}?(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!['’-])"
+    r"|\b(?:I|we)(?: just| finally)? (?P<wed>got married)(?! to)|\bI['’]?a?m seeing someone"
+)
+_NAMES_IT = LazyPattern(
+    r"\b(?i:(?:his|her|its|their) names?(?: is| are|['’]s)|(?:he|she|it|they)(?:['’]s|['’]re| is| are) (?:called|named)"
+    rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
+).search
+
+
 _IS_KIN = LazyPattern(
     rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
     rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
@@ -634,9 +720,6 @@ _IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually) )*"
 ).match
-
-
-_THEIR_NAME = LazyPattern(rf"\b(?i:his|her|their) name(?: is|['’]s) (?P<name>{NAME})").search
 
 
 _PROPERTIES: dict[str, tuple[str, Taker]] = {
@@ -735,7 +818,7 @@ _TOGETHER = LazyPattern(
 
 
 _PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
     r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
 
@@ -743,18 +826,23 @@ _PET_OVER = LazyPattern(
 _PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
 
 
-def _over(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+def _over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
     """Relatives who died, and colleagues who left."""
-    died = said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))
-    left = subject.relation == "colleague" and (
-        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at))
+    died = (said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))) and not _IN_JEST(
+        text, said.at
     )
-    if not (subject.name and subject.relation and (died or left) and said.tense in ("past", "perfect")) or said.negated:
+    relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
+    left = relation == "colleague" and (
+        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at) is not None)
+    )
+    known = relation in RELATIONS and not subject.owner and (subject.name or (died and subject.kin))
+    if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
         return []
-    match = match_of(subject.relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
     return [match._replace(object=subject.name)]
 
 
+_IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
@@ -804,12 +892,13 @@ _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 
 def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     """What is said of a pet of the speaker: its name, and that it is no more."""
-    if pet.owner:
-        return []
     over = _PET_OVER(text, clause.at, clause.end)
     if over is not None:
-        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
+        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
         return [match._replace(object=pet.relation or pet.pet)]
+    if pet.owner:
+        return []
     called = _PET_CALLED(text, clause.at, clause.end)
     if called is None:
         return []
@@ -823,11 +912,11 @@ def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         )
         found += [match, *contrasts(text, match, place, name)]
         if not called["not"]:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=pet.pet))
+            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
     return found
 
 
-_CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
+_CALLED = r"(?: too| now)?(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
 
 
 _PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
@@ -845,13 +934,15 @@ def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
         if named[0] == ", " and places and not _ENDS_NAME(text, places[-1][1]):
             places = []
     result: list[RuleMatch] = []
+    kind, at = text[found.object_start : found.object_end], len(text)
     for first, last in places[:_MOST_PETS]:
-        result.append(found._replace(object_start=first, object_end=last, end=max(found.end, last)))
+        pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
+        # "a dog named Rex and a cat named Luna"
+        kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last
+        result.append(pet)
         if not found.negated:
             # The kind of a pet never changes.
-            result.append(
-                found._replace(relation="kind", subject=text[first:last], kin="", end=max(found.end, last), kind=STATE)
-            )
+            result.append(pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE))
     return result or [found]
 
 

@@ -109,13 +109,13 @@ _add(
 )
 _add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
-    rf"{_JOINED_TO}(?:to|into|in) {_O}",
+    rf"{_JOINED_TO}(?:to|into|in) (?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
     proper,
     BEGINS,
 )
 _add("settle", rf"(?:down )?in {_O}", "lives_in", proper, BEGINS)
-_add("move; relocate; emigrate", rf"(?:here |away |over |out |back )*(?:from|of|out of) {_O}", "lives_in", proper, ENDS)
+_add("move; relocate; emigrate", rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}", "lives_in", proper, ENDS)
 _add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", proper, ENDS)
 _add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", proper, BEGINS)
 _add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="now")
@@ -324,6 +324,17 @@ _add(
     after="laid",
 )
 _add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
+_add(
+    "quit; resign",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:and|last|this|yesterday|today|to|because|so)\b))",
+    "works_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
+_add("become; go", r"(?P<o>self-employed|freelance)\b(?! [a-z]+(?:er|or|ist)\b)", "occupation", anything, BEGINS)
+_add("be", r"(?P<o>\S.*)", "occupation", job, after="bare")
+_add("go", r"from (?:an? )?(?P<o>[a-z -]{3,30}?) to ", "occupation", job, ENDS)
+_add("go", rf"from [a-z -]{{3,30}}? to (?:an? )?{_O}", "occupation", job, BEGINS)
 _add(
     "be",
     r"(?P<o>)(?:unemployed|out of work|between jobs|jobless|out of a job)\b",

@@ -127,7 +127,7 @@ _BRANDS = frozenset(
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
     found = _LOWER_WORDS(sentence, start, end)
-    if found is None or found[0] in NOT_NAMES or len(found[0].split()) > most:
+    if found is None or re.split("['’]", found[0])[0] in NOT_NAMES or len(found[0].split()) > most:
         return []
     return _trimmed(sentence, start, found.end())
 

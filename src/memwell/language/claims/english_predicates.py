@@ -125,6 +125,7 @@ _SCHOOL = LazyPattern(
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
 
 
+_CHILDREN = _PUPILS - {"sister", "brother", "cousin"}
 _SCHOOLING = LazyPattern(
     r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
     r"|major)\b",
@@ -133,7 +134,7 @@ _SCHOOLING = LazyPattern(
 
 
 _WORKING = LazyPattern(
-    r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team"
+    r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team|freelance|self-employed"
     r"|hired|start)\b",
     re.IGNORECASE,
 ).search
@@ -289,6 +290,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
         "major": lambda: bool(_MAJOR(text)),
+        "bare": lambda: clause.how == "bare",
         "trip": lambda: said.verb != "be" or said.tense == "perfect",
         "can": lambda: said.can,
         "love": lambda: (
@@ -334,8 +336,10 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
     return (STARTED, False) if mode == BEGINS else (STATE, True)
 
 
-def relation_left(relation: str, text: str, place: Place) -> str:
-    """What was left: an employer, a school or a place, by the words around it."""
+def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
+    """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
+    if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
+        return "studies_at"
     if relation not in ("left", "joined"):
         return relation
     if _DEPARTS(text):
@@ -442,7 +446,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     """The predicate with its main verb, by its form."""
     form, start = FORMS.get(word, {}), said.start
     if clause.how == "fragment" and not is_ and said.tense == "present":
-        is_ = _FRAGMENT_IS(text, start) is not None or (
+        is_ = _FRAGMENT_IS(text, start) is not None or ING in form or (
             f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after)
         )
     if is_ and not (said.tense == "future" and PRESENT in form):

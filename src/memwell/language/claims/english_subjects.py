@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
-from memwell.language.claims.english_objects import NAME, Place, is_casual, name, names
+from memwell.language.claims.english_objects import NAME, Place, is_casual, job, name, names
 from memwell.language.claims.english_predicates import (
     ADVERBS,
     BE,
@@ -29,6 +29,7 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_words import (
     CALLED_BY_KIN,
+    ING,
     KIN,
     NOT_NAMES,
     PAST_FORM,
@@ -38,6 +39,7 @@ from memwell.language.claims.english_words import (
     SAME_KIN,
     TELLS_APART,
     THIRD,
+    singular,
 )
 from memwell.language.claims.relations import RuleMatch
 from memwell.language.patterns import LazyPattern
@@ -48,7 +50,7 @@ _LONGEST_CLAUSE = 400
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 
 
-_PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
+PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 
 
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
@@ -58,7 +60,7 @@ _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
     r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
-    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
+    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
     rf"|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
     rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
 )
@@ -175,7 +177,7 @@ _BARE = LazyPattern(
 
 
 _FRAGMENT = LazyPattern(
-    r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to"
+    r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
@@ -229,11 +231,20 @@ _AUXILIARIES = (
 
 
 def _is_fragment(text: str, at: int) -> bool:
-    if _FRAGMENT(text, at):
-        return True
     word = WORD(text, at)
     form = {} if word is None else FORMS.get(word[1].lower(), {})
-    return PAST_FORM in form
+    if ING in form:
+        # "Living in London is dear" is not about who speaks.
+        return form[ING] != "see" and not _GERUND(text, at)
+    return PAST_FORM in form or _FRAGMENT(text, at) is not None
+
+
+_GERUND = LazyPattern(
+    r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
+    r"|gets?|should|could)\b"
+).match
+_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+,|an? |living|from|male|female|work))").match
+_AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 
 
 def _is_verb(text: str, at: int) -> bool:
@@ -283,10 +294,9 @@ class ClauseFinder:
                         self._last = Stated(match, text[first:last], name)
                         yield from contrasts(text, match, (first, last), name)
                         if relation == "pet" and not ended:
-                            kind = (found.start("adjectives"), found.end("pet"))
-                            yield RuleMatch(
-                                "kind", *kind, found.start(), last, subject=text[first:last], confidence=0.85
-                            )
+                            kind = singular(text[found.start("adjectives") : found.end("pet")])
+                            span = (first, last, found.start(), last, text[first:last])
+                            yield RuleMatch("kind", *span, object=kind, confidence=0.85)
         for found in _TITLED.finditer(text):
             if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
@@ -356,6 +366,8 @@ class ClauseFinder:
         subjects, end = self._subjects(text, at)
         if subjects:
             return Clause(subjects, at, end, end)
+        if first and _CARD(text, at):
+            return Clause((SPEAKER,), at, at, at, "bare")
         if first:
             return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
         if not before:
@@ -382,6 +394,8 @@ class ClauseFinder:
             if "," in text[max(before[-1].at, at - 6) : at] and _is_aside(before):
                 return None
             return Clause(others, at, at, at, "carried")
+        if text[start - 2 : start] == ", " and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40)):
+            return Clause(others, at, at, at, "bare") if not text[before[-1].at : start - 2].split(" ")[-1].istitle() else None
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):

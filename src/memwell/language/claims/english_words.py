@@ -25,7 +25,7 @@ _RELATIONS = {
     "grandchild grandchildren grandkids great-uncle great-aunt great-grandmother great-grandfather stepmother "
     "stepfather "
     "stepmom stepdad stepmum stepson stepdaughter stepsister stepbrother mother-in-law father-in-law brother-in-law "
-    "sister-in-law son-in-law daughter-in-law godmother godfather godson goddaughter",
+    "sister-in-law son-in-law daughter-in-law in-laws godmother godfather godson goddaughter",
     "friend": "friend bestie buddy pal friends bff mate mates buddies",
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern "
     "assistant",
@@ -96,6 +96,13 @@ PETS = _set(
     "pigs tabby kitty "
     "doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
+def singular(animal: str) -> str:
+    """One animal of many: *cat* for *cats*; with the words before it."""
+    words, _, last = animal.rpartition(" ")
+    one = {"mice": "mouse", "geese": "goose"}.get(last.lower()) or (f"{last[:-3]}y" if last.endswith("ies") else last[:-1])
+    return f"{words} {one}".strip() if last.lower() != "fish" and one.lower() in PETS else animal
+
+
 THINGS = _set(
     "car house bike bicycle motorcycle boat guitar piano violin apartment flat farm garden truck van camera "
     "telescope shop "

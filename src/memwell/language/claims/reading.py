@@ -35,7 +35,7 @@ _SECRET = re.compile(
 # How a text begins that takes back what was said just before it.
 _CORRECTS = re.compile(
     r"\W*(?:(?:oh|ah|ugh|sorry|oops|whoops|no|wait|actually|correction|typo|i (?:mean|meant)|my (?:bad|mistake|apologies)"
-    r"|scratch that|make that|apologies|edit)\b"
+    r"|scratch that|make that|apologies|edit|(?:just |only )?(?:kidding|joking))\b"
     r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
     r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|不对|不是|更正|纠正|口误|手滑|应该是))",
     re.IGNORECASE,
@@ -68,6 +68,8 @@ def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "")
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
+    taken_out: list[tuple[str, str, str]] = []
+    """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
     english: Reader | None = None
     for start, _, sentence in _with_corrections(sentences(check_text(text, "a text")[:LOOKED_AT])):
         if english is None and _LATIN(sentence):
@@ -83,6 +85,9 @@ def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "")
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 key = (claim.subject, claim.relation, claim.object.casefold())
+                if not claim.confidence:
+                    taken_out.append(key)
+                    continue
                 before = said.get(key)
                 # Said again it is the same claim, unless it is withdrawn, or was and is stated after all.
                 if (
@@ -91,6 +96,9 @@ def claims(text: str, *, speaker: str = "", time: datetime, preceding: str = "")
                     or (before.negated and not claim.negated and claim.start > before.start)
                 ):
                     said[key] = claim
+    for subject, relation, thing in taken_out:
+        for key in [key for key in said if key[:2] == (subject, relation) and key[2].endswith(thing)]:
+            del said[key]
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
 
 

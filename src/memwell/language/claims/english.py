@@ -43,7 +43,7 @@ from memwell.language.claims.english_predicates import (
     until_any_more,
 )
 from memwell.language.claims.english_sayings import PARAPHRASES, contacts, cut, dropped_plan, has_kin, plan_place, sayings
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, PET_WORDS, ClauseFinder
+from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, PET_WORDS, ClauseFinder, recased
 from memwell.language.claims.english_words import INVERSE_KIN, KIN, NOT_NAMES, PETS, PRESENT, SAME_KIN, SECRETS, singular
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
@@ -105,6 +105,10 @@ _RECTIFIES = LazyPattern(
 ).match
 
 
+def _as_in(words: str, sentence: str) -> str:
+    return words.lower() if words.lower() in sentence else words
+
+
 def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
@@ -122,7 +126,7 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|see ?food diet|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|see ?food diet|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
@@ -152,9 +156,10 @@ _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]
 
 
 _DOUBT = LazyPattern(
-    r"\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
+    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?|think|thought)\b)"
+    r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00))\b",
+    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|goes|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
 
@@ -213,7 +218,10 @@ class EnglishReader(ClauseFinder):
             ]
         if self._is_quoted(sentence):
             return []
-        found = self._statements(sentence)
+        text = recased(sentence)
+        found = self._statements(text)
+        if text != sentence:
+            found = [one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence)) for one in found]
         if _RECTIFIES(sentence):
             found += [
                 before._replace(negated=True, start=0, end=len(sentence))
@@ -307,7 +315,10 @@ class EnglishReader(ClauseFinder):
             self._person = subject
             self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
         if subject.pet:
-            return _of_pet(text, clause, subject)
+            of_pet = _of_pet(text, clause, subject)
+            if of_pet and not of_pet[0].negated:
+                self._last = Stated(of_pet[0], text[of_pet[0].object_start : of_pet[0].object_end], name)
+            return of_pet
         owned = self._property(text, clause)
         if owned is not None:
             return owned

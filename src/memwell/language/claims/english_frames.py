@@ -27,6 +27,7 @@ from memwell.language.claims.english_objects import (
     make,
     name,
     names,
+    pastime,
     phrase,
     phrases,
     proper,
@@ -35,6 +36,7 @@ from memwell.language.claims.english_objects import (
 )
 from memwell.language.claims.english_words import (
     DIETS,
+    FIELDS,
     LANGUAGES,
     NATIONALITIES,
     PASTIMES,
@@ -138,7 +140,8 @@ _add(
     HAPPENS,
     confidence=0.85,
 )
-_add("grow", rf"up (?:in|near) {_O}", "from", proper, HAPPENS, confidence=0.7)
+_add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", proper, HAPPENS)
+_add("grow", rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}", "from", proper, HAPPENS, confidence=0.7)
 _add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", proper)
 _add(
     "be",
@@ -245,7 +248,7 @@ _add(
 _add(
     "be",
     rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics"
-    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|sophomore"
+    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|major|sophomore"
     rf"|postgrad|candidate|graduate|regular"
     rf"|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)",
     "works_at",
@@ -261,6 +264,20 @@ _add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 _add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
+_add(
+    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; wait; do",
+    rf"(?:[a-z][a-z ]{{2,30}}? )(?:at|for) (?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+    after="present",
+)
+_add(
+    "be",
+    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) (?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+)
+_add("be offer", rf"(?:an? |the )[a-z ]{{0,20}}?(?:job|role|position|post) (?:at|with|by) {_O}", "works_at", employer, BEGINS, after="accepted")
 _add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
 _add("join", rf"[^,;]{{2,40}}? as (?:an?|the|their) {_O}", "occupation", job, BEGINS)
 _add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
@@ -332,7 +349,7 @@ _add(
     ENDS,
 )
 _add("become; go", r"(?P<o>self-employed|freelance)\b(?! [a-z]+(?:er|or|ist)\b)", "occupation", anything, BEGINS)
-_add("be", r"(?P<o>\S.*)", "occupation", job, after="bare")
+_add("be", r"(?:an? )?(?P<o>\S.*)", "occupation", job, after="bare")
 _add("go", r"from (?:an? )?(?P<o>[a-z -]{3,30}?) to ", "occupation", job, ENDS)
 _add("go", rf"from [a-z -]{{3,30}}? to (?:an? )?{_O}", "occupation", job, BEGINS)
 _add(
@@ -489,6 +506,15 @@ _add(
     field,
     BEGINS,
 )
+_add("switch; change; go; transfer", r"(?:over )?from (?P<o>[a-z ]{3,25}?) to ", "studies", listed(FIELDS, most=3), ENDS)
+_add("switch; change; go; transfer", rf"(?:over )?(?:from [a-z ]{{3,25}}? )?to {_O}", "studies", listed(FIELDS, most=3), BEGINS)
+_add(
+    "take; do; attend",
+    rf"(?:an? )?(?:[a-z-]+ ){{0,2}}?(?:class|classes|course|courses|lessons) (?:in|on) {_O}",
+    "studies",
+    field,
+    after="ing",
+)
 _add(
     "drop; flunk; be kick; be expel; be throw",
     rf"(?:out )?(?:of|from) (?:the )?(?P<o>[{UPPER}].*)",
@@ -548,7 +574,8 @@ _add(
     several(listed(LANGUAGES)),
     HAPPENS,
 )
-_add("know; understand", rf"(?:some|a bit of|a little|a few words of) {_O}", "speaks", several(listed(LANGUAGES)))
+_add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
+_add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
 _add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
 _add(
     "be",
@@ -573,7 +600,7 @@ _add(
 )
 _add(
     "have",
-    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b",
+    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>(?!severe\b)[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b(?! to)",
     "allergic_to",
     anything,
     confidence=0.9,
@@ -694,6 +721,7 @@ _add(
     BEGINS,
     confidence=0.85,
 )
+_add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 _add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 _add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
 _add(
@@ -804,7 +832,6 @@ _add(
     "hobby",
     anything,
 )
-_add("do", r"(?:a (?:lot|bit) of|some) (?P<o>[a-z]+ing)\b", "hobby", anything)
 _add("get", r"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
 _CRAFTS = (
     "paint; knit; crochet; sew; sketch; sculpt; embroider; weave; brew; forage; whittle; carve; restore; "
@@ -848,21 +875,10 @@ _add(
     phrase,
     HAPPENS,
 )
-_add(
-    "practise; practice",
-    r"(?P<o>(?:yoga|judo|karate|meditation|archery|calligraphy|aikido|taekwondo|tai chi|pilates|kung fu"
-    r"|photography)\b)",
-    "hobby",
-    anything,
-)
-_add(
-    "do",
-    r"(?:a (?:lot|bit) of |some )?(?P<o>(?:yoga|judo|karate|archery|calligraphy|pilates|ballet|crossfit"
-    r"|pottery|ceramics|crosswords|triathlons|parkour|boxing|improv|origami|gardening|photography|woodwork"
-    r"|carpentry)\b)",
-    "hobby",
-    anything,
-)
+_add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby", pastime)
+_add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
+_add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
+_add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
 _add(
     "; ".join(sorted(PASTIMES)),
     r"(?P<o>)(?:[a-z ]{0,25} )?(?:in (?:my|his|her|their) (?:free|spare) time|for fun|as a hobby|on weekends"

@@ -290,6 +290,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
         "major": lambda: bool(_MAJOR(text)),
+        "accepted": lambda: re.search(r"\b(?:accept|took it|start|said yes)", text) is not None,
         "bare": lambda: clause.how == "bare",
         "trip": lambda: said.verb != "be" or said.tense == "perfect",
         "can": lambda: said.can,
@@ -348,7 +349,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "studies_at"
     if text[slice(*place)] in entities.PLACES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
         return "lives_in"
-    return "works_at" if relation == "joined" or _WORKING(text) or " for " in text else ""
+    return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
 _DEPARTS = LazyPattern(
@@ -466,7 +467,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
         if PARTICIPLE in form and f"be {form[PARTICIPLE]}" in FRAMES:
             return said._replace(verb=f"be {form[PARTICIPLE]}", at=after, passive=True)
         return said._replace(at=start)
-    if word == "got" and said.tense == "perfect":
+    if word == "got" and said.tense == "perfect" and not _GOT_SO(text, after):
         return said._replace(verb="have", at=after, tense="present", form=PRESENT)
     if said.tense == "perfect":
         return said._replace(verb=form[PARTICIPLE], at=after, form=PARTICIPLE) if PARTICIPLE in form else None
@@ -484,6 +485,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     return None
 
 
+_GOT_SO = LazyPattern(r" (?:really |back |rid |to know |over )*(?:into|to|rid|over)\b").match
 _FRAGMENT_IS = LazyPattern(
     r"(?:born|based|allergic|raised|living|working|studying|from|vegan|vegetarian|married|engaged|a|huge|big"
     r"|into|not|in)\b",

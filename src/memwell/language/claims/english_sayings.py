@@ -306,7 +306,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         # Names.
         (
             "me ",
-            rf"\b(?:calls? me|knows? me as) (?P<o>{_CAP})(?=\s*(?:\Z|[,.!;]|(?:and|instead|now|for|all)\b))"
+            rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{_CAP})(?=\s*(?:\Z|[,.!;]|(?:and|instead|now|for|all)\b))"
             r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "my name is {o}",
         ),
@@ -318,7 +318,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("it's ", rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z|[,.!])", "my name is {o}, not {a}"),
         ("it isn", rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<a>{_CAP}), it['’]s (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}, not {a}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
-        ("my name", rf"\A\W*(?P<o>{NAME}) is my name\b", "my name is {o}"),
+        ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
+        ("is my", rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue|(?:native|first) language|home ?town)\b", "my {a} is {o}"),
+        ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
+        ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
+        ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
+        ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
+        ("me ", r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I (?:relax|unwind))", "my hobby is {o}"),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
         ("my birthday on", rf"\bmy birthday on {_OUT}", "my birthday is {o}"),
         # Languages, health and taste.

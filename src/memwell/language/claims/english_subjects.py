@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
-from memwell.language.claims.english_objects import NAME, Place, is_casual, job, name, names
+from memwell.language.claims.english_objects import LOWER_WORDS, NAME, Place, is_casual, is_job, job, name, names
 from memwell.language.claims.english_predicates import (
     ADVERBS,
     BE,
@@ -28,17 +28,26 @@ from memwell.language.claims.english_predicates import (
     match_of,
 )
 from memwell.language.claims.english_words import (
+    ACTIVITIES,
+    AFTER_NOUN,
     CALLED_BY_KIN,
+    DIETS,
     ING,
     KIN,
+    LANGUAGES,
+    NATIONALITIES,
     NOT_NAMES,
+    NOT_OBJECTS,
     PAST_FORM,
     PETS,
+    POINTING,
     PRESENT,
     PRONOUNS,
     SAME_KIN,
     TELLS_APART,
+    THINGS,
     THIRD,
+    UNFINISHED,
     singular,
 )
 from memwell.language.claims.relations import RuleMatch
@@ -140,6 +149,68 @@ _HARD = LazyPattern(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").sear
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
 
 
+# Names in a message without capitals.
+
+_NAME_SLOT = LazyPattern(
+    rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS}),?|(?:{KIN_WORDS}|{PET_WORDS}),"
+    r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced|together with"
+    r"|friends with|colleagues with|supervised by|calls? (?:me|him|her|it|them)|named (?:him|her|it|them)|know me as"
+    rf"|aunt|auntie|uncle|cousin|me and|['’]s (?:{KIN_WORDS})|\A(?:no+(?:pe)?,? |sorry,? |well,? )*(?:it['’]s)?) ?(?=[a-zà-ÿ])"
+)
+_PLACE_SLOT = LazyPattern(
+    r"\b(?:liv\w+ in|from|mov\w+ (?:here |back |over |out )?to|relocat\w+ to|born in|raised in|grew up in|based in"
+    r"|back (?:in|to|from)|been to|visit(?:ed|ing)?|went to|trip to|fl\w+ to|going to|work\w* (?:at|for)|(?:job|day) at|hired by"
+    r"|fired (?:by|from)|employed (?:by|at)|joined|left|quit|start\w* at|at|years in|out of|goes to|go to|settled in|swapped|let go by|between me and) (?=[a-zà-ÿ])"
+)
+_NEXT_NAME = LazyPattern(r"(?:,| and|, and) (?=[a-zà-ÿ])").match
+_ENDS_LIST = LazyPattern(r"\s*(?:\Z|[,.;!?)])").match
+_LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
+_I = LazyPattern(r"\bi(?=\b|m\b)")
+_COMMON = (
+    NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
+    | ACTIVITIES | THINGS | frozenset("bed school work home town scratch early late smoking drinking a-level uni college university away down up out off thats whats hes shes theyre someone everyone")
+)  # fmt: skip
+
+
+def recased(sentence: str) -> str:
+    """A sentence that is written without capitals, with those of its names; any other as it is."""
+    if not is_casual(sentence) or any(letter.isupper() and letter != "I" for letter in sentence):
+        return sentence
+    text = list(_I.sub("I", sentence))
+
+    def named(at: int, *, verb_follows: bool = False) -> int:
+        word = _LOWER(sentence, at)
+        follows = word is not None and (_is_verb(sentence, word.end()) or sentence.startswith((" and i ", "'s "), word.end()))
+        if word is None or not _may_name(word[0]) or (verb_follows and not follows):
+            return 0
+        text[at] = text[at].upper()
+        return word.end()
+
+    for slot in _NAME_SLOT.finditer(sentence):
+        end = named(slot.end(), verb_follows=not slot[0].strip())
+        while end and (joint := _NEXT_NAME(sentence, end)):
+            word = _LOWER(sentence, joint.end())
+            end = named(joint.end()) if word and _ENDS_LIST(sentence, word.end()) else 0
+    for slot in _PLACE_SLOT.finditer(sentence):
+        words = LOWER_WORDS(sentence, slot.end())
+        if words is not None and _may_name(words[0].split()[0]):
+            for word in WORD_BEGINS(words[0]):
+                text[slot.end() + word.start()] = word[0].upper()
+    for word in WORD_BEGINS(sentence):
+        known = _LOWER(sentence, word.start())
+        if known is not None and known[0] in _DEMONYMS:
+            text[word.start()] = word[0].upper()
+    return "".join(text)
+
+
+_DEMONYMS = LANGUAGES | NATIONALITIES
+WORD_BEGINS = LazyPattern(r"(?<![\w'’])[a-zà-ÿ]").finditer
+
+
+def _may_name(word: str) -> bool:
+    return not (word in _COMMON or word in FORMS or is_job(word) or word.endswith(("ly", "ing", "ed")))
+
+
 def _is_no_name(word: str) -> bool:
     """Whether a capitalised word only begins a sentence: "Unfortunately, my sister, …"."""
     filler = _FILLER(word)
@@ -178,7 +249,7 @@ _BARE = LazyPattern(
 
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
-    r"|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
+    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
@@ -349,6 +420,9 @@ class ClauseFinder:
         far = min(end, stop, clause.at + _LONGEST_CLAUSE)
         hard = _HARD(text, clause.at, far)
         end = far if hard is None else hard.start()
+        if text[doubt : doubt + 1] in (",", ";") and clause.start < doubt < end:
+            # What follows is a sentence of its own: "I work at Acme, and if …".
+            end = doubt
         if not (doubt < end and clause.start < resumed) and end > clause.at:
             yield clause._replace(end=end)
 
@@ -394,7 +468,9 @@ class ClauseFinder:
             if "," in text[max(before[-1].at, at - 6) : at] and _is_aside(before):
                 return None
             return Clause(others, at, at, at, "carried")
-        if text[start - 2 : start] == ", " and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40)):
+        if text[start - 2 : start] == ", " and not _BARE(text, at) and any(
+            _AFTER_JOB(text, last) for _, last in job(text, at, at + 40)
+        ):
             return Clause(others, at, at, at, "bare") if not text[before[-1].at : start - 2].split(" ")[-1].istitle() else None
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")

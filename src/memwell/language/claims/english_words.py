@@ -107,7 +107,7 @@ THINGS = _set(
     "car house bike bicycle motorcycle boat guitar piano violin apartment flat farm garden truck van camera "
     "telescope shop "
     "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
-    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan "
+    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan agency salon gallery pub hotel startup practice "
     "campervan camper "
     "allotment greenhouse cello harp accordion banjo vineyard tractor yacht bungalow villa jeep suv sedan hatchback "
     "convertible pickup moped vespa trailer motorhome record-player typewriter kiln loom printer console boats "
@@ -223,6 +223,19 @@ PLAYED = _set(
     "netball softball handball polo bowls dominoes sudoku scrabble d&d pickleball frisbee videogames "
     "percussion horn cornet "
     "xylophone lute sitar instruments sports"
+)
+FIELDS = _set(
+    "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history philosophy "
+    "linguistics psychology sociology anthropology archaeology architecture nursing accounting finance engineering "
+    "science studies literature geography geology design marketing business journalism pharmacy dentistry theology "
+    "politics education robotics astronomy informatics neuroscience art arts music drama classics management "
+    "French German Spanish English accountancy physiotherapy ecology genetics"
+)
+ACTIVITIES = _set(
+    "yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour boxing "
+    "improv origami gardening photography woodwork woodworking carpentry meditation aikido taekwondo kung-fu salsa tango "
+    "ballroom gymnastics athletics yoga zumba marathons triathlon beekeeping astronomy genealogy bonsai falconry "
+    "birdwatching birding kickboxing bouldering kayaking geocaching scrapbooking jiu-jitsu capoeira spinning crossfit"
 )
 PASTIMES = _set(
     "paint knit crochet sew climb boulder hike swim cycle run jog surf ski snowboard sail row kayak garden "

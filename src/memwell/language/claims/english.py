@@ -42,21 +42,32 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import PARAPHRASES, contacts, cut, dropped_plan, has_kin, plan_place, sayings
+from memwell.language.claims.english_sayings import (
+    PARAPHRASES,
+    contacts,
+    cut,
+    dropped_plan,
+    has_kin,
+    plan_place,
+    sayings,
+)
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, PET_WORDS, ClauseFinder, recased
-from memwell.language.claims.english_words import INVERSE_KIN, KIN, NOT_NAMES, PETS, PRESENT, SAME_KIN, SECRETS, singular
+from memwell.language.claims.english_words import (
+    INVERSE_KIN,
+    KIN,
+    NOT_NAMES,
+    PETS,
+    PRESENT,
+    SAME_KIN,
+    SECRETS,
+    singular,
+)
 from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
-
-
 _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
-
-
 _TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
-
-
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
     r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
@@ -84,8 +95,6 @@ _ASIDE = LazyPattern(
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
     re.IGNORECASE,
 )
-
-
 _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
@@ -93,8 +102,6 @@ _JOKE = LazyPattern(
     r"|\bthe (?:school of hard|university of life)",
     re.IGNORECASE,
 ).search
-
-
 _NOT_AT_ALL = LazyPattern(
     r"\W*(?:(?:not|psych)\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)", re.IGNORECASE
 ).match
@@ -111,7 +118,6 @@ def _as_in(words: str, sentence: str) -> str:
 
 def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
-
 
 
 _JOKES_AT_END = LazyPattern(
@@ -141,8 +147,6 @@ _FICTION = LazyPattern(
     r"|as the saying)\b",
     re.IGNORECASE,
 ).search
-
-
 _NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
@@ -150,11 +154,7 @@ _NO_STATEMENT = LazyPattern(
     r"|\A\s*>",
     re.IGNORECASE,
 ).match
-
-
 _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
-
-
 _DOUBT = LazyPattern(
     r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?|think|thought)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
@@ -162,32 +162,20 @@ _DOUBT = LazyPattern(
     r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|goes|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
-
-
 _RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
-
-
 _ASKED = LazyPattern(
     r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
     r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
     re.IGNORECASE,
 ).search
-
-
 _ITS = LazyPattern(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
-
-
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
-
-
 _OPPOSITE = {"likes": "dislikes"}
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _SAID_IN_QUESTIONS = ("as a", "where")
-
-
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
     "likes dislikes hobby owns allergic_to".split()
@@ -213,7 +201,9 @@ class EnglishReader(ClauseFinder):
         if _NOT_AT_ALL(sentence):
             # What was said to be over in jest was never said.
             return [
-                one._replace(negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence)
+                one._replace(
+                    negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence
+                )
                 for one in self._before
             ]
         if self._is_quoted(sentence):
@@ -221,13 +211,17 @@ class EnglishReader(ClauseFinder):
         text = recased(sentence)
         found = self._statements(text)
         if text != sentence:
-            found = [one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence)) for one in found]
+            found = [
+                one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
+                for one in found
+            ]
         if _RECTIFIES(sentence):
             found += [
                 before._replace(negated=True, start=0, end=len(sentence))
                 for before in self._before
                 for one in found
-                if not (one.negated or before.negated) and _about(one) == _about(before)
+                if not (one.negated or before.negated)
+                and _about(one) == _about(before)
                 and before.object.lower() not in sentence.lower()
             ]
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
@@ -333,7 +327,8 @@ class EnglishReader(ClauseFinder):
         if related:
             return related
         found: list[RuleMatch] = []
-        if clause.how == "carried" and said.form == PRESENT and not self._plain:
+        now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
+        if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
             # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
             place = cut(text, said.start, clause.end) if self._planning else []
             return [
@@ -631,7 +626,11 @@ class EnglishReader(ClauseFinder):
             word = found["kin"].lower()
             return Subject(kin=SAME_KIN.get(word, word))
         word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
-        return self._person if self._person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
+        return (
+            self._person
+            if self._person and found["reached"]
+            else Subject(name="" if word.lower() in NOT_NAMES else word)
+        )
 
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
@@ -686,53 +685,35 @@ _NAMES_IT = LazyPattern(
     r"\b(?i:(?:his|her|its|their) names?(?: is| are|['’]s)|(?:he|she|it|they)(?:['’]s|['’]re| is| are) (?:called|named)"
     rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
 ).search
-
-
 _IS_KIN = LazyPattern(
     rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
     rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
     rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
 ).match
-
-
 _NOT_KIN = LazyPattern(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
-
-
 _ENDS_NAME = LazyPattern(
     r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
     r"|sorry|as|from)\b|\()"
 ).match
-
-
 _WHAT = (
     r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
     r"town|hobby|hobbies|"
     r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
     r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
 )
-
-
 _COPULA = (
     r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:"
     r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
     r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
 )
-
-
 _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
-
-
 _OWN = LazyPattern(
     rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
-
-
 _IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually) )*"
 ).match
-
-
 _PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
@@ -744,38 +725,28 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
     "age": ("age", age),
     "nationality": ("nationality", proper),
 }
-
-
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
 _HAS_PROPERTY = LazyPattern(
     r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
 ).search
 _TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
-
-
 _CONTACT_OF = LazyPattern(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
     rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
-
-
 _CORRECTS = LazyPattern(
     r"(?:(?:sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
     r"be)[,.!:;… -]*(?=\s|\Z|(?<=[,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
 ).match
-
-
 _WRONGLY = LazyPattern(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
     r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
     r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
     re.IGNORECASE,
 ).search
-
-
 _VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
@@ -826,14 +797,10 @@ _TOGETHER = LazyPattern(
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
-
-
 _PET_OVER = LazyPattern(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
-
-
 _PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
 
 
@@ -857,14 +824,8 @@ _IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
-
-
 _ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
-
-
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
-
-
 _NO_NAME_ENDINGS = (
     "ish",
     "ese",
@@ -880,8 +841,6 @@ _NO_NAME_ENDINGS = (
     "gemini",
     "taurus",
 )
-
-
 _NOW_WORD = LazyPattern(r" now\b").match
 
 
@@ -893,11 +852,7 @@ def _past_now(text: str, place: Place) -> Place:
 _OR_WAS = LazyPattern(
     r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
 ).match  # "a nurse, or was until May"
-
-
 _RETIRED = LazyPattern(r"(?:retired|former|ex-?) ?").match
-
-
 _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 
 
@@ -928,11 +883,7 @@ def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
 
 
 _CALLED = r"(?: too| now)?(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
-
-
 _PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
-
-
 _MOST_PETS = 10
 
 
@@ -953,7 +904,9 @@ def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
         result.append(pet)
         if not found.negated:
             # The kind of a pet never changes.
-            result.append(pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE))
+            result.append(
+                pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
+            )
     return result or [found]
 
 

@@ -111,19 +111,28 @@ _add(
 )
 _add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
-    rf"{_JOINED_TO}(?:to|into|in) (?:an? [a-z ]{{2,20}}? in )?{_O}",
+    rf"{_JOINED_TO}(?:to|into|in) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
     proper,
     BEGINS,
 )
 _add("settle", rf"(?:down )?in {_O}", "lives_in", proper, BEGINS)
-_add("move; relocate; emigrate", rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}", "lives_in", proper, ENDS)
+_add(
+    "move; relocate; emigrate",
+    rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
+    "lives_in",
+    proper,
+    ENDS,
+)
 _add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", proper, ENDS)
 _add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", proper, BEGINS)
 _add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="now")
 _add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
+_add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", proper)
+
 # Whence.
+_add("be", rf"an? (?:[\w-]+ ){{1,4}}?from (?P<o>[{UPPER}]\S.*)", "from", proper)
 _add(
     "be; hail; come",
     rf"(?:born and raised |originally |all the way |actually )*from (?:an? (?:[a-z]+ ){{1,3}}(?:near|outside"
@@ -141,7 +150,14 @@ _add(
     confidence=0.85,
 )
 _add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", proper, HAPPENS)
-_add("grow", rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}", "from", proper, HAPPENS, confidence=0.7)
+_add(
+    "grow",
+    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}",
+    "from",
+    proper,
+    HAPPENS,
+    confidence=0.7,
+)
 _add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", proper)
 _add(
     "be",
@@ -211,7 +227,9 @@ _add(
     job,
     BEGINS,
 )
-_add("be employ", rf"(?:by|at|with) {_O}", "works_at", employer)
+_add(
+    "be give; be offer", rf"(?:the |an? )(?:job|post|role|position) (?:of|as) (?:an? )?{_O}", "occupation", job, BEGINS
+)
 _add(
     "start; begin",
     r"(?:working|work|my new job|a new job|a job|a (?:new )?position|my new role|a new role|work(?:ing)? as "
@@ -220,7 +238,6 @@ _add(
     proper,
     BEGINS,
 )
-_add("start; begin", rf"(?:a new job |work(?:ing)? |out )?as (?:an? ){_O}", "occupation", job, BEGINS)
 _add(
     "join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7
 )
@@ -230,13 +247,6 @@ _add(
     rf"{_O}",
     "works_at",
     employer,
-    BEGINS,
-)
-_add(
-    "get; land; have; find; accept; take",
-    rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post)(?: (?:at|with) [^,;]{{1,40}}?)? as (?:an? )?{_O}",
-    "occupation",
-    job,
     BEGINS,
 )
 _add(
@@ -277,11 +287,16 @@ _add(
     "works_at",
     proper,
 )
-_add("be offer", rf"(?:an? |the )[a-z ]{{0,20}}?(?:job|role|position|post) (?:at|with|by) {_O}", "works_at", employer, BEGINS, after="accepted")
+_add(
+    "be offer",
+    rf"(?:an? |the )[a-z ]{{0,20}}?(?:job|role|position|post) (?:at|with|by) {_O}",
+    "works_at",
+    employer,
+    BEGINS,
+    after="accepted",
+)
 _add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
-_add("join", rf"[^,;]{{2,40}}? as (?:an?|the|their) {_O}", "occupation", job, BEGINS)
 _add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
-_add("get", rf"the (?:sack|boot|push|chop) (?:from|at) {_O}", "works_at", employer, ENDS)
 _add(
     "switch; change",
     rf"(?:jobs |employers |companies |over )?(?:from (?P<o>[{UPPER}]\S.*?) to (?=[{UPPER}]))",
@@ -384,13 +399,11 @@ for _relation in ("works_at", "occupation"):
     )
 
 # Study.
-_add("major", rf"in [\w ]{{2,30}}? at (?:the )?{_O}", "studies_at", school)
-_add("be", rf"an? (?:[\w-]+ )*?(?:student|candidate|researcher) (?:in|of) {_O}", "studies", field)
 _add("be", rf"an? (?:[\w-]+ )?(?:graduate|alumnus|alumna|alum) of {_O}", "graduated_from", school)
 _add("study; be study", rf"(?:\w+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
 _add(
     "study; major; specialise; specialize; minor",
-    r"(?:to be (?:an? )?|for a degree in |in |towards? a degree in )?(?P<o>\S.*)",
+    r"(?:to be (?:an? )?|for a degree in |in (?![A-Z])|towards? a degree in )?(?P<o>\S.*)",
     "studies",
     field,
 )
@@ -437,15 +450,6 @@ _add(
 _add(
     "be accept; be admit",
     rf"(?:by|into|to|at) (?:study \w+ at )?(?P<o>(?:the )?[{UPPER}].*)",
-    "studies_at",
-    school,
-    BEGINS,
-)
-_add("get", rf"into (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS)
-_add(
-    "start; begin",
-    rf"(?:studying )?(?:at )?(?P<o>[{UPPER}][^,;.]{{0,40}}?(?:College|University|School|Academy|High|Institute"
-    rf"|Elementary|Primary)\b|(?:the )?University of \S.*)",
     "studies_at",
     school,
     BEGINS,
@@ -506,8 +510,16 @@ _add(
     field,
     BEGINS,
 )
-_add("switch; change; go; transfer", r"(?:over )?from (?P<o>[a-z ]{3,25}?) to ", "studies", listed(FIELDS, most=3), ENDS)
-_add("switch; change; go; transfer", rf"(?:over )?(?:from [a-z ]{{3,25}}? )?to {_O}", "studies", listed(FIELDS, most=3), BEGINS)
+_add(
+    "switch; change; go; transfer", r"(?:over )?from (?P<o>[a-z ]{3,25}?) to ", "studies", listed(FIELDS, most=3), ENDS
+)
+_add(
+    "switch; change; go; transfer",
+    rf"(?:over )?(?:from [a-z ]{{3,25}}? )?to {_O}",
+    "studies",
+    listed(FIELDS, most=3),
+    BEGINS,
+)
 _add(
     "take; do; attend",
     rf"(?:an? )?(?:[a-z-]+ ){{0,2}}?(?:class|classes|course|courses|lessons) (?:in|on) {_O}",
@@ -522,7 +534,6 @@ _add(
     school,
     ENDS,
 )
-_add("drop", r"(?:out of )?(?:my )?(?P<o>[a-z]+) (?:degree|course|major|studies|class)", "studies", field, ENDS)
 _add(
     "give; abandon; quit; drop",
     r"(?:up )?(?:on )?my (?P<o>[a-z ]{3,25}?) (?:degree|course|studies|major)\b",
@@ -621,7 +632,6 @@ _add(
     anything,
     BEGINS,
 )
-_add("react", rf"(?:badly|terribly) to {_O}", "allergic_to", allergens)
 _add(
     "eat; tolerate; digest; have; handle",
     r"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish"
@@ -646,10 +656,11 @@ _add(
     confidence=0.9,
 )
 _add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
-_add("go; become; turn", rf"(?:an? |fully |completely )*{_O}", "diet", listed(DIETS), BEGINS)
 _add("be; follow; be put; keep", r"(?:on )?(?:an? |the )?(?P<o>[\w-]+(?:-\w+)?) diet\b(?! of)", "diet", anything)
 _add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
 _add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
+_add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
+_add("go; switch; change", rf"from [a-z-]+ to {_O}", "diet", listed(DIETS), BEGINS)
 
 # Love.
 _add(
@@ -660,7 +671,6 @@ _add(
     BEGINS,
     confidence=0.85,
 )
-_add("be marry", rf"to (?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "married_to", name, confidence=0.85)
 _add(
     "date; see; be engage", rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "partner", name, after="ing"
 )
@@ -675,7 +685,6 @@ _add(
 _add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 _add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
 _add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
-_add("dump; leave", rf"(?:my (?:boyfriend|girlfriend|partner) )(?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 _add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
 _add("be supervise; be mentor; be manage", rf"by (?P<o>(?:[{UPPER}])\S.*)", "colleague", name, BEGINS)
@@ -688,8 +697,6 @@ _add(
     after="present",
 )
 _add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
-_add("call; break", rf"off (?:my|our) engagement (?:to|with) {_O}", "partner", name, ENDS)
-_add("end; finish", rf"(?:things|it) with (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add(
     "be",
     rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:[a-z]+,? "
@@ -697,7 +704,6 @@ _add(
     "child",
     names,
 )
-_add("share", rf"an? (?:office|desk|cubicle) with (?P<o>[{UPPER}]\S.*)", "colleague", name)
 _add(
     "be; be marry",
     r"(?P<o>)(?:divorced|unmarried|a widow|a widower|widowed)\b",
@@ -724,13 +730,7 @@ _add(
 _add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 _add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 _add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
-_add(
-    "have; get",
-    rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)",
-    "owns",
-    make,
-    after="now",
-)
+_add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", make, after="now")
 _add(
     "have",
     rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) "
@@ -738,7 +738,6 @@ _add(
     "owns",
     make,
 )
-_add("get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), BEGINS, confidence=0.75)
 _add("drive; ride; fly; sail", rf"(?:an?|my|our) (?:[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)", "owns", proper)
 _add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 _add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
@@ -746,15 +745,11 @@ _add(
     "trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS
 )
 _add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
-_add("be give", rf"the name {_O}", "name", name, BEGINS)
-_add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from (?P<o>[{UPPER}]\w+) )to", "name", name, ENDS)
 _add(
     "change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS
 )
 _add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
-_add("donate", rf"(?:my|our) {_O}", "owns", phrase, ENDS)
 _add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
-_add("pick", r"up (?P<o>(?:an?|some|two) new \S.*)", "bought", phrases, HAPPENS)
 _add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 _add(
     "buy; purchase; order",
@@ -766,7 +761,6 @@ _add(
 _add(
     "treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS
 )
-_add("splash; splurge", r"(?:out )?on (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
 _add(
     "get",
     r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|some|two|new) \S.*)",
@@ -796,7 +790,6 @@ _add(
 _add("be", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7, after="been")
 _add("prefer", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
 _add("have", rf"an? (?:soft spot|weakness|thing|passion) for {_O}", "likes", likings)
-_add("get", rf"enough of {_O}", "likes", likings, after="cannot")
 _add("hate; dislike; detest; loathe; despise; abhor", rf"(?:to |the sound of )?{_O}", "dislikes", likings)
 _add("stand; bear; abide; stomach", _O, "dislikes", likings, after="cannot")
 _add("care", rf"(?:much )?for {_O}", "likes", likings, after="not")
@@ -843,7 +836,6 @@ _GENERAL = (
     r"|as)\b))"
 )
 _add(_CRAFTS, _GENERAL, "hobby", lambda s, at, e: [(_verb_before(s, at)[0], e)], after="present")
-_add(_CRAFTS, r"(?P<o>)(?=\s*(?:\Z|[.;!]))", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="present")
 _add(
     _CRAFTS + "; " + "; ".join(sorted(PASTIMES)),
     r"(?P<o>)",
@@ -879,16 +871,7 @@ _add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby
 _add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
 _add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
 _add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
-_add(
-    "; ".join(sorted(PASTIMES)),
-    r"(?P<o>)(?:[a-z ]{0,25} )?(?:in (?:my|his|her|their) (?:free|spare) time|for fun|as a hobby|on weekends"
-    r"|at weekends|every (?:weekend|sunday|saturday|morning|day|week))",
-    "hobby",
-    lambda s, at, _e: [_verb_before(s, at)],
-    after="present",
-)
 _add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w ]{{1,25}}?) fan\b", "likes", anything)
-_add("be", r"(?:more of )an? (?P<o>\w+) person\b", "likes", anything)
 _add(
     "be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything
 )

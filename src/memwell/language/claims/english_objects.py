@@ -441,8 +441,6 @@ def pastime(sentence: str, start: int, end: int) -> list[Place]:
 
 
 _PASTIMES_DOING = frozenset(form for form, what in verb_forms(PASTIMES).items() if ING in what) | ACTIVITIES
-
-
 _AGE = LazyPattern(
     r"(?P<o>[1-9]\d?|1[01]\d|(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two"
     r"|three|four|five|six|seven|eight|nine))?|\w+teen|one|two|three|four|five|six|seven|eight|nine|ten|eleven"

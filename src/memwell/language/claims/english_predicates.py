@@ -34,14 +34,10 @@ class Subject(NamedTuple):
 
 
 SPEAKER = Subject()
-
-
 HE, THEY = "<he>", "<they>"
 
 
 """Stand for who was named before."""
-
-
 ADVERBS = frozenset(
     "really also always just actually currently still now absolutely totally truly mostly recently finally "
     "already both even "
@@ -53,13 +49,9 @@ ADVERBS = frozenset(
         "?", ""
     ).split()
 )
-
-
 _NO_LY = frozenset(
     "family only fly apply reply rely early italy july supply multiply ugly lovely friendly daily".split()
 )
-
-
 _HEDGES = frozenset(
     "would could might may should must shall 'd wouldn't couldn't won't shouldn't mightn't 'd've ought wanna "
     "gotta maybe perhaps "
@@ -67,94 +59,54 @@ _HEDGES = frozenset(
     "about roughly "
     "did didn't hardly barely somewhat hope hopefully".split()
 )
-
-
 NEGATIONS = frozenset("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't isnt arent".split())
-
-
 PAST_NEGATIONS = frozenset("wasn't weren't hadn't".split())
-
-
 BE = frozenset("'m am is are 's 're been im m be being".split())
-
-
 WAS = frozenset("was were".split())
-
-
 HAVE = frozenset("'ve have has ve".split())
-
-
 _GET = {"get": "present", "gets": "present", "got": "past", "getting": "ing", "gotten": "perfect"}
-
-
 WORD = LazyPattern(r"\s*(['’]?[A-Za-zÀ-ÿ][\w’'-]*)").match
-
-
 _MOST_WORDS_BEFORE_VERB = 9
-
-
-_NOW = LazyPattern(r"\b(?:now|nowadays|these days|at the moment|again|since)\b", re.IGNORECASE).search
-
-
+_NOW = LazyPattern(
+    r"\b(?:now|nowadays|these days|at the moment|again|since|no longer live|for good)\b", re.IGNORECASE
+).search
 _ANY_MORE = LazyPattern(
     r"[\s,]+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now"
     r"|though|either|"
     r"for|these|due|thanks|after|when|which|if)\b)))",
     re.IGNORECASE,
 ).search
-
-
 _NO_MORE = LazyPattern(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
-
-
 NOT_SO_MUCH = LazyPattern(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
-
-
 DEGREE = LazyPattern(
     r"\b(?:degree|ph\.?d|master['’]?s|masters|bachelor['’]?s|diploma|mba|m\.?a|b\.?a|msc|bsc|doctorate|llm"
     r"|llb)\b",
     re.IGNORECASE,
 ).search
-
-
 _SCHOOL = LazyPattern(
     r"\b(?:College|University|School|Academy|High|Institute|Elementary|Primary|Polytechnic|St\.? [A-Z]|Uni)\b"
 ).search
-
-
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
-
-
 _CHILDREN = _PUPILS - {"sister", "brother", "cousin"}
 _SCHOOLING = LazyPattern(
     r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
     r"|major)\b",
     re.IGNORECASE,
 ).search
-
-
 _WORKING = LazyPattern(
     r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team|freelance|self-employed"
     r"|hired|start)\b",
     re.IGNORECASE,
 ).search
-
-
 _LOVING = LazyPattern(
     r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE
 ).search
-
-
 _THEN = LazyPattern(
     r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march"
     r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
     re.IGNORECASE,
 ).search
-
-
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
-
-
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
 
 
@@ -224,8 +176,6 @@ TAKEN_BACK = LazyPattern(
     r"(?:,|\.\.\.?| [-–—]|—| \()? ?(?:no,|no wait|wait|[Ii] mean\b|[Ii] meant\b|scratch that|oops|or rather"
     r"|correction)"
 ).match
-
-
 _CONTRAST = LazyPattern(
     r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
@@ -447,8 +397,10 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     """The predicate with its main verb, by its form."""
     form, start = FORMS.get(word, {}), said.start
     if clause.how == "fragment" and not is_ and said.tense == "present":
-        is_ = _FRAGMENT_IS(text, start) is not None or ING in form or (
-            f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after)
+        is_ = (
+            _FRAGMENT_IS(text, start) is not None
+            or ING in form
+            or (f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after))
         )
     if is_ and not (said.tense == "future" and PRESENT in form):
         if ING in form and said.tense != "future" and f"be {form[ING]}" not in FRAMES:

@@ -6,20 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memwell.language.claims.english_objects import (
-    NAME,
-    UPPER,
-    Place,
-    Taker,
-    birthday,
-    employer,
-    job,
-    name,
-    names,
-    proper,
-    school,
-)
-from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS
+from memwell.language.claims.english_objects import NAME, UPPER, Place, Taker, name, names
+from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS, THINGS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -128,7 +116,7 @@ def contacts(text: str, before_it: str, owner_of: Callable[[str], Any]) -> Itera
 _FUTURE = LazyPattern(
     r"\b(?:tomorrow|tonight|next (?!to\b)\w+|this (?:weekend|week|month|summer|winter|spring|autumn|fall"
     r"|friday|saturday|sunday|monday|tuesday|wednesday|thursday|evening|afternoon|coming)|"
-    r"(?:on|until) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august"
+    r"(?:on|until|from) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august"
     r"|september|october|november|december)|"
     r"in (?:january|february|march|april|may|june|july|august|september|october|november|december|spring"
     r"|summer|autumn|winter|the (?:spring|summer|autumn|fall|new year)|(?:a|two|three|four|five|\d+) (?:days?"
@@ -177,7 +165,8 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
             return []
         return cut(text, found.start("o"), end)
     if said.tense == "future":
-        if said.verb in _NO_PLANS or (
+        away = said.verb == "be" and text.startswith((" in ", " at "), said.at) and _FUTURE(text, start, end)
+        if (said.verb in _NO_PLANS and not away) or (
             said.will and said.verb not in _MOVING and not (said.form == "ing" or _FUTURE(text, start, end))
         ):
             return []
@@ -244,6 +233,7 @@ def _any(_text: str, start: int, end: int) -> list[Place]:
 
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
+_THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
 _CAP = rf"[{UPPER}][a-zà-ÿ]+"
 _BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
 _ME = r"(?:has |have |had |just |finally |sadly )*"
@@ -279,13 +269,29 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
-        ("married to", rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to {_PLACE}", "{o} is my fiance"),
+        (
+            "married to",
+            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to {_PLACE}",
+            "{o} is my fiance",
+        ),
         ("marrying", rf"\b(?:I['’]m|I am) marrying {_PLACE}", "{o} is my fiance"),
         ("booked", r"\A\W*(?:[Oo]ur|[Mm]y|[Tt]he) (?P<o>[^,;.!?]{3,50}?) (?:has been|is) booked\b", "I booked my {o}"),
         (
             " is ",
             r"\A\W*(?:[Tt]he|[Oo]ur|[Mm]y) (?P<o>[^,;.]{3,40}?) is (?:off|cancelled|canceled)(?=\s*(?:\Z|[,.;!]))",
             "I cancelled my {o}",
+        ),
+        (
+            "y ",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold|stolen|scrapped|written off)",
+            "I sold my {o}",
+        ),
+        (" to me", rf"\b(?:job|position|role|post) at {_PLACE} was (?:given|offered) to me\b", "I was hired by {o}"),
+        (
+            "said",
+            r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
+            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>[^,;.!?]{2,40})",
+            "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
@@ -297,11 +303,16 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
         ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
-        ("course is", r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))", "I study {o}"),
+        (
+            "course is",
+            r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
+            "I study {o}",
+        ),
         ("home", rf"(?:\A|[.,;] |\b[Mm]y )[Hh]ome(?: is|['’]s) (?:now |in |currently )*{_PLACE}", "I live in {o}"),
         ("is in", rf"\b[Mm]y (?:flat|house|apartment) is in {_PLACE}", "I live in {o}"),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
+        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
         ("fter ", r"\b[Aa]fter (?:[\w-]+ ){1,3}years as an? (?P<o>[^,;.!?]{3,40})", "I am no longer a {o}"),
         # Names.
         (
@@ -315,16 +326,32 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("use ", rf"\bplease use (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}"),
         ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
         ("speaking", rf"{_BEGIN}[Tt]his is (?P<o>{NAME}) speaking", "my name is {o}"),
-        ("it's ", rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z|[,.!])", "my name is {o}, not {a}"),
-        ("it isn", rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<a>{_CAP}), it['’]s (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}, not {a}"),
+        (
+            "it's ",
+            rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z|[,.!])",
+            "my name is {o}, not {a}",
+        ),
+        (
+            "it isn",
+            rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<a>{_CAP}), it['’]s (?P<o>{_CAP})\s*(?:\Z|[.!])",
+            "my name is {o}, not {a}",
+        ),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
         ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
-        ("is my", rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue|(?:native|first) language|home ?town)\b", "my {a} is {o}"),
+        (
+            "is my",
+            rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue|(?:native|first) language|home ?town)\b",
+            "my {a} is {o}",
+        ),
         ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
         ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
-        ("me ", r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I (?:relax|unwind))", "my hobby is {o}"),
+        (
+            "me ",
+            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I (?:relax|unwind))",
+            "my hobby is {o}",
+        ),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
         ("my birthday on", rf"\bmy birthday on {_OUT}", "my birthday is {o}"),
         # Languages, health and taste.
@@ -332,12 +359,28 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
         ("sarcasm", rf"\bI speak two languages: (?P<o>{_CAP}) and sarcasm", "I speak {o}"),
         ("wish i spoke", rf"\bI wish I spoke (?P<o>{_CAP})", "I do not speak {o}"),
-        ("word of", rf"\bspeak a word of (?P<o>[\w]+)", "I do not speak {o}"),
-        ("allergy to", r"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)", "I am no longer allergic to {o}"),
+        ("word of", r"\bspeak a word of (?P<o>[\w]+)", "I do not speak {o}"),
+        (
+            "allergy to",
+            r"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)",
+            "I am no longer allergic to {o}",
+        ),
         ("allergy here", r"\b(?P<o>[a-z]+) allergy here\b", "I am allergic to {o}"),
-        ("me ", r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)", "I am allergic to {o}"),
-        ("hives", r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)", "I am allergic to {o}"),
-        ("my ", r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby|passion|pastime)\b", "my hobby is {o}"),
+        (
+            "me ",
+            r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
+            "I am allergic to {o}",
+        ),
+        (
+            "hives",
+            r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
+            "I am allergic to {o}",
+        ),
+        (
+            "my ",
+            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby|passion|pastime)\b",
+            "my hobby is {o}",
+        ),
         (
             "",
             r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:(?:is|are) not|(?:is|are)n['’]t|['’]s not) "
@@ -348,11 +391,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
 _NONE = LazyPattern(
-    rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals)\b"
-    rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals)\b(?! (?:named|called)|['’ ]*[{UPPER}])"
+    rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
+    rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! (?:named|called)|['’ ]*[{UPPER}])"
     r"|\bI['’]?a?m an (?P<only>only child)\b"
-).search
-_EVENTS = r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
+).finditer
+_EVENTS = (
+    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
+)
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
     for hint, pattern, relation, ended in (
@@ -370,7 +415,12 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             "diet",
             True,
         ),
-        ("living", r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living\s*(?:\Z|[.!;])", "occupation", False),
+        (
+            "living",
+            r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living\s*(?:\Z|[.!;])",
+            "occupation",
+            False,
+        ),
         ("i teach", r"\bI (?P<o>teach [a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", False),
         (
             "",
@@ -379,16 +429,36 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             "plans",
             False,
         ),
-        ("y ", rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:driving )?{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this)\b", "plans", False),
-        ("looking forward", rf"\b[Ll]ooking forward to (?:my|our|the) (?P<o>{_EVENTS}[^,;.!?]{{0,40}})", "plans", False),
+        (
+            "y ",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:driving )?{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this)\b",
+            "plans",
+            False,
+        ),
+        (
+            "looking forward",
+            rf"\b[Ll]ooking forward to (?:my|our|the) (?P<o>{_EVENTS}[^,;.!?]{{0,40}})",
+            "plans",
+            False,
+        ),
         (
             "tickets",
             r"\b(?i:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the )?(?P<o>[^,;.!?]{3,60})",
             "plans",
             False,
         ),
-        ("appointment", r"\b(?i:I have|I['’]ve got|got) an? (?P<o>[^,;.!?]{0,20}appointment[^,;.!?]{3,40})", "plans", False),
-        (" on ", rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) [A-Z][^,;.!?]{{2,30}})", "plans", False),
+        (
+            "appointment",
+            r"\b(?i:I have|I['’]ve got|got) an? (?P<o>[^,;.!?]{0,20}appointment[^,;.!?]{3,40})",
+            "plans",
+            False,
+        ),
+        (
+            " on ",
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) [A-Z][^,;.!?]{{2,30}})",
+            "plans",
+            False,
+        ),
     )
 ]
 _FAVOURITE = LazyPattern(
@@ -438,10 +508,9 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     newly = _NEWLY(text, 0, doubt)
     if newly is not None:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
-    none = _NONE(text, 0, doubt)
-    if none is not None:
+    for none in _NONE(text, 0, doubt):
         word = none["no"] or none["not"] or "sibling"
-        relation = KIN.get(word, "pet")
+        relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
         if relation:
             yield RuleMatch(relation, none.start(), none.start(), *none.span(), negated=True, confidence=0.75)
     lost = _LOST(text, 0, doubt)
@@ -453,7 +522,9 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     """Who died, or was given away."""
     verb = lost[0].split(" ", 1)[0].lower()
     needs_off = verb in _TAKES_OFF and not lost[0].lower().startswith(("gave away", "give away", "given away"))
-    if not lost["dead"] and (needs_off != bool(lost["off"]) or (lost["kin"] and verb not in ("lost", "buried", "bury"))):
+    if not lost["dead"] and (
+        needs_off != bool(lost["off"]) or (lost["kin"] and verb not in ("lost", "buried", "bury"))
+    ):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
     if which == "given" and not lost["off"]:

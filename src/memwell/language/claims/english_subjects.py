@@ -54,17 +54,9 @@ from memwell.language.claims.relations import RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _LONGEST_CLAUSE = 400
-
-
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
-
-
 PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
-
-
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
-
-
 _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
     r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
@@ -73,40 +65,22 @@ _MINE = LazyPattern(
     rf"|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
     rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
 )
-
-
 _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
-
-
 _APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
-
-
-_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?my (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}),(?= )").match
-
-
+_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?(?:my|an?) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})(?: of mine)?,(?= )").match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
-
-
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
-
-
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
-
-
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
 ).match
-
-
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
-
-
 _FILLER = LazyPattern(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
     r"|nope|ok|okay|thanks|"
@@ -124,28 +98,18 @@ _FILLER = LazyPattern(
     r"|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
     re.IGNORECASE,
 ).match
-
-
 _ADVERBIAL = LazyPattern(
     r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
     r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
     r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
     re.IGNORECASE,
 ).match
-
-
 _OPENING = LazyPattern(r"[\s\"“*•>-]*").match
-
-
 BOUND = LazyPattern(
     r"[,;:!…—–()*.]+\s*|\s[-–]\s|\s(?:and|but|so|because|then|plus|while|whereas|although|though|since|as|yet"
     r"|who)\s|(?<=who)(?=['’]s)"
 )
-
-
 _HARD = LazyPattern(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
-
-
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
 
 
@@ -168,7 +132,7 @@ _LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
 _I = LazyPattern(r"\bi(?=\b|m\b)")
 _COMMON = (
     NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
-    | ACTIVITIES | THINGS | frozenset("bed school work home town scratch early late smoking drinking a-level uni college university away down up out off thats whats hes shes theyre someone everyone")
+    | ACTIVITIES | THINGS | frozenset("bed school work home town scratch early late smoking drinking pets animals allergies uni college university away down up out off thats whats hes shes theyre someone everyone")
 )  # fmt: skip
 
 
@@ -180,7 +144,9 @@ def recased(sentence: str) -> str:
 
     def named(at: int, *, verb_follows: bool = False) -> int:
         word = _LOWER(sentence, at)
-        follows = word is not None and (_is_verb(sentence, word.end()) or sentence.startswith((" and i ", "'s "), word.end()))
+        follows = word is not None and (
+            _is_verb(sentence, word.end()) or sentence.startswith((" and i ", "'s "), word.end())
+        )
         if word is None or not _may_name(word[0]) or (verb_follows and not follows):
             return 0
         text[at] = text[at].upper()
@@ -243,41 +209,28 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
 ).match
-
-
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
-
-
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
-
-
 _WHO = LazyPattern(r"who(?=['’]s\b| )").match
-
-
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
-
-
 _LONGEST_PERSON = 80
-
-
+_OF_WHERE = LazyPattern(
+    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates|speaks)\b)"
+).match  # "my friend from work"
 _MET = (
     r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
     r"|engaged to|divorced|knows|fell for)"
 )
-
-
 _MET_WHOM = LazyPattern(
     rf"\b{_MET} (?:(?:my|our|his|her|their|an?) (?:[a-z-]+,? ){{1,3}})?(?P<name>(?!I\b){NAME})"
 ).search
-
-
 _MET_LAST = LazyPattern(
     rf".*(?:\b(?:{_MET}|named|called|and) |\b(?:{KIN_WORDS}),? )(?P<name>(?!I\b){NAME})\Z", re.DOTALL
 ).match
@@ -318,7 +271,7 @@ _CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+,|an? |living|from|male|female|work))
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 
 
-def _is_verb(text: str, at: int) -> bool:
+def _is_verb(text: str, at: int, *, plural: bool = False) -> bool:
     """Whether a verb follows a name; a few adverbs may be before it."""
     for _ in range(3):
         word = WORD(text, at)
@@ -328,7 +281,7 @@ def _is_verb(text: str, at: int) -> bool:
         if plain in _AUXILIARIES:
             return True
         if plain not in ADVERBS and not plain.endswith("ly"):
-            return not {THIRD, PAST_FORM}.isdisjoint(FORMS.get(plain, {}))
+            return not {PRESENT if plural else THIRD, PAST_FORM}.isdisjoint(FORMS.get(plain, {}))
         at = word.end()
     return False
 
@@ -468,10 +421,16 @@ class ClauseFinder:
             if "," in text[max(before[-1].at, at - 6) : at] and _is_aside(before):
                 return None
             return Clause(others, at, at, at, "carried")
-        if text[start - 2 : start] == ", " and not _BARE(text, at) and any(
-            _AFTER_JOB(text, last) for _, last in job(text, at, at + 40)
+        if (
+            text[start - 2 : start] == ", "
+            and not _BARE(text, at)
+            and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40))
         ):
-            return Clause(others, at, at, at, "bare") if not text[before[-1].at : start - 2].split(" ")[-1].istitle() else None
+            return (
+                Clause(others, at, at, at, "bare")
+                if not text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
+                else None
+            )
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
@@ -487,6 +446,8 @@ class ClauseFinder:
         if self._person is not None and self._person.name and text.endswith(self._person.name, first, last):
             return self._person
         for found in _MINE.finditer(text, first, last):
+            if text[: found.start()].endswith("not "):
+                return None
             owner = _owner(found, self._person)
             subject, end = (None, 0) if owner is None else self._relative(text, found, owner)
             if subject is not None and end == last and not subject.pet:
@@ -506,8 +467,15 @@ class ClauseFinder:
             return (), at
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
+        if other is not None and other.is_speaker and joint and joint[0].startswith(","):
+            other = None
         if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
-            return (one, other), after
+            strangers = one.name and other.name and not (one.relation or other.relation)
+            return (
+                ((), at)
+                if strangers and not _is_verb(text, after + text.startswith(",", after), plural=True)
+                else ((one, other), after)
+            )
         named = bool(one.name) and not one.relation and not text.startswith(("'s ", "’s "), end)
         if named and not _is_verb(text, end):
             return (), at
@@ -561,8 +529,9 @@ class ClauseFinder:
             return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
         if word == "family":
             return Subject(plural=True), found.end()
+        where = _OF_WHERE(text, found.end())
         apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
-        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), found.end("kin")
+        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), (where or found).end()
 
     def _resolved(self, subjects: Iterable[Subject]) -> Iterator[Subject]:
         for one in subjects:

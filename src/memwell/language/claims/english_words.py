@@ -96,10 +96,14 @@ PETS = _set(
     "pigs tabby kitty "
     "doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
+
+
 def singular(animal: str) -> str:
     """One animal of many: *cat* for *cats*; with the words before it."""
     words, _, last = animal.rpartition(" ")
-    one = {"mice": "mouse", "geese": "goose"}.get(last.lower()) or (f"{last[:-3]}y" if last.endswith("ies") else last[:-1])
+    one = {"mice": "mouse", "geese": "goose"}.get(last.lower()) or (
+        f"{last[:-3]}y" if last.endswith("ies") else last[:-1]
+    )
     return f"{words} {one}".strip() if last.lower() != "fish" and one.lower() in PETS else animal
 
 

@@ -132,7 +132,7 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|see ?food diet|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
@@ -273,6 +273,7 @@ class EnglishReader(ClauseFinder):
         """Relatives and pets whose name follows: "I have a sister. Her name is Ann"."""
         for match in has_kin(text, doubt):
             yield match
+            self._last = Stated(match, text[match.object_start : match.object_end], name)
             if not match.subject:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
         mentioned, self._unnamed = self._unnamed, ""
@@ -294,7 +295,7 @@ class EnglishReader(ClauseFinder):
                 yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
                 yield match._replace(object=word, negated=True, confidence=0.0)
             else:
-                self._person = Subject(name=text[first:last], relation=relation)
+                self._person = self._called_so[SAME_KIN.get(word, word)] = Subject(name=text[first:last], relation=relation)
                 self._kin[text[first:last]] = SAME_KIN.get(word, word)
         self._unnamed = ""
 
@@ -330,7 +331,7 @@ class EnglishReader(ClauseFinder):
         now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
         if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
             # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
-            place = cut(text, said.start, clause.end) if self._planning else []
+            place = cut(text, said.start, clause.end) if self._planning and not said.can else []
             return [
                 match_of("plans", one, clause.start, clause.end, subject, kind=PLAN, confidence=0.7) for one in place
             ]
@@ -736,9 +737,9 @@ _CONTACT_OF = LazyPattern(
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
 _CORRECTS = LazyPattern(
-    r"(?:(?:sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
+    r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
 ).match
 _WRONGLY = LazyPattern(

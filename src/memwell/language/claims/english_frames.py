@@ -111,7 +111,7 @@ _add(
 )
 _add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
-    rf"{_JOINED_TO}(?:to|into|in) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z ]{{2,20}}? in )?{_O}",
+    rf"{_JOINED_TO}(?:to|into|in(?![^,;]* to an? )) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
     proper,
     BEGINS,

@@ -227,10 +227,6 @@ _ANIMALS = "|".join(sorted(PETS, key=len, reverse=True))
 _OUT = r"(?P<o>\S.*)"
 
 
-def _any(_text: str, start: int, end: int) -> list[Place]:
-    return [(start, end)]
-
-
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
 _PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
 _THINGS = "|".join(sorted(THINGS, key=len, reverse=True))

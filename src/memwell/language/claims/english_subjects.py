@@ -72,7 +72,7 @@ _TITLED = LazyPattern(
 _APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
-_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?(?:my|an?) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})(?: of mine)?,(?= )").match
+_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )").match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
@@ -296,6 +296,8 @@ class ClauseFinder:
         self._other = ""
         """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
         self._kin: dict[str, str] = {}
+        self._called_so: dict[str, Subject] = {}
+        """The relatives of the speaker whose name a sentence gives after speaking of them."""
 
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
@@ -505,6 +507,8 @@ class ClauseFinder:
         found = _NAMED(text, at)
         if found is not None and found[0].split()[0].lower().rstrip(".") not in _NO_SUBJECTS:
             apposed = _APPOSED_SUBJECT(text, found.end())
+            if apposed is not None and apposed["pet"]:
+                return Subject(pet=apposed["pet"], relation=found[0]), apposed.end()
             if apposed is not None:
                 return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
             return Subject(name=found[0]), found.end()
@@ -538,7 +542,7 @@ class ClauseFinder:
             if one.kin == THEY:
                 yield from self._people
             elif one.kin != HE:
-                yield one
+                yield one if one.owner else self._called_so.get(one.kin, one)
             elif (person := self._meant(one.relation)) is not None:
                 yield person
 

@@ -218,8 +218,9 @@ STATES_NOTHING = (
     "He told me that, and I live in Rome.", "Imagine I work at NASA.", "> I live in Rome.", "I love it.",
     "I love you so much.", "I love the idea.", "Looks like they're having a blast.",
     "Unconditional love is important.", "I didn't work at Google.", "You live in Paris.", "I'm so tired.",
-    "I'm 10 minutes late.", "I turned 180 degrees.", "Living in London is dear.", "I was born in 1990.", "I have a dog problem.",
-    "I live in fear.", "I'm from the marketing team.", "My name is on the list.", "I'm going to bed.",
+    "I'm 10 minutes late.", "I turned 180 degrees.", "Living in London is dear.", "I was born in 1990.",
+    "I have a dog problem.", "I live in fear.", "I'm from the marketing team.", "My name is on the list.",
+    "I'm going to bed.",
     "Apple is a designer brand.", "I was kidding, I live in Rome.", "我住在上海吗？", "你喜欢什么？",
     "如果我住在巴黎就好了。", "我希望我有一只狗。", "他说“我住在上海”。", "他说我住在上海。", "我爱你。",
     "我喜欢你。", "我喜欢色彩多的。", "我哥哥在深圳工作。", "我也不知道。", "我叫妈妈过来。", "我妈妈叫我回家。",
@@ -256,7 +257,8 @@ STATES_NOTHING = (
     "我的会员号是12345678。",
     "I'm a doctor's wife.", "I am the judge's neighbour.",
     # No pet is gone, no love is over.
-    "Everyone died.", "Sadly died.", "My phone died.", "My wife died laughing.", "I gave my dog a bath.", "It died.", "Zoe left me a note.",
+    "Everyone died.", "Sadly died.", "My phone died.", "My wife died laughing.", "I gave my dog a bath.", "It died.",
+    "Zoe left me a note.",
     "Zoe left me alone.",
 )  # fmt: skip
 

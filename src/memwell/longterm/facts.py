@@ -27,7 +27,7 @@ from memwell.longterm.statements import (
 from memwell.longterm.subjects import Subjects
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
-from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, now, shown
+from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, check_type, now, shown
 
 # From statements to facts: a pure function of the set of statements, in any order.
 
@@ -362,7 +362,8 @@ class Facts:
 
     def _meant(self, claim: Claim) -> Iterator[Claim]:
         """A claim; of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
-        if not isinstance(claim, Claim) or claim.relation != "pet" or not claim.negated or not claim.object:
+        check_type(claim, Claim, "a claim must be a Claim")
+        if claim.relation != "pet" or claim.negated is not True or not check_text(claim.object, "a claim's object"):
             yield claim
             return
         thing = name_key(claim.object)

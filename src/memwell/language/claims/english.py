@@ -86,7 +86,8 @@ _ASIDE = LazyPattern(
     r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
     r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
-    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me|confirmed)"
+    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
+    r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|you should (?:probably )?know(?: that)?"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
@@ -107,7 +108,8 @@ _NOT_AT_ALL = LazyPattern(
 ).match
 _QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
 _RECTIFIES = LazyPattern(
-    r"\W*(?:sorry|no|nope|wait|oops|whoops|(?:well|actually),? (?:no\b|not\b)|correction|scratch|hang on|hold on|typo)\b",
+    r"\W*(?:sorry|no|nope|wait|oops|whoops|(?:well|actually),? (?:no\b|not\b)|correction|scratch|hang on|hold on"
+    r"|typo)\b",
     re.IGNORECASE,
 ).match
 
@@ -132,7 +134,8 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
@@ -156,10 +159,12 @@ _NO_STATEMENT = LazyPattern(
 ).match
 _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
 _DOUBT = LazyPattern(
-    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?|think|thought)\b)"
+    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
+    r"|think|thought)\b)"
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|goes|replied|sings)(?=[:,]))\b",
+    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|goes|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
 _RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
@@ -280,24 +285,22 @@ class EnglishReader(ClauseFinder):
         for one in _UNNAMED.finditer(text[:_MOST_SEARCHED]):
             self._unnamed = one["kin"] or one["pet"] or ("wife" if one["wed"] else "partner")
         called = _NAMES_IT(text[:_MOST_SEARCHED])
-        word = (self._unnamed or mentioned) if called else ""
-        places = names(text, called.start("o"), len(text)) if called and word else []
-        if not places:
+        word = self._unnamed or mentioned
+        relation = KIN.get(word, "pet") if word else ""
+        if called is None or not relation:
             return
-        relation = KIN.get(word, "pet")
-        for first, last in places if relation else ():
-            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85) if called else None
-            if match is None:
-                continue
+        self._unnamed = ""
+        kin = SAME_KIN.get(word, word)
+        for first, last in names(text, called.start("o"), len(text)):
+            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85)
             yield match
             self._last = Stated(match, text[first:last], name)
             if relation == "pet":
                 yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
                 yield match._replace(object=word, negated=True, confidence=0.0)
             else:
-                self._person = self._called_so[SAME_KIN.get(word, word)] = Subject(name=text[first:last], relation=relation)
-                self._kin[text[first:last]] = SAME_KIN.get(word, word)
-        self._unnamed = ""
+                self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
+                self._kin[text[first:last]] = kin
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
@@ -678,7 +681,8 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
 
 
 _UNNAMED = LazyPattern(
-    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one|two|three|four|five) )"
+    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one"
+    r"|two|three|four|five) )"
     rf"(?:[a-z-]+ ){{0,2}}?(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!['’-])"
     r"|\b(?:I|we)(?: just| finally)? (?P<wed>got married)(?! to)|\bI['’]?a?m seeing someone"
 )

@@ -98,7 +98,8 @@ _add(
 )
 _add(
     "stay",
-    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some|\d+)|hotel"
+    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some"
+    rf"|\d+)|hotel"
     rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
     "lives_in",
     proper,
@@ -111,7 +112,8 @@ _add(
 )
 _add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
-    rf"{_JOINED_TO}(?:to|into|in(?![^,;]* to an? )) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z ]{{2,20}}? in )?{_O}",
+    rf"{_JOINED_TO}(?:to|into|in(?![^,;]* to an? )) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z "
+    rf"]{{2,20}}? in )?{_O}",
     "lives_in",
     proper,
     BEGINS,
@@ -283,7 +285,8 @@ _add(
 )
 _add(
     "be",
-    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) (?P<o>[{UPPER}]\S.*)",
+    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) "
+    rf"(?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
 )
@@ -611,7 +614,8 @@ _add(
 )
 _add(
     "have",
-    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>(?!severe\b)[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b(?! to)",
+    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>(?!severe\b)[a-z]+(?: [a-z]+)?) (?:allergy"
+    r"|intolerance)\b(?! to)",
     "allergic_to",
     anything,
     confidence=0.9,

@@ -94,7 +94,8 @@ _SCHOOLING = LazyPattern(
     re.IGNORECASE,
 ).search
 _WORKING = LazyPattern(
-    r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team|freelance|self-employed"
+    r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team"
+    r"|freelance|self-employed"
     r"|hired|start)\b",
     re.IGNORECASE,
 ).search
@@ -358,7 +359,8 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
 def _auxiliary(
     said: Predicate, word: str, next_word: str, *, is_: bool, to: bool
 ) -> tuple[Predicate, bool, bool] | None:
-    """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word with it."""
+    """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word "
+    "with it."""
     if word in NEGATIONS:
         return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
     if word in ("can", "can't", "cannot", "cant"):

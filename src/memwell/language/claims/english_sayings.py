@@ -240,7 +240,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         # Turned round: what is stressed comes first, or who does it.
         (
             "it",
-            r"\b[Ii]t(?:['’]s| is| was) (?P<o>(?!(?:not|a|the|so|my)\b)[\w'’-]+(?: (?!and\b|but\b|that\b)[\w'’-]+){0,2}?) "
+            r"\b[Ii]t(?:['’]s| is| was) (?P<o>(?!(?:not|a|the|so|my)\b)[\w'’-]+(?: (?!and\b|but\b"
+            r"|that\b)[\w'’-]+){0,2}?) "
             r"(?:that |which )?(?P<a>(?:I|we|he|she)\b(?! (?:think|guess|meant?|said)\b)[^,;.!?]{2,30}?"
             r"(?: (?:to|in|at|from|for|with)(?= last\b| this\b| now\b|[,;.!?]|\Z)|(?=[,;.!?]|\Z)))"
             r"(?P<b>[^,;.!?]{0,30}(?:, not [^;.!?]{2,30})?)",
@@ -251,7 +252,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
         ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
         (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
-        (" me from", rf"\b(?:fired|sacked|dismissed) me from {_OUT}", "I was sacked by {o}"),
         (
             " me",
             rf"(?P<o>{NAME}|\b[Mm]y (?:girl|boy)friend) {_ME}(?:dumped|left|ditched|broke up with|split up with) me"
@@ -266,11 +266,10 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
         ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
         (
-            "married to",
-            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to {_PLACE}",
+            "arr",
+            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting married to|get married to|marrying) {_PLACE}",
             "{o} is my fiance",
         ),
-        ("marrying", rf"\b(?:I['’]m|I am) marrying {_PLACE}", "{o} is my fiance"),
         ("booked", r"\A\W*(?:[Oo]ur|[Mm]y|[Tt]he) (?P<o>[^,;.!?]{3,50}?) (?:has been|is) booked\b", "I booked my {o}"),
         (
             " is ",
@@ -279,7 +278,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "y ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold|stolen|scrapped|written off)",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold"
+            rf"|stolen|scrapped|written off)",
             "I sold my {o}",
         ),
         (" to me", rf"\b(?:job|position|role|post) at {_PLACE} was (?:given|offered) to me\b", "I was hired by {o}"),
@@ -294,8 +294,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         ("contract", rf"\b[Mm]y contract (?:with|at) {_PLACE}", "I no longer work at {o}"),
-        ("degree is from", rf"\b[Mm]y degree is from {_OUT}", "I graduated from {o}"),
-        ("alma mater", rf"\b[Mm]y alma mater is {_OUT}", "I graduated from {o}"),
+        ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
         ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
@@ -304,8 +303,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
             "I study {o}",
         ),
-        ("home", rf"(?:\A|[.,;] |\b[Mm]y )[Hh]ome(?: is|['’]s) (?:now |in |currently )*{_PLACE}", "I live in {o}"),
-        ("is in", rf"\b[Mm]y (?:flat|house|apartment) is in {_PLACE}", "I live in {o}"),
+        (
+            "",
+            rf"(?:\A|[.,;] |\b[Mm]y )(?:[Hh]ome|flat|house)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
+            "I live in {o}",
+        ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
@@ -313,7 +315,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         # Names.
         (
             "me ",
-            rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{_CAP})(?=\s*(?:\Z|[,.!;]|(?:and|instead|now|for|all)\b))"
+            rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{_CAP})(?=\s*(?:\Z|[,.!;]|(?:and"
+            rf"|instead|now|for|all)\b))"
             r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
             "my name is {o}",
         ),
@@ -321,22 +324,18 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
         ("use ", rf"\bplease use (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}"),
         ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
-        ("speaking", rf"{_BEGIN}[Tt]his is (?P<o>{NAME}) speaking", "my name is {o}"),
         (
             "it's ",
-            rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z|[,.!])",
-            "my name is {o}, not {a}",
-        ),
-        (
-            "it isn",
-            rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<a>{_CAP}), it['’]s (?P<o>{_CAP})\s*(?:\Z|[.!])",
+            rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z"
+            rf"|[,.!])",
             "my name is {o}, not {a}",
         ),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
         ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
             "is my",
-            rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue|(?:native|first) language|home ?town)\b",
+            rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
+            rf"|(?:native|first) language|home ?town)\b",
             "my {a} is {o}",
         ),
         ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
@@ -345,11 +344,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
             "me ",
-            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I (?:relax|unwind))",
+            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I "
+            r"(?:relax|unwind))",
             "my hobby is {o}",
         ),
         ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
-        ("my birthday on", rf"\bmy birthday on {_OUT}", "my birthday is {o}"),
         # Languages, health and taste.
         ("passports", rf"\btwo passports,? (?P<o>{_CAP}) and (?P<a>{_CAP})", "I am {o} and {a}"),
         ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
@@ -361,7 +360,6 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)",
             "I am no longer allergic to {o}",
         ),
-        ("allergy here", r"\b(?P<o>[a-z]+) allergy here\b", "I am allergic to {o}"),
         (
             "me ",
             r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
@@ -374,12 +372,14 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "my ",
-            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby|passion|pastime)\b",
+            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby"
+            r"|passion|pastime)\b",
             "my hobby is {o}",
         ),
         (
             "",
-            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:(?:is|are) not|(?:is|are)n['’]t|['’]s not) "
+            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:(?:is|are) not|(?:is"
+            r"|are)n['’]t|['’]s not) "
             r"(?:really |exactly )*(?:my thing|my cup of tea|for me)\b",
             "I dislike {o}",
         ),
@@ -388,7 +388,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
 _NONE = LazyPattern(
     rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
-    rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! (?:named|called)|['’ ]*[{UPPER}])"
+    rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! "
+    rf"(?:named|called)|['’ ]*[{UPPER}])"
     r"|\bI['’]?a?m an (?P<only>only child)\b"
 ).finditer
 _EVENTS = (
@@ -432,26 +433,16 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
             False,
         ),
         (
-            "looking forward",
-            rf"\b[Ll]ooking forward to (?:my|our|the) (?P<o>{_EVENTS}[^,;.!?]{{0,40}})",
-            "plans",
-            False,
-        ),
-        (
             "tickets",
-            r"\b(?i:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the )?(?P<o>[^,;.!?]{3,60})",
-            "plans",
-            False,
-        ),
-        (
-            "appointment",
-            r"\b(?i:I have|I['’]ve got|got) an? (?P<o>[^,;.!?]{0,20}appointment[^,;.!?]{3,40})",
+            r"\b(?i:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the "
+            r")?(?P<o>[^,;.!?]{3,60})",
             "plans",
             False,
         ),
         (
             " on ",
-            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) [A-Z][^,;.!?]{{2,30}})",
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) "
+            rf"[A-Z][^,;.!?]{{2,30}})",
             "plans",
             False,
         ),
@@ -473,11 +464,14 @@ _AND_KIN = LazyPattern(
 ).finditer
 _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
 _LOST = LazyPattern(
-    r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave|give|given"
-    rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{_ANIMALS})|(?P<kin>{_KINDS}))(?:,? (?P<named>{NAME}))?|(?P<given>{NAME}))"
+    r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
+    r"|give|given"
+    rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{_ANIMALS})|(?P<kin>{_KINDS}))(?:,? "
+    rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
     r"(?P<off> (?:away|up|down|put down|to sleep))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
-    rf"|\A\W*(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put down)\b(?! (?:of )?laugh)"
+    rf"|\A\W*(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
+    rf"down)\b(?! (?:of )?laugh)"
 ).search
 _TAKES_OFF = ("put", "gave", "give", "given", "have")
 

@@ -72,7 +72,9 @@ _TITLED = LazyPattern(
 _APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
-_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )").match
+_APPOSED_SUBJECT = LazyPattern(
+    rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
+).match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
@@ -117,14 +119,18 @@ _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "a
 
 _NAME_SLOT = LazyPattern(
     rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS}),?|(?:{KIN_WORDS}|{PET_WORDS}),"
-    r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced|together with"
+    r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced"
+    r"|together with"
     r"|friends with|colleagues with|supervised by|calls? (?:me|him|her|it|them)|named (?:him|her|it|them)|know me as"
-    rf"|aunt|auntie|uncle|cousin|me and|['’]s (?:{KIN_WORDS})|\A(?:no+(?:pe)?,? |sorry,? |well,? )*(?:it['’]s)?) ?(?=[a-zà-ÿ])"
+    rf"|aunt|auntie|uncle|cousin|me and|['’]s (?:{KIN_WORDS})|\A(?:no+(?:pe)?,? |sorry,? |well,? )*(?:it['’]s)?) "
+    rf"?(?=[a-zà-ÿ])"
 )
 _PLACE_SLOT = LazyPattern(
     r"\b(?:liv\w+ in|from|mov\w+ (?:here |back |over |out )?to|relocat\w+ to|born in|raised in|grew up in|based in"
-    r"|back (?:in|to|from)|been to|visit(?:ed|ing)?|went to|trip to|fl\w+ to|going to|work\w* (?:at|for)|(?:job|day) at|hired by"
-    r"|fired (?:by|from)|employed (?:by|at)|joined|left|quit|start\w* at|at|years in|out of|goes to|go to|settled in|swapped|let go by|between me and) (?=[a-zà-ÿ])"
+    r"|back (?:in|to|from)|been to|visit(?:ed|ing)?|went to|trip to|fl\w+ to|going to|work\w* (?:at|for)|(?:job"
+    r"|day) at|hired by"
+    r"|fired (?:by|from)|employed (?:by|at)|joined|left|quit|start\w* at|at|years in|out of|goes to|go to"
+    r"|settled in|swapped|let go by|between me and) (?=[a-zà-ÿ])"
 )
 _NEXT_NAME = LazyPattern(r"(?:,| and|, and) (?=[a-zà-ÿ])").match
 _ENDS_LIST = LazyPattern(r"\s*(?:\Z|[,.;!?)])").match
@@ -132,7 +138,10 @@ _LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
 _I = LazyPattern(r"\bi(?=\b|m\b)")
 _COMMON = (
     NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
-    | ACTIVITIES | THINGS | frozenset("bed school work home town scratch early late smoking drinking pets animals allergies uni college university away down up out off thats whats hes shes theyre someone everyone")
+    | ACTIVITIES | THINGS | frozenset(
+        "bed school work home town scratch early late smoking drinking pets animals allergies uni college university away "
+        "down up out off thats whats hes shes theyre someone everyone".split()
+    )
 )  # fmt: skip
 
 
@@ -209,11 +218,13 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
+    r"|originally |not from|in [A-Z]"
 ).match
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
-    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
+    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
+    r"|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
@@ -222,7 +233,8 @@ _WHO = LazyPattern(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
 _LONGEST_PERSON = 80
 _OF_WHERE = LazyPattern(
-    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates|speaks)\b)"
+    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates"
+    r"|speaks)\b)"
 ).match  # "my friend from work"
 _MET = (
     r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
@@ -399,8 +411,10 @@ class ClauseFinder:
             return Clause((SPEAKER,), at, at, at, "bare")
         if first:
             return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
-        if not before:
-            return None
+        return self._without_subject(text, start, at, before) if before else None
+
+    def _without_subject(self, text: str, start: int, at: int, before: list[Clause]) -> Clause | None:
+        """A clause that has the subject of the one before it."""
         word = WORD(text, at)
         form = {} if word is None else FORMS.get(word[1].lower(), {})
         others = before[-1].subjects
@@ -428,11 +442,9 @@ class ClauseFinder:
             and not _BARE(text, at)
             and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40))
         ):
-            return (
-                Clause(others, at, at, at, "bare")
-                if not text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
-                else None
-            )
+            # "I met Ann, nurse at …" is about Ann.
+            named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
+            return None if named else Clause(others, at, at, at, "bare")
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):

@@ -501,6 +501,7 @@ def test_a_doctor_is_believed(says: str) -> None:
         "and ", "and Anna Bob ", '"I ', "“I my ", "“我", "我喜欢a的、", "我喜欢和b和c", "my my ", "I live in ", "我住在",
         "so, ", "，我", "is ", "my sister Ann, ", "Ann who is ", "my sister, who's ", "I met Ann. He is ", "Ann's ",
         "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c ",
+        "I have a sister, Ann, ", "my dog is named rex and ", "it's a we ", "as a i ", "from x to ", 'says: "I am. ',
     ],
 )  # fmt: skip
 def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:

@@ -47,11 +47,10 @@ from memwell.language.claims.english_sayings import (
     contacts,
     cut,
     dropped_plan,
-    has_kin,
     plan_place,
     sayings,
 )
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, PET_WORDS, ClauseFinder, recased
+from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder, recased
 from memwell.language.claims.english_words import (
     INVERSE_KIN,
     KIN,
@@ -164,7 +163,7 @@ _DOUBT = LazyPattern(
     r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
     r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
-    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|goes|replied|sings)(?=[:,]))\b",
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
 _RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
@@ -194,8 +193,6 @@ class EnglishReader(ClauseFinder):
         super().__init__()
         self._before: list[RuleMatch] = []
         self._topic: tuple[Subject, str, Taker] | None = None
-        self._unnamed = ""
-        """The word for a relative or a pet of the speaker that was mentioned without a name."""
         self._sentence = ""
         self._quoted = False
         self._plain = False
@@ -267,40 +264,12 @@ class EnglishReader(ClauseFinder):
                 return found
             stop = question.start()
         doubt, resumed = _doubts(text, stop)
-        found += self._introduces(text[:doubt], doubt)
+        found += self._introduces(short[:doubt])
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
         found += self._wronged(text)
         return found
-
-    def _introduces(self, text: str, doubt: int) -> Iterator[RuleMatch]:
-        """Relatives and pets whose name follows: "I have a sister. Her name is Ann"."""
-        for match in has_kin(text, doubt):
-            yield match
-            self._last = Stated(match, text[match.object_start : match.object_end], name)
-            if not match.subject:
-                self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
-        mentioned, self._unnamed = self._unnamed, ""
-        for one in _UNNAMED.finditer(text[:_MOST_SEARCHED]):
-            self._unnamed = one["kin"] or one["pet"] or ("wife" if one["wed"] else "partner")
-        called = _NAMES_IT(text[:_MOST_SEARCHED])
-        word = self._unnamed or mentioned
-        relation = KIN.get(word, "pet") if word else ""
-        if called is None or not relation:
-            return
-        self._unnamed = ""
-        kin = SAME_KIN.get(word, word)
-        for first, last in names(text, called.start("o"), len(text)):
-            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85)
-            yield match
-            self._last = Stated(match, text[first:last], name)
-            if relation == "pet":
-                yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
-                yield match._replace(object=word, negated=True, confidence=0.0)
-            else:
-                self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
-                self._kin[text[first:last]] = kin
 
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
@@ -409,7 +378,7 @@ class EnglishReader(ClauseFinder):
                 relations |= {f"{frame.relation} ends"} if frame.mode == ENDS else {frame.relation}
                 found += stated
         if not found:
-            found += self._planned(text, clause, said, subject)
+            found += _planned(text, clause, said, subject)
         return found
 
     def _stated(
@@ -459,32 +428,13 @@ class EnglishReader(ClauseFinder):
         # A value that is taken back, but not for one that can be read, states nothing.
         return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
-    def _planned(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
-        off = dropped_plan(text, clause.end, said)
-        place = off or plan_place(text, clause.start, clause.end, said)
-        found: list[RuleMatch] = []
-        for first, last in place:
-            found.append(
-                match_of(
-                    "plans",
-                    (first, last),
-                    clause.start,
-                    max(last, clause.end),
-                    subject,
-                    kind=PLAN,
-                    confidence=0.7,
-                    negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
-                )
-            )
-        return found
-
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
         if not simple and said.verb not in ("be call", "be name"):
             return []
         is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
-            return self._is_relative(text, clause, said, subject, is_kin)
+            return _is_relative(text, clause, said, subject, is_kin)
         if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
@@ -515,26 +465,6 @@ class EnglishReader(ClauseFinder):
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
         return found + contrasts(text, match, places[-1], name)
 
-    def _is_relative(
-        self, text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]
-    ) -> list[RuleMatch]:
-        relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
-        if not relation or said.tense != "present":
-            return []
-        if subject.is_speaker:
-            if not found["of"] or clause.how != "subject":
-                return []
-            inverse = INVERSE_KIN.get(relation, relation)
-            return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
-        owner = Subject(name=found["of"]) if found["of"] else SPEAKER
-        start = clause.start
-        match = match_of(
-            relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
-        )._replace(object=subject.name)
-        other = _NOT_KIN(text, found.end(), clause.end + 40)
-        more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
-        return [match, *more]
-
     def _property(self, text: str, clause: Clause) -> list[RuleMatch] | None:
         """The claims of a clause about a property of its subject, or None when it is about no property."""
         found = (
@@ -551,7 +481,8 @@ class EnglishReader(ClauseFinder):
             return []
         if relation == "name" and not owner.is_speaker:
             if not owner.kin or not owner.relation:
-                return [] if owner.pet or owner.name else self._neighbour(text, start, end, owner, found)
+                places = [] if owner.pet or owner.name or not owner.kin else name(text, found.end(), len(text))
+                return [match_of("name", one, start, max(end, one[1]), owner) for one in places]
             places = names(text, found.end(), len(text))
             clause = Clause((owner,), start, start, end)
             return self._called(text, clause, places, SPEAKER, owner, negated=bool(found["not"])) if places else []
@@ -574,13 +505,9 @@ class EnglishReader(ClauseFinder):
             text, match, places[-1], take
         )
 
-    def _neighbour(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
-        places = name(text, found.end(), len(text)) if owner.kin else []
-        return [match_of("name", one, start, max(end, one[1]), owner, confidence=0.8) for one in places]
-
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
-        for match, take in contacts(text, self._sentence, self._contact_owner):
+        for match, take in contacts(text, self._sentence, lambda before: _contact_owner(before, self._person)):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
         yield from self._properties(text, short, doubt)
@@ -620,22 +547,6 @@ class EnglishReader(ClauseFinder):
                     yield match
                     yield from contrasts(text, match, place, take)
 
-    def _contact_owner(self, before: str) -> Subject:
-        found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
-        if found is None or found["my"]:
-            return SPEAKER
-        if found["hers"]:
-            return self._person or SPEAKER
-        if found["kin"]:
-            word = found["kin"].lower()
-            return Subject(kin=SAME_KIN.get(word, word))
-        word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
-        return (
-            self._person
-            if self._person and found["reached"]
-            else Subject(name="" if word.lower() in NOT_NAMES else word)
-        )
-
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
         lead = _CORRECTS(text)
@@ -664,6 +575,58 @@ class EnglishReader(ClauseFinder):
             yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
 
 
+def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+    off = dropped_plan(text, clause.end, said)
+    place = off or plan_place(text, clause.start, clause.end, said)
+    found: list[RuleMatch] = []
+    for first, last in place:
+        found.append(
+            match_of(
+                "plans",
+                (first, last),
+                clause.start,
+                max(last, clause.end),
+                subject,
+                kind=PLAN,
+                confidence=0.7,
+                negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
+            )
+        )
+    return found
+
+
+def _is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]) -> list[RuleMatch]:
+    relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
+    if not relation or said.tense != "present":
+        return []
+    if subject.is_speaker:
+        if not found["of"] or clause.how != "subject":
+            return []
+        inverse = INVERSE_KIN.get(relation, relation)
+        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
+    owner = Subject(name=found["of"]) if found["of"] else SPEAKER
+    start = clause.start
+    match = match_of(
+        relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
+    )._replace(object=subject.name)
+    other = _NOT_KIN(text, found.end(), clause.end + 40)
+    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
+    return [match, *more]
+
+
+def _contact_owner(before: str, person: Subject | None) -> Subject:
+    found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
+    if found is None or found["my"]:
+        return SPEAKER
+    if found["hers"]:
+        return person or SPEAKER
+    if found["kin"]:
+        word = found["kin"].lower()
+        return Subject(kin=SAME_KIN.get(word, word))
+    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
+    return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
+
+
 def _without_asides(sentence: str) -> str:
     """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
@@ -680,16 +643,6 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
-_UNNAMED = LazyPattern(
-    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one"
-    r"|two|three|four|five) )"
-    rf"(?:[a-z-]+ ){{0,2}}?(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!['’-])"
-    r"|\b(?:I|we)(?: just| finally)? (?P<wed>got married)(?! to)|\bI['’]?a?m seeing someone"
-)
-_NAMES_IT = LazyPattern(
-    r"\b(?i:(?:his|her|its|their) names?(?: is| are|['’]s)|(?:he|she|it|they)(?:['’]s|['’]re| is| are) (?:called|named)"
-    rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
-).search
 _IS_KIN = LazyPattern(
     rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
     rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
@@ -831,20 +784,8 @@ _BORN = LazyPattern(
 ).match
 _ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
-_NO_NAME_ENDINGS = (
-    "ish",
-    "ese",
-    "man",
-    "woman",
-    "virgo",
-    "libra",
-    "scorpio",
-    "sagittarius",
-    "capricorn",
-    "aquarius",
-    "pisces",
-    "gemini",
-    "taurus",
+_NO_NAME_ENDINGS = tuple(
+    "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()
 )
 _NOW_WORD = LazyPattern(r" now\b").match
 

@@ -277,7 +277,7 @@ _add(
 )
 _add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
 _add(
-    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive; write; wait; do",
+    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
     rf"(?:[a-z][a-z ]{{2,30}}? )(?:at|for) (?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
@@ -775,7 +775,7 @@ _add(
 
 # Taste.
 _add(
-    "like; love; enjoy; adore; fancy; cherish; relish",
+    "like; love; enjoy; adore; cherish; relish",
     rf"(?:to |both |also |listening to |the sound of )*{_O}",
     "likes",
     likings,

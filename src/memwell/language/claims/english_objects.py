@@ -337,6 +337,10 @@ _MORE = LazyPattern(
 ).match
 _JOB_WORD = LazyPattern(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
+_NO_JOB_BEFORE = frozenset(
+    "big better bad terrible good great lousy real huge complete keen avid amateur passionate hobby enthusiastic born "
+    "keeper".split()
+)
 
 
 def job(sentence: str, start: int, end: int) -> list[Place]:
@@ -359,26 +363,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in (
-        "big",
-        "better",
-        "bad",
-        "terrible",
-        "good",
-        "great",
-        "lousy",
-        "real",
-        "huge",
-        "complete",
-        "keen",
-        "avid",
-        "amateur",
-        "passionate",
-        "hobby",
-        "enthusiastic",
-        "born",
-        "keeper",
-    ):
+    if not words or words[0] in _NO_JOB_BEFORE:
         return []
     return _unless_compound(sentence, start, last, end)
 

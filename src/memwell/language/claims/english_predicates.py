@@ -77,7 +77,7 @@ _ANY_MORE = LazyPattern(
     re.IGNORECASE,
 ).search
 _NO_MORE = LazyPattern(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
-NOT_SO_MUCH = LazyPattern(r"\b(?:(?:as|so) (?:much|often)|tonight|today|right now)\b", re.IGNORECASE).search
+NOT_SO_MUCH = LazyPattern(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
 DEGREE = LazyPattern(
     r"\b(?:degree|ph\.?d|master['’]?s|masters|bachelor['’]?s|diploma|mba|m\.?a|b\.?a|msc|bsc|doctorate|llm"
     r"|llb)\b",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
-from memwell.language.claims.english_objects import LOWER_WORDS, NAME, Place, is_casual, is_job, job, name, names
+from memwell.language.claims.english_objects import LOWER_WORDS, NAME, Place, is_casual, job, name, names
 from memwell.language.claims.english_predicates import (
     ADVERBS,
     BE,
@@ -27,19 +27,23 @@ from memwell.language.claims.english_predicates import (
     contrasts,
     match_of,
 )
+from memwell.language.claims.english_sayings import has_kin
 from memwell.language.claims.english_words import (
     ACTIVITIES,
     AFTER_NOUN,
     CALLED_BY_KIN,
     DIETS,
+    FIELDS,
     ING,
     KIN,
     LANGUAGES,
     NATIONALITIES,
     NOT_NAMES,
     NOT_OBJECTS,
+    OCCUPATIONS,
     PAST_FORM,
     PETS,
+    PLAYED,
     POINTING,
     PRESENT,
     PRONOUNS,
@@ -118,7 +122,7 @@ _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "a
 # Names in a message without capitals.
 
 _NAME_SLOT = LazyPattern(
-    rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS}),?|(?:{KIN_WORDS}|{PET_WORDS}),"
+    rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS})\b,?|(?:{KIN_WORDS}|{PET_WORDS}),"
     r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced"
     r"|together with"
     r"|friends with|colleagues with|supervised by|calls? (?:me|him|her|it|them)|named (?:him|her|it|them)|know me as"
@@ -138,9 +142,10 @@ _LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
 _I = LazyPattern(r"\bi(?=\b|m\b)")
 _COMMON = (
     NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
-    | ACTIVITIES | THINGS | frozenset(
-        "bed school work home town scratch early late smoking drinking pets animals allergies uni college university away "
-        "down up out off thats whats hes shes theyre someone everyone".split()
+    | ACTIVITIES | THINGS | FIELDS | PLAYED | frozenset(
+        "bed school work home town scratch early late smoking drinking pets animals allergies uni college "
+        "university away "
+        "down up out off thats whats hes shes theyre someone everyone tongue shellfish mine yours".split()
     )
 )  # fmt: skip
 
@@ -149,7 +154,9 @@ def recased(sentence: str) -> str:
     """A sentence that is written without capitals, with those of its names; any other as it is."""
     if not is_casual(sentence) or any(letter.isupper() and letter != "I" for letter in sentence):
         return sentence
-    text = list(_I.sub("I", sentence))
+    # A message that begins with a small letter is read as one without capitals, where a name is not found here.
+    begin = next(at for at, letter in enumerate(sentence) if letter.isalpha())
+    text = list(sentence[: begin + 1] + _I.sub("I", sentence)[begin + 1 :])
 
     def named(at: int, *, verb_follows: bool = False) -> int:
         word = _LOWER(sentence, at)
@@ -183,7 +190,7 @@ WORD_BEGINS = LazyPattern(r"(?<![\w'’])[a-zà-ÿ]").finditer
 
 
 def _may_name(word: str) -> bool:
-    return not (word in _COMMON or word in FORMS or is_job(word) or word.endswith(("ly", "ing", "ed")))
+    return not (word in _COMMON or word in FORMS or word in OCCUPATIONS or word.endswith(("ly", "ing", "ed")))
 
 
 def _is_no_name(word: str) -> bool:
@@ -298,6 +305,20 @@ def _is_verb(text: str, at: int, *, plural: bool = False) -> bool:
     return False
 
 
+_UNNAMED = LazyPattern(
+    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one"
+    r"|two|three|four|five) )"
+    rf"(?:[a-z-]+ ){{0,2}}?(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!['’-])"
+    r"|\b(?:I|we)(?: just| finally)? (?P<wed>got married)(?! to)|\bI['’]?a?m seeing someone"
+)
+_NOT_WHO = {"he": "she", "his": "she", "she": "he", "her": "he"}
+_NAMES_IT = LazyPattern(
+    r"\b(?i:(?P<who>he|she|it|they|his|her|its|their)(?:(?<=s|r) names?(?: is| are|['’]s)|(?:['’]s|['’]re| is| "
+    r"are) (?:called|named))"
+    rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
+).search
+
+
 class ClauseFinder:
     """Finds the clauses of a text's sentences and whom each is about; remembers who was named last."""
 
@@ -308,6 +329,8 @@ class ClauseFinder:
         self._other = ""
         """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
         self._kin: dict[str, str] = {}
+        self._unnamed = ""
+        """The word for a relative or a pet of the speaker that was mentioned without a name."""
         self._called_so: dict[str, Subject] = {}
         """The relatives of the speaker whose name a sentence gives after speaking of them."""
 
@@ -349,6 +372,38 @@ class ClauseFinder:
                     and not short[: found.start()].endswith("not ")
                 ):
                     yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
+
+    def _introduces(self, text: str) -> Iterator[RuleMatch]:
+        """Relatives and pets whose name follows: "I have a sister. Her name is Ann"."""
+        for match in has_kin(text, len(text)):
+            yield match
+            self._last = Stated(match, text[match.object_start : match.object_end], name)
+            if not match.subject:
+                self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
+        mentioned, self._unnamed = self._unnamed, ""
+        for one in _UNNAMED.finditer(text):
+            self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+        called = _NAMES_IT(text)
+        word = self._unnamed or mentioned
+        relation = KIN.get(word, "pet") if word else ""
+        kin = SAME_KIN.get(word, word)
+        if (
+            called is None
+            or not relation
+            or (called["who"] and PRONOUNS.get(kin, "") == _NOT_WHO.get(called["who"].lower()))
+        ):
+            return
+        self._unnamed = ""
+        for first, last in names(text, called.start("o"), len(text)):
+            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85)
+            yield match
+            self._last = Stated(match, text[first:last], name)
+            if relation == "pet":
+                yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
+                yield match._replace(object=word, negated=True, confidence=0.0)
+            else:
+                self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
+                self._kin[text[first:last]] = kin
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
         at = found.start("name")

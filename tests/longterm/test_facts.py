@@ -124,6 +124,24 @@ def test_what_is_said_to_be_over_is_kept_with_its_end(before: str, after: str, v
     assert [fact.object for fact in facts.about("user", as_of=day(3))] == [value]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ("I have a cat called Mimi and a dog called Rex.", "My cat died.", {"Rex"}),
+        ("I have two cats, Mimi and Tom.", "My cat died.", {"Mimi", "Tom"}),
+        ("My friend Bob is here. My dog is called Rex.", "Bob died.", {"Rex"}),
+        ("My wife is called Ann. My dog is called Rex.", "My wife died.", {"Rex"}),
+        ("My brother is Liam. His dog Biscuit is old.", "Liam's dog Biscuit died.", {"Liam"}),
+    ],
+)
+def test_a_death_ends_the_one_who_is_meant(before: str, after: str, left: set[str]) -> None:
+    facts = fresh()
+    facts.learn(claims_of(before, time=day(0)), record="r1")
+    facts.learn(claims_of(after, time=day(5)), record="r2")
+    assert {fact.object for fact in facts.about("user", as_of=day(6))} == left
+    assert not facts.about("Liam", as_of=day(6))
+
+
 def test_saying_it_again_adds_evidence_and_certainty(facts: Facts) -> None:
     once = facts.learn([claim("Paris", 0, start=3, end=9)], record="r1").added[0]
     learned = facts.learn([claim(" PARIS. ", 5)], record="r2")

@@ -27,7 +27,7 @@ from memwell.longterm.statements import (
 from memwell.longterm.subjects import Subjects
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
-from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, now, shown
+from memwell.values import as_utc, check_count, check_id, check_line, check_list, check_text, check_type, now, shown
 
 # From statements to facts: a pure function of the set of statements, in any order.
 
@@ -354,10 +354,29 @@ class Facts:
         Raises ``InvalidInput`` for anything but claims, an unknown relation or an empty name, and then stores nothing.
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
-        named = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
+        given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
+        named = [meant for claim in given for meant in self._meant(claim)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
+
+    def _meant(self, claim: Claim) -> Iterator[Claim]:
+        """A claim; of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
+        check_type(claim, Claim, "a claim must be a Claim")
+        if claim.relation != "pet" or claim.negated is not True or not check_text(claim.object, "a claim's object"):
+            yield claim
+            return
+        thing = name_key(claim.object)
+        pets = [fact.object for fact in self.about(claim.subject, relation="pet", as_of=claim.time)]
+        cats = [one for one in pets if any(name_key(kind.object) == thing for kind in self.about(one, relation="kind"))]
+        if thing not in map(name_key, pets) and len(cats) == 1:
+            yield msgspec.structs.replace(claim, object=cats[0])
+            return
+        yield claim
+        for fact in self.about(claim.subject, as_of=claim.time):
+            relation = relation_of(fact.relation)
+            if relation is not None and relation.people and name_key(fact.object) == thing:
+                yield msgspec.structs.replace(claim, relation=fact.relation)
 
     def _learned(self, question: str, group: list[FactStatement]) -> Iterator[tuple[str, Fact]]:
         stored = self._statements.group(question)

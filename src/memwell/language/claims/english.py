@@ -8,7 +8,7 @@ the speaker's. Questions, conditions, wishes, guesses, quotations and reported s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from memwell.language.claims.english_frames import ENDS, FRAMES, VerbFrame
 from memwell.language.claims.english_objects import (
@@ -42,24 +42,34 @@ from memwell.language.claims.english_predicates import (
     relation_left,
     until_any_more,
 )
-from memwell.language.claims.english_sayings import contacts, cut, dropped_plan, plan_place, sayings
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder
-from memwell.language.claims.english_words import INVERSE_KIN, KIN, PRESENT, SAME_KIN, SECRETS
-from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
+from memwell.language.claims.english_sayings import (
+    PARAPHRASES,
+    contacts,
+    cut,
+    dropped_plan,
+    plan_place,
+    sayings,
+)
+from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder, recased
+from memwell.language.claims.english_words import (
+    INVERSE_KIN,
+    KIN,
+    NOT_NAMES,
+    PETS,
+    PRESENT,
+    SAME_KIN,
+    SECRETS,
+    singular,
+)
+from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
-
-
 _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
-
-
 _TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
-
-
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}"
+    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
@@ -75,15 +85,16 @@ _ASIDE = LazyPattern(
     r"not|(?:can|would) you believe (?:it|that)|you won['’]t believe (?:it|this)"
     r"|turns out(?: that)?|as it turns out|it turns out(?: that)?|I should (?:mention|say|add)(?: that)?|sorry "
     r"if [^,;:.!?]{0,50}|you (?:can|could|might) (?:probably )?(?:tell|guess|know)[^,;:.!?]{0,40}"
-    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me|confirmed)"
+    r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
+    r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|you should (?:probably )?know(?: that)?"
+    r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
     re.IGNORECASE,
 )
-
-
 _JOKE = LazyPattern(
     r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
@@ -91,9 +102,23 @@ _JOKE = LazyPattern(
     r"|\bthe (?:school of hard|university of life)",
     re.IGNORECASE,
 ).search
+_NOT_AT_ALL = LazyPattern(
+    r"\W*(?:(?:not|psych)\W*\Z|(?:just |only |i['’]?m |i was )*(?:kidding|joking|jk)\b)", re.IGNORECASE
+).match
+_QUOTES = LazyPattern(r"(?<!\d)[\"“”]")
+_RECTIFIES = LazyPattern(
+    r"\W*(?:sorry|no|nope|wait|oops|whoops|(?:well|actually),? (?:no\b|not\b)|correction|scratch|hang on|hold on"
+    r"|typo)\b",
+    re.IGNORECASE,
+).match
 
 
-_NOT_AT_ALL = LazyPattern(r"\W*(?:not|just kidding|kidding|jk|just joking|joking|psych)\W*\Z", re.IGNORECASE).match
+def _as_in(words: str, sentence: str) -> str:
+    return words.lower() if words.lower() in sentence else words
+
+
+def _about(match: RuleMatch) -> tuple[str, str, str]:
+    return match.relation, match.subject, match.kin
 
 
 _JOKES_AT_END = LazyPattern(
@@ -108,7 +133,8 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|the (?:couch|sofa|fridge|kettle|coffee machine"
+    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
 ).search
@@ -123,8 +149,6 @@ _FICTION = LazyPattern(
     r"|as the saying)\b",
     re.IGNORECASE,
 ).search
-
-
 _NO_STATEMENT = LazyPattern(
     r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
@@ -132,41 +156,30 @@ _NO_STATEMENT = LazyPattern(
     r"|\A\s*>",
     re.IGNORECASE,
 ).match
-
-
 _UNREAL = LazyPattern(r"\A\W*(?:suppose|supposing|imagine|pretend|say |let['’]?s|had )", re.IGNORECASE).match
-
-
 _DOUBT = LazyPattern(
-    r"\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
+    r"[,;] (?:and|but|so) (?=(?:if|unless|I wish)\b)|, (?=(?:people|every\w+|they|you)\b[^,;]{0,20}? (?:assumed?"
+    r"|think|thought)\b)"
+    r"|\b(?:(?P<unreal>if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|joked|joking|kidding|as "
     r"though|dreamed|dreamt|lied|another life)"
-    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= \x00))\b",
+    r"|said|says|say|told|tells|asked|claims|claimed|thinks|thought|assume|assumes|assumed|was like|goes(?= "
+    r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
-
-
 _RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
-
-
 _ASKED = LazyPattern(
     r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
     r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
     re.IGNORECASE,
 ).search
-
-
 _ITS = LazyPattern(r"(?:[Ii]t|[Tt]hat|[Tt]his)(?=['’]s\b| is\b| was\b| should\b| isn['’]t\b| has\b)").match
-
-
 _PLURAL_SAYS = frozenset(
     "lives_in pet kind owns visited bought plans child from friend married_to partner works_at studies_at left "
-    "joined likes dislikes name speaks".split()
+    "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
-
-
 _OPPOSITE = {"likes": "dislikes"}
-
-
+_SAID_IN_DOUBT = ("wish i spoke", "hives")
+_SAID_IN_QUESTIONS = ("as a", "where")
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
     "likes dislikes hobby owns allergic_to".split()
@@ -180,18 +193,47 @@ class EnglishReader(ClauseFinder):
         super().__init__()
         self._before: list[RuleMatch] = []
         self._topic: tuple[Subject, str, Taker] | None = None
-        self._pet = False
-        self._wed = ""
+        self._sentence = ""
+        self._quoted = False
         self._plain = False
         self._planning = False
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
         """The claims of the next sentence of the text."""
         if _NOT_AT_ALL(sentence):
-            return [one._replace(negated=True, start=0, end=len(sentence)) for one in self._before if not one.negated]
-        found = self._statements(sentence)
+            # What was said to be over in jest was never said.
+            return [
+                one._replace(
+                    negated=True, start=0, end=len(sentence), confidence=0.0 if one.negated else one.confidence
+                )
+                for one in self._before
+            ]
+        if self._is_quoted(sentence):
+            return []
+        text = recased(sentence)
+        found = self._statements(text)
+        if text != sentence:
+            found = [
+                one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
+                for one in found
+            ]
+        if _RECTIFIES(sentence):
+            found += [
+                before._replace(negated=True, start=0, end=len(sentence))
+                for before in self._before
+                for one in found
+                if not (one.negated or before.negated)
+                and _about(one) == _about(before)
+                and before.object.lower() not in sentence.lower()
+            ]
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
+        self._sentence = sentence
         return found
+
+    def _is_quoted(self, sentence: str) -> bool:
+        """Whether a sentence begins in a quotation that another one opened."""
+        quoted, self._quoted = self._quoted, self._quoted ^ bool(len(_QUOTES.findall(sentence)) % 2)
+        return quoted
 
     def _statements(self, sentence: str) -> list[RuleMatch]:
         text = _without_asides(sentence)
@@ -208,6 +250,8 @@ class EnglishReader(ClauseFinder):
         if before is not None and _BEGINS_WITH_PRONOUN(text):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
+        if not _UNREAL(text):
+            found += self._paraphrased(short, len(text), _SAID_IN_QUESTIONS)
         if refused:
             return found
         stop = len(text)
@@ -220,6 +264,7 @@ class EnglishReader(ClauseFinder):
                 return found
             stop = question.start()
         doubt, resumed = _doubts(text, stop)
+        found += self._introduces(short[:doubt])
         for clause in self._clauses(text, stop, doubt, resumed):
             found += self._read(text, clause)
         found += self._named_otherwise(text, short, doubt)
@@ -237,7 +282,10 @@ class EnglishReader(ClauseFinder):
             self._person = subject
             self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
         if subject.pet:
-            return _of_pet(text, clause, subject)
+            of_pet = _of_pet(text, clause, subject)
+            if of_pet and not of_pet[0].negated:
+                self._last = Stated(of_pet[0], text[of_pet[0].object_start : of_pet[0].object_end], name)
+            return of_pet
         owned = self._property(text, clause)
         if owned is not None:
             return owned
@@ -248,13 +296,14 @@ class EnglishReader(ClauseFinder):
             together = _together(text, clause, said)
             if together:
                 return together
-        related = _over(text, clause, said, subject) or self._related(text, clause, said, subject)
+        related = _over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
         if related:
             return related
         found: list[RuleMatch] = []
-        if clause.how == "carried" and said.form == PRESENT and not self._plain:
+        now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
+        if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
             # "I want to live in Paris and work at Google"; but "I plan to sell up and move".
-            place = cut(text, said.start, clause.end) if self._planning else []
+            place = cut(text, said.start, clause.end) if self._planning and not said.can else []
             return [
                 match_of("plans", one, clause.start, clause.end, subject, kind=PLAN, confidence=0.7) for one in place
             ]
@@ -329,7 +378,7 @@ class EnglishReader(ClauseFinder):
                 relations |= {f"{frame.relation} ends"} if frame.mode == ENDS else {frame.relation}
                 found += stated
         if not found:
-            found += self._planned(text, clause, said, subject)
+            found += _planned(text, clause, said, subject)
         return found
 
     def _stated(
@@ -339,7 +388,7 @@ class EnglishReader(ClauseFinder):
         if outcome is None:
             return []
         kind, negated = outcome
-        relation = relation_left(frame.relation, text, places[0])
+        relation = relation_left(frame.relation, text, places[0], subject)
         if not relation:
             return []
         if relation == "name" and not subject.is_speaker:
@@ -371,7 +420,6 @@ class EnglishReader(ClauseFinder):
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
         if relation == "pet":
-            self._pet = not negated and subject.is_speaker
             return [one for each in found for one in _named_pets(text, each)]
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
@@ -380,32 +428,13 @@ class EnglishReader(ClauseFinder):
         # A value that is taken back, but not for one that can be read, states nothing.
         return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
 
-    def _planned(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
-        off = dropped_plan(text, clause.end, said)
-        place = off or plan_place(text, clause.start, clause.end, said)
-        found: list[RuleMatch] = []
-        for first, last in place:
-            found.append(
-                match_of(
-                    "plans",
-                    (first, last),
-                    clause.start,
-                    max(last, clause.end),
-                    subject,
-                    kind=PLAN,
-                    confidence=0.7,
-                    negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
-                )
-            )
-        return found
-
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
         if not simple and said.verb not in ("be call", "be name"):
             return []
         is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
-            return self._is_relative(text, clause, said, subject, is_kin)
+            return _is_relative(text, clause, said, subject, is_kin)
         if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
@@ -436,26 +465,6 @@ class EnglishReader(ClauseFinder):
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
         return found + contrasts(text, match, places[-1], name)
 
-    def _is_relative(
-        self, text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]
-    ) -> list[RuleMatch]:
-        relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
-        if not relation or said.tense != "present":
-            return []
-        if subject.is_speaker:
-            if not found["of"] or clause.how != "subject":
-                return []
-            inverse = INVERSE_KIN.get(relation, relation)
-            return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
-        owner = Subject(name=found["of"]) if found["of"] else SPEAKER
-        start = clause.start
-        match = match_of(
-            relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
-        )._replace(object=subject.name)
-        other = _NOT_KIN(text, found.end(), clause.end + 40)
-        more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
-        return [match, *more]
-
     def _property(self, text: str, clause: Clause) -> list[RuleMatch] | None:
         """The claims of a clause about a property of its subject, or None when it is about no property."""
         found = (
@@ -472,7 +481,8 @@ class EnglishReader(ClauseFinder):
             return []
         if relation == "name" and not owner.is_speaker:
             if not owner.kin or not owner.relation:
-                return [] if owner.pet or owner.name else self._neighbour(text, start, end, owner, found)
+                places = [] if owner.pet or owner.name or not owner.kin else name(text, found.end(), len(text))
+                return [match_of("name", one, start, max(end, one[1]), owner) for one in places]
             places = names(text, found.end(), len(text))
             clause = Clause((owner,), start, start, end)
             return self._called(text, clause, places, SPEAKER, owner, negated=bool(found["not"])) if places else []
@@ -495,28 +505,29 @@ class EnglishReader(ClauseFinder):
             text, match, places[-1], take
         )
 
-    def _neighbour(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
-        places = name(text, found.end(), len(text)) if owner.kin else []
-        return [match_of("name", one, start, max(end, one[1]), owner, confidence=0.8) for one in places]
-
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
-        for match, take in contacts(text, self._contact_owner):
+        for match, take in contacts(text, self._sentence, lambda before: _contact_owner(before, self._person)):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
         yield from self._properties(text, short, doubt)
-        if self._wed and (called := _THEIR_NAME(short)):
-            yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
-        for match in sayings(short, doubt):
-            if match.relation == "pet?":
-                if self._pet:
-                    yield match._replace(relation="pet")
-            elif match.relation.startswith("wed:"):
-                self._wed = match.relation[4:]
-                if called := _THEIR_NAME(short, match.end):
-                    yield RuleMatch(self._wed, *called.span("name"), *called.span(), confidence=0.8)
-            else:
-                yield match
+        yield from sayings(short, doubt)
+        yield from self._paraphrased(short, doubt)
+
+    def _paraphrased(self, text: str, doubt: int, hints: Container[str] = ()) -> Iterator[RuleMatch]:
+        """What a sentence says in other words; ``hints`` are those of the ways of saying it that are looked for."""
+        lower = text.lower()
+        for hint, pattern, plain in PARAPHRASES:
+            found = pattern.search(text) if hint in lower and (not hints or hint in hints) else None
+            if found is None or (found.start() > doubt and hint not in _SAID_IN_DOUBT):
+                continue
+            sentence = plain.format(**found.groupdict())
+            end = len(sentence)
+            matches = [one for clause in self._clauses(sentence, end, end, end) for one in self._read(sentence, clause)]
+            for match in (*matches, *self._properties(sentence, sentence, end)):
+                words = match.object or sentence[match.object_start : match.object_end]
+                place = (found.start(), found.start(), *found.span())
+                yield RuleMatch(match.relation, *place, *match[5:])._replace(object=words)
 
     def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
@@ -535,17 +546,6 @@ class EnglishReader(ClauseFinder):
                     match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
                     yield match
                     yield from contrasts(text, match, place, take)
-
-    def _contact_owner(self, before: str) -> Subject:
-        found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
-        if found is None or found["my"]:
-            return SPEAKER
-        if found["hers"]:
-            return self._person or SPEAKER
-        if found["kin"]:
-            word = found["kin"].lower()
-            return Subject(kin=SAME_KIN.get(word, word))
-        return self._person if self._person and found["reached"] else Subject(name=found["name"] or "")
 
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
@@ -575,6 +575,58 @@ class EnglishReader(ClauseFinder):
             yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
 
 
+def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+    off = dropped_plan(text, clause.end, said)
+    place = off or plan_place(text, clause.start, clause.end, said)
+    found: list[RuleMatch] = []
+    for first, last in place:
+        found.append(
+            match_of(
+                "plans",
+                (first, last),
+                clause.start,
+                max(last, clause.end),
+                subject,
+                kind=PLAN,
+                confidence=0.7,
+                negated=bool(off) or (said.verb in ("cancel", "call") and said.tense in ("past", "perfect")),
+            )
+        )
+    return found
+
+
+def _is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]) -> list[RuleMatch]:
+    relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
+    if not relation or said.tense != "present":
+        return []
+    if subject.is_speaker:
+        if not found["of"] or clause.how != "subject":
+            return []
+        inverse = INVERSE_KIN.get(relation, relation)
+        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
+    owner = Subject(name=found["of"]) if found["of"] else SPEAKER
+    start = clause.start
+    match = match_of(
+        relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
+    )._replace(object=subject.name)
+    other = _NOT_KIN(text, found.end(), clause.end + 40)
+    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
+    return [match, *more]
+
+
+def _contact_owner(before: str, person: Subject | None) -> Subject:
+    found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
+    if found is None or found["my"]:
+        return SPEAKER
+    if found["hers"]:
+        return person or SPEAKER
+    if found["kin"]:
+        word = found["kin"].lower()
+        return Subject(kin=SAME_KIN.get(word, word))
+    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
+    return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
+
+
 def _without_asides(sentence: str) -> str:
     """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
@@ -596,49 +648,30 @@ _IS_KIN = LazyPattern(
     rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
     rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
 ).match
-
-
 _NOT_KIN = LazyPattern(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
-
-
 _ENDS_NAME = LazyPattern(
     r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
     r"|sorry|as|from)\b|\()"
 ).match
-
-
 _WHAT = (
     r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
     r"town|hobby|hobbies|"
     r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
     r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
 )
-
-
 _COPULA = (
     r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:"
     r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
     r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
 )
-
-
 _PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
-
-
 _OWN = LazyPattern(
     rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
 ).match
-
-
 _IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually) )*"
 ).match
-
-
-_THEIR_NAME = LazyPattern(rf"\b(?i:his|her|their) name(?: is|['’]s) (?P<name>{NAME})").search
-
-
 _PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
     **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
@@ -650,38 +683,28 @@ _PROPERTIES: dict[str, tuple[str, Taker]] = {
     "age": ("age", age),
     "nationality": ("nationality", proper),
 }
-
-
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
 _HAS_PROPERTY = LazyPattern(
     r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
 ).search
 _TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
-
-
 _CONTACT_OF = LazyPattern(
     rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
     rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
     rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
 ).finditer
-
-
 _CORRECTS = LazyPattern(
-    r"(?:(?:sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
+    r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
     r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
+    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
 ).match
-
-
 _WRONGLY = LazyPattern(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
     r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
     r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
     re.IGNORECASE,
 ).search
-
-
 _VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
@@ -732,57 +755,38 @@ _TOGETHER = LazyPattern(
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
 ).match
-
-
 _PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)? (?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
-
-
 _PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
 
 
-def _over(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
+def _over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
     """Relatives who died, and colleagues who left."""
-    died = said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))
-    left = subject.relation == "colleague" and (
-        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at))
+    died = (said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))) and not _IN_JEST(
+        text, said.at
     )
-    if not (subject.name and subject.relation and (died or left) and said.tense in ("past", "perfect")) or said.negated:
+    relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
+    left = relation == "colleague" and (
+        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at) is not None)
+    )
+    known = relation in RELATIONS and not subject.owner and (subject.name or (died and subject.kin))
+    if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
         return []
-    match = match_of(subject.relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
     return [match._replace(object=subject.name)]
 
 
+_IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
-
-
 _ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
-
-
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
-
-
-_NO_NAME_ENDINGS = (
-    "ish",
-    "ese",
-    "man",
-    "woman",
-    "virgo",
-    "libra",
-    "scorpio",
-    "sagittarius",
-    "capricorn",
-    "aquarius",
-    "pisces",
-    "gemini",
-    "taurus",
+_NO_NAME_ENDINGS = tuple(
+    "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()
 )
-
-
 _NOW_WORD = LazyPattern(r" now\b").match
 
 
@@ -794,22 +798,19 @@ def _past_now(text: str, place: Place) -> Place:
 _OR_WAS = LazyPattern(
     r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
 ).match  # "a nurse, or was until May"
-
-
 _RETIRED = LazyPattern(r"(?:retired|former|ex-?) ?").match
-
-
 _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 
 
 def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
     """What is said of a pet of the speaker: its name, and that it is no more."""
-    if pet.owner:
-        return []
     over = _PET_OVER(text, clause.at, clause.end)
     if over is not None:
-        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
+        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
+        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
         return [match._replace(object=pet.relation or pet.pet)]
+    if pet.owner:
+        return []
     called = _PET_CALLED(text, clause.at, clause.end)
     if called is None:
         return []
@@ -823,16 +824,12 @@ def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         )
         found += [match, *contrasts(text, match, place, name)]
         if not called["not"]:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=pet.pet))
+            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
     return found
 
 
-_CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
-
-
+_CALLED = r"(?: too| now)?(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
 _PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
-
-
 _MOST_PETS = 10
 
 
@@ -845,12 +842,16 @@ def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
         if named[0] == ", " and places and not _ENDS_NAME(text, places[-1][1]):
             places = []
     result: list[RuleMatch] = []
+    kind, at = text[found.object_start : found.object_end], len(text)
     for first, last in places[:_MOST_PETS]:
-        result.append(found._replace(object_start=first, object_end=last, end=max(found.end, last)))
+        pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
+        # "a dog named Rex and a cat named Luna"
+        kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last
+        result.append(pet)
         if not found.negated:
             # The kind of a pet never changes.
             result.append(
-                found._replace(relation="kind", subject=text[first:last], kin="", end=max(found.end, last), kind=STATE)
+                pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
             )
     return result or [found]
 

@@ -27,6 +27,7 @@ from memwell.language.claims.english_objects import (
     make,
     name,
     names,
+    pastime,
     phrase,
     phrases,
     proper,
@@ -35,6 +36,7 @@ from memwell.language.claims.english_objects import (
 )
 from memwell.language.claims.english_words import (
     DIETS,
+    FIELDS,
     LANGUAGES,
     NATIONALITIES,
     PASTIMES,
@@ -96,7 +98,8 @@ _add(
 )
 _add(
     "stay",
-    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some|\d+)|hotel"
+    rf"(?!.*\b(?:until|till|tonight|this week(?:end)?|over(?:night)?|for (?:an?|the|one|two|three|four|five|some"
+    rf"|\d+)|hotel"
     rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
     "lives_in",
     proper,
@@ -109,19 +112,29 @@ _add(
 )
 _add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
-    rf"{_JOINED_TO}(?:to|into|in) {_O}",
+    rf"{_JOINED_TO}(?:to|into|in(?![^,;]* to an? )) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z "
+    rf"]{{2,20}}? in )?{_O}",
     "lives_in",
     proper,
     BEGINS,
 )
 _add("settle", rf"(?:down )?in {_O}", "lives_in", proper, BEGINS)
-_add("move; relocate; emigrate", rf"(?:here |away |over |out |back )*(?:from|of|out of) {_O}", "lives_in", proper, ENDS)
+_add(
+    "move; relocate; emigrate",
+    rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
+    "lives_in",
+    proper,
+    ENDS,
+)
 _add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", proper, ENDS)
 _add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", proper, BEGINS)
 _add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="now")
 _add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
+_add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", proper)
+
 # Whence.
+_add("be", rf"an? (?:[\w-]+ ){{1,4}}?from (?P<o>[{UPPER}]\S.*)", "from", proper)
 _add(
     "be; hail; come",
     rf"(?:born and raised |originally |all the way |actually )*from (?:an? (?:[a-z]+ ){{1,3}}(?:near|outside"
@@ -138,7 +151,15 @@ _add(
     HAPPENS,
     confidence=0.85,
 )
-_add("grow", rf"up (?:in|near) {_O}", "from", proper, HAPPENS, confidence=0.7)
+_add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", proper, HAPPENS)
+_add(
+    "grow",
+    rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}",
+    "from",
+    proper,
+    HAPPENS,
+    confidence=0.7,
+)
 _add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", proper)
 _add(
     "be",
@@ -208,7 +229,9 @@ _add(
     job,
     BEGINS,
 )
-_add("be employ", rf"(?:by|at|with) {_O}", "works_at", employer)
+_add(
+    "be give; be offer", rf"(?:the |an? )(?:job|post|role|position) (?:of|as) (?:an? )?{_O}", "occupation", job, BEGINS
+)
 _add(
     "start; begin",
     r"(?:working|work|my new job|a new job|a job|a (?:new )?position|my new role|a new role|work(?:ing)? as "
@@ -217,7 +240,6 @@ _add(
     proper,
     BEGINS,
 )
-_add("start; begin", rf"(?:a new job |work(?:ing)? |out )?as (?:an? ){_O}", "occupation", job, BEGINS)
 _add(
     "join", r"(?:the )?(?P<o>(?!team\b|us\b|them\b|a\b|forces\b|in\b)\S.*)", "works_at", proper, BEGINS, confidence=0.7
 )
@@ -230,13 +252,6 @@ _add(
     BEGINS,
 )
 _add(
-    "get; land; have; find; accept; take",
-    rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post)(?: (?:at|with) [^,;]{{1,40}}?)? as (?:an? )?{_O}",
-    "occupation",
-    job,
-    BEGINS,
-)
-_add(
     "have; hold",
     rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|post)(?: as [^,;]{{1,40}}?)? (?:at|with) {_O}",
     "works_at",
@@ -245,7 +260,7 @@ _add(
 _add(
     "be",
     rf"(?:an?|the|their|head of [a-z ]+|in (?:sales|marketing|finance|accounts|hr|HR|IT|procurement|logistics"
-    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|sophomore"
+    rf"|design|support)) ?(?!(?:[\w-]+ ){{0,3}}(?:student|undergrad|undergraduate|pupil|freshman|major|sophomore"
     rf"|postgrad|candidate|graduate|regular"
     rf"|member|fan)\b)(?:[\w-]+ ){{0,4}}?(?:at|for) (?P<o>(?:the )?[{UPPER}]\S.*)",
     "works_at",
@@ -261,10 +276,30 @@ _add(
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
 _add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
+_add(
+    "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
+    rf"(?:[a-z][a-z ]{{2,30}}? )(?:at|for) (?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+    after="present",
+)
+_add(
+    "be",
+    rf"(?:on|in) the [a-z ]{{0,20}}?(?:shift|team|department|board|staff|kitchen|warehouse) (?:at|of) "
+    rf"(?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+)
+_add(
+    "be offer",
+    rf"(?:an? |the )[a-z ]{{0,20}}?(?:job|role|position|post) (?:at|with|by) {_O}",
+    "works_at",
+    employer,
+    BEGINS,
+    after="accepted",
+)
 _add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
-_add("join", rf"[^,;]{{2,40}}? as (?:an?|the|their) {_O}", "occupation", job, BEGINS)
 _add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
-_add("get", rf"the (?:sack|boot|push|chop) (?:from|at) {_O}", "works_at", employer, ENDS)
 _add(
     "switch; change",
     rf"(?:jobs |employers |companies |over )?(?:from (?P<o>[{UPPER}]\S.*?) to (?=[{UPPER}]))",
@@ -325,6 +360,17 @@ _add(
 )
 _add("stop; finish", rf"working (?:at|for) {_O}", "works_at", employer, ENDS)
 _add(
+    "quit; resign",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:and|last|this|yesterday|today|to|because|so)\b))",
+    "works_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
+_add("become; go", r"(?P<o>self-employed|freelance)\b(?! [a-z]+(?:er|or|ist)\b)", "occupation", anything, BEGINS)
+_add("be", r"(?:an? )?(?P<o>\S.*)", "occupation", job, after="bare")
+_add("go", r"from (?:an? )?(?P<o>[a-z -]{3,30}?) to ", "occupation", job, ENDS)
+_add("go", rf"from [a-z -]{{3,30}}? to (?:an? )?{_O}", "occupation", job, BEGINS)
+_add(
     "be",
     r"(?P<o>)(?:unemployed|out of work|between jobs|jobless|out of a job)\b",
     "works_at",
@@ -356,13 +402,11 @@ for _relation in ("works_at", "occupation"):
     )
 
 # Study.
-_add("major", rf"in [\w ]{{2,30}}? at (?:the )?{_O}", "studies_at", school)
-_add("be", rf"an? (?:[\w-]+ )*?(?:student|candidate|researcher) (?:in|of) {_O}", "studies", field)
 _add("be", rf"an? (?:[\w-]+ )?(?:graduate|alumnus|alumna|alum) of {_O}", "graduated_from", school)
 _add("study; be study", rf"(?:\w+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
 _add(
     "study; major; specialise; specialize; minor",
-    r"(?:to be (?:an? )?|for a degree in |in |towards? a degree in )?(?P<o>\S.*)",
+    r"(?:to be (?:an? )?|for a degree in |in (?![A-Z])|towards? a degree in )?(?P<o>\S.*)",
     "studies",
     field,
 )
@@ -409,15 +453,6 @@ _add(
 _add(
     "be accept; be admit",
     rf"(?:by|into|to|at) (?:study \w+ at )?(?P<o>(?:the )?[{UPPER}].*)",
-    "studies_at",
-    school,
-    BEGINS,
-)
-_add("get", rf"into (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS)
-_add(
-    "start; begin",
-    rf"(?:studying )?(?:at )?(?P<o>[{UPPER}][^,;.]{{0,40}}?(?:College|University|School|Academy|High|Institute"
-    rf"|Elementary|Primary)\b|(?:the )?University of \S.*)",
     "studies_at",
     school,
     BEGINS,
@@ -479,13 +514,29 @@ _add(
     BEGINS,
 )
 _add(
+    "switch; change; go; transfer", r"(?:over )?from (?P<o>[a-z ]{3,25}?) to ", "studies", listed(FIELDS, most=3), ENDS
+)
+_add(
+    "switch; change; go; transfer",
+    rf"(?:over )?(?:from [a-z ]{{3,25}}? )?to {_O}",
+    "studies",
+    listed(FIELDS, most=3),
+    BEGINS,
+)
+_add(
+    "take; do; attend",
+    rf"(?:an? )?(?:[a-z-]+ ){{0,2}}?(?:class|classes|course|courses|lessons) (?:in|on) {_O}",
+    "studies",
+    field,
+    after="ing",
+)
+_add(
     "drop; flunk; be kick; be expel; be throw",
     rf"(?:out )?(?:of|from) (?:the )?(?P<o>[{UPPER}].*)",
     "studies_at",
     school,
     ENDS,
 )
-_add("drop", r"(?:out of )?(?:my )?(?P<o>[a-z]+) (?:degree|course|major|studies|class)", "studies", field, ENDS)
 _add(
     "give; abandon; quit; drop",
     r"(?:up )?(?:on )?my (?P<o>[a-z ]{3,25}?) (?:degree|course|studies|major)\b",
@@ -537,7 +588,8 @@ _add(
     several(listed(LANGUAGES)),
     HAPPENS,
 )
-_add("know; understand", rf"(?:some|a bit of|a little|a few words of) {_O}", "speaks", several(listed(LANGUAGES)))
+_add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
+_add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
 _add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
 _add(
     "be",
@@ -562,7 +614,8 @@ _add(
 )
 _add(
     "have",
-    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>[a-z]+(?: [a-z]+)?) (?:allergy|intolerance)\b",
+    r"an? (?:severe |mild |bad |serious |slight )*(?P<o>(?!severe\b)[a-z]+(?: [a-z]+)?) (?:allergy"
+    r"|intolerance)\b(?! to)",
     "allergic_to",
     anything,
     confidence=0.9,
@@ -583,7 +636,6 @@ _add(
     anything,
     BEGINS,
 )
-_add("react", rf"(?:badly|terribly) to {_O}", "allergic_to", allergens)
 _add(
     "eat; tolerate; digest; have; handle",
     r"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish"
@@ -608,10 +660,11 @@ _add(
     confidence=0.9,
 )
 _add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
-_add("go; become; turn", rf"(?:an? |fully |completely )*{_O}", "diet", listed(DIETS), BEGINS)
 _add("be; follow; be put; keep", r"(?:on )?(?:an? |the )?(?P<o>[\w-]+(?:-\w+)?) diet\b(?! of)", "diet", anything)
 _add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
 _add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
+_add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
+_add("go; switch; change", rf"from [a-z-]+ to {_O}", "diet", listed(DIETS), BEGINS)
 
 # Love.
 _add(
@@ -622,7 +675,6 @@ _add(
     BEGINS,
     confidence=0.85,
 )
-_add("be marry", rf"to (?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "married_to", name, confidence=0.85)
 _add(
     "date; see; be engage", rf"(?:to )?(?P<o>(?:[{UPPER}]|an? \w+ (?:called|named) )\S.*)", "partner", name, after="ing"
 )
@@ -637,7 +689,6 @@ _add(
 _add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 _add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
 _add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
-_add("dump; leave", rf"(?:my (?:boyfriend|girlfriend|partner) )(?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 _add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
 _add("be supervise; be mentor; be manage", rf"by (?P<o>(?:[{UPPER}])\S.*)", "colleague", name, BEGINS)
@@ -650,8 +701,6 @@ _add(
     after="present",
 )
 _add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
-_add("call; break", rf"off (?:my|our) engagement (?:to|with) {_O}", "partner", name, ENDS)
-_add("end; finish", rf"(?:things|it) with (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 _add(
     "be",
     rf"(?:an?|the) (?:proud |single )?(?:mother|father|mum|mom|dad|parent) (?:of|to) (?:[a-z]+,? "
@@ -659,7 +708,6 @@ _add(
     "child",
     names,
 )
-_add("share", rf"an? (?:office|desk|cubicle) with (?P<o>[{UPPER}]\S.*)", "colleague", name)
 _add(
     "be; be marry",
     r"(?P<o>)(?:divorced|unmarried|a widow|a widower|widowed)\b",
@@ -683,15 +731,10 @@ _add(
     BEGINS,
     confidence=0.85,
 )
+_add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 _add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 _add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
-_add(
-    "have; get",
-    rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)",
-    "owns",
-    make,
-    after="now",
-)
+_add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", make, after="now")
 _add(
     "have",
     rf"an? (?:(?:old|new|vintage|second-hand|used|red|blue|white|black|battered|trusty) "
@@ -699,7 +742,6 @@ _add(
     "owns",
     make,
 )
-_add("get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), BEGINS, confidence=0.75)
 _add("drive; ride; fly; sail", rf"(?:an?|my|our) (?:[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)", "owns", proper)
 _add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 _add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
@@ -707,15 +749,11 @@ _add(
     "trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS
 )
 _add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
-_add("be give", rf"the name {_O}", "name", name, BEGINS)
-_add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from (?P<o>[{UPPER}]\w+) )to", "name", name, ENDS)
 _add(
     "change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS
 )
 _add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
-_add("donate", rf"(?:my|our) {_O}", "owns", phrase, ENDS)
 _add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
-_add("pick", r"up (?P<o>(?:an?|some|two) new \S.*)", "bought", phrases, HAPPENS)
 _add("inherit; be leave", r"(?:an?|the|my \w+['’]s) (?P<o>\S.*)", "owns", phrase, BEGINS)
 _add(
     "buy; purchase; order",
@@ -727,7 +765,6 @@ _add(
 _add(
     "treat", r"(?:myself|ourselves|himself|herself) to (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS
 )
-_add("splash; splurge", r"(?:out )?on (?P<o>(?:an?|the|some|two|new) \S.*)", "bought", phrases, HAPPENS)
 _add(
     "get",
     r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|some|two|new) \S.*)",
@@ -738,7 +775,7 @@ _add(
 
 # Taste.
 _add(
-    "like; love; enjoy; adore; fancy; cherish; relish",
+    "like; love; enjoy; adore; cherish; relish",
     rf"(?:to |both |also |listening to |the sound of )*{_O}",
     "likes",
     likings,
@@ -757,7 +794,6 @@ _add(
 _add("be", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7, after="been")
 _add("prefer", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
 _add("have", rf"an? (?:soft spot|weakness|thing|passion) for {_O}", "likes", likings)
-_add("get", rf"enough of {_O}", "likes", likings, after="cannot")
 _add("hate; dislike; detest; loathe; despise; abhor", rf"(?:to |the sound of )?{_O}", "dislikes", likings)
 _add("stand; bear; abide; stomach", _O, "dislikes", likings, after="cannot")
 _add("care", rf"(?:much )?for {_O}", "likes", likings, after="not")
@@ -793,7 +829,6 @@ _add(
     "hobby",
     anything,
 )
-_add("do", r"(?:a (?:lot|bit) of|some) (?P<o>[a-z]+ing)\b", "hobby", anything)
 _add("get", r"(?:really |back )?into (?P<o>[a-z]\S.*)", "likes", likings, BEGINS)
 _CRAFTS = (
     "paint; knit; crochet; sew; sketch; sculpt; embroider; weave; brew; forage; whittle; carve; restore; "
@@ -805,7 +840,6 @@ _GENERAL = (
     r"|as)\b))"
 )
 _add(_CRAFTS, _GENERAL, "hobby", lambda s, at, e: [(_verb_before(s, at)[0], e)], after="present")
-_add(_CRAFTS, r"(?P<o>)(?=\s*(?:\Z|[.;!]))", "hobby", lambda s, at, _e: [_verb_before(s, at)], after="present")
 _add(
     _CRAFTS + "; " + "; ".join(sorted(PASTIMES)),
     r"(?P<o>)",
@@ -837,31 +871,11 @@ _add(
     phrase,
     HAPPENS,
 )
-_add(
-    "practise; practice",
-    r"(?P<o>(?:yoga|judo|karate|meditation|archery|calligraphy|aikido|taekwondo|tai chi|pilates|kung fu"
-    r"|photography)\b)",
-    "hobby",
-    anything,
-)
-_add(
-    "do",
-    r"(?:a (?:lot|bit) of |some )?(?P<o>(?:yoga|judo|karate|archery|calligraphy|pilates|ballet|crossfit"
-    r"|pottery|ceramics|crosswords|triathlons|parkour|boxing|improv|origami|gardening|photography|woodwork"
-    r"|carpentry)\b)",
-    "hobby",
-    anything,
-)
-_add(
-    "; ".join(sorted(PASTIMES)),
-    r"(?P<o>)(?:[a-z ]{0,25} )?(?:in (?:my|his|her|their) (?:free|spare) time|for fun|as a hobby|on weekends"
-    r"|at weekends|every (?:weekend|sunday|saturday|morning|day|week))",
-    "hobby",
-    lambda s, at, _e: [_verb_before(s, at)],
-    after="present",
-)
+_add("do; practise; practice; run", rf"(?:a (?:lot|bit) of |some )?{_O}", "hobby", pastime)
+_add("start; begin; try", rf"(?:doing |to do |learning |with )?{_O}", "hobby", pastime, BEGINS)
+_add("stop; quit; give; drop", rf"(?:up |doing )*{_O}", "hobby", pastime, ENDS)
+_add("relax; unwind; destress", r"(?:by|with) (?P<o>(?:an? )?\S.*)", "hobby", phrase, after="present")
 _add("be", rf"an? (?:huge |big |massive |lifelong |die-hard )*(?P<o>[{UPPER}][\w ]{{1,25}}?) fan\b", "likes", anything)
-_add("be", r"(?:more of )an? (?P<o>\w+) person\b", "likes", anything)
 _add(
     "be", r"an? (?P<o>runner|climber|cyclist|swimmer|hiker|birder|birdwatcher|gamer|surfer|skier)\b", "hobby", anything
 )

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from memwell.language.claims.english_words import (
+    ACTIVITIES,
     AFTER_NOUN,
     DIETS,
+    ING,
     JOKE_SUBJECTS,
     KIN,
     KNOWN_TO_ALL,
@@ -23,8 +25,11 @@ from memwell.language.claims.english_words import (
     NUMBERS,
     OCCUPATION_ENDINGS,
     OCCUPATIONS,
+    PASTIMES,
+    PLAYED,
     POINTING,
     UNFINISHED,
+    verb_forms,
 )
 from memwell.language.patterns import LazyPattern
 
@@ -71,7 +76,7 @@ _EATING = LazyPattern(
 ).match
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
-_LOWER_WORDS = LazyPattern(
+LOWER_WORDS = LazyPattern(
     r"(?!(?:the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
     r"|general|fact|"
     r"home|work|school|here|there|person|public|private|time|not|and|town|me|him|them|order|charge|pain|shock"
@@ -126,8 +131,8 @@ _BRANDS = frozenset(
 
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
-    found = _LOWER_WORDS(sentence, start, end)
-    if found is None or found[0] in NOT_NAMES or len(found[0].split()) > most:
+    found = LOWER_WORDS(sentence, start, end)
+    if found is None or re.split("['’]", found[0])[0] in NOT_NAMES or len(found[0].split()) > most:
         return []
     return _trimmed(sentence, start, found.end())
 
@@ -165,7 +170,7 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
 
 _EMPLOYER = LazyPattern(
     r"(?:the|an?|my|our|this)(?: local| same| big| small| little| tiny| large| family)? "
-    r"(?P<o>(?:[a-z][a-z-]* ){0,3}?[a-z][a-z-]+)"
+    r"(?P<o>(?:[a-z][a-z-]* ){0,3}?[a-z][a-z-]+(?: of [A-Z]\w+)?)"
     r"(?=\s*(?:\Z|[,.;!)]|\s(?:in|near|as|on|since|for|and|here|down|by|now|called|where|that|which|who|until"
     r"|after|last|from|"
     r"with|these|but|so|because|at|across|outside|when|before|this|any|anymore)\b))"
@@ -179,7 +184,7 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
-    no = words[-1] in NO_EMPLOYERS or words[0] in NO_EMPLOYERS or words[-1] in KIN
+    no = (words[-1] in NO_EMPLOYERS and words != ["post", "office"]) or words[0] in NO_EMPLOYERS or words[-1] in KIN
     return [] if no else [common.span("o")]
 
 
@@ -332,6 +337,10 @@ _MORE = LazyPattern(
 ).match
 _JOB_WORD = LazyPattern(r"[A-Za-z][\w-]*").match
 _MOST_JOB = 4
+_NO_JOB_BEFORE = frozenset(
+    "big better bad terrible good great lousy real huge complete keen avid amateur passionate hobby enthusiastic born "
+    "keeper".split()
+)
 
 
 def job(sentence: str, start: int, end: int) -> list[Place]:
@@ -354,26 +363,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in (
-        "big",
-        "better",
-        "bad",
-        "terrible",
-        "good",
-        "great",
-        "lousy",
-        "real",
-        "huge",
-        "complete",
-        "keen",
-        "avid",
-        "amateur",
-        "passionate",
-        "hobby",
-        "enthusiastic",
-        "born",
-        "keeper",
-    ):
+    if not words or words[0] in _NO_JOB_BEFORE:
         return []
     return _unless_compound(sentence, start, last, end)
 
@@ -424,6 +414,18 @@ def school(sentence: str, start: int, end: int) -> list[Place]:
     ]
 
 
+_DOING = LazyPattern(r"[a-z]+ing\b").match
+
+
+def pastime(sentence: str, start: int, end: int) -> list[Place]:
+    """What people do for pleasure: by a list, or by its verb ("painting miniatures")."""
+    doing = _DOING(sentence, start, end)
+    if doing is not None and doing[0] in _PASTIMES_DOING:
+        return phrase(sentence, start, end)
+    return listed(ACTIVITIES | PLAYED, most=3)(sentence, start, end)
+
+
+_PASTIMES_DOING = frozenset(form for form, what in verb_forms(PASTIMES).items() if ING in what) | ACTIVITIES
 _AGE = LazyPattern(
     r"(?P<o>[1-9]\d?|1[01]\d|(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two"
     r"|three|four|five|six|seven|eight|nine))?|\w+teen|one|two|three|four|five|six|seven|eight|nine|ten|eleven"

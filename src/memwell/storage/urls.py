@@ -95,7 +95,8 @@ def without_secrets(url: str) -> str:
 
 def _part_without_secrets(url: str) -> str:
     before, slashes, rest = url.partition("://")
-    if not slashes:
+    # A scheme has no colon: then it is a password that has "://" in it.
+    if not slashes or ":" in before:
         scheme, rest = scheme_of(url)
         if scheme in _FILES:
             return url

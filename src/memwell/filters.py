@@ -235,13 +235,16 @@ def holds_for_value(node: Filter, key: str, value: object) -> bool:
 
 
 def _holds(node: Filter, find: Callable[[str | Path], Any]) -> bool:
-    if isinstance(node, AllOf):
-        return all(_holds(member, find) for member in node.filters)
-    if isinstance(node, AnyOf):
-        return any(_holds(member, find) for member in node.filters)
+    # Comparisons first, and loops: it is asked of every row of a store in memory.
+    if isinstance(node, Where):
+        return _compare(node.operator, find(node.field), node.value)
     if isinstance(node, Not):
         return not _holds(node.filter, find)
-    return _compare(node.operator, find(node.field), node.value)
+    is_any = isinstance(node, AnyOf)
+    for member in node.filters:
+        if _holds(member, find) is is_any:
+            return is_any
+    return not is_any
 
 
 def _of_record(field: str | Path, record: Filterable) -> Any:

@@ -425,8 +425,10 @@ def test_who_loves_whom_is_not_inverted(tmp_path: Path, said: str, answered: tup
         ("我住在上海。", "说错了，是天津。", "我住在哪里？", "天津"),
     ],
 )
-def test_a_message_that_corrects_is_told_back_as_corrected(said: str, correction: str, question: str, answer: str):
-    with IntelligentMemorySystem("memory:") as system:
+def test_a_message_that_corrects_is_told_back_as_corrected(
+    tmp_path: Path, said: str, correction: str, question: str, answer: str
+):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         system.chat(said)
         system.chat(correction)
         assert answer in system.chat(question)["answer"]

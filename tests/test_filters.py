@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 
 from memwell.errors import InvalidInput
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, as_mapping, holds, holds_for_value
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, as_mapping, holds, value_test
 from memwell.records import Record, Space
+from memwell.storage.protocols import Entry
 from memwell.testing.strategies import comparisons, filters, findable_metadata, records
 
 RECORDS = records(Space("x"), ("r0", "a", "%"))
@@ -112,9 +113,9 @@ def test_a_value_is_asked_like_metadata(where: Filter, metadata: dict[str, Any])
         return any(map(mentions_attribute, (node.filter,) if isinstance(node, Not) else node.filters))
 
     if not mentions_attribute(where):
-        assert holds_for_value(where, "k", metadata) is holds(where, Record(id="k", text="", metadata=metadata))
-    assert holds_for_value(Where("a", "exists"), "k", b"bytes") is False
-    assert holds_for_value(Where("@id", "eq", "k"), "k", b"bytes") is True
+        assert value_test(where)(Entry("k", metadata, 1)) is holds(where, Record(id="k", text="", metadata=metadata))
+    assert value_test(Where("a", "exists"))(Entry("k", b"bytes", 1)) is False
+    assert value_test(Where("@id", "eq", "k"))(Entry("k", b"bytes", 1)) is True
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,15 @@ class Filterable(Protocol):
     def metadata(self) -> dict[str, Any]: ...
 
 
+class KeyedValue(Protocol):
+    """A value with its key, as an ``Entry``."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+
+
 def as_filter(value: FilterLike | None) -> Filter | None:
     """The filter of a mapping. Raises ``InvalidInput`` for unknown operators, invalid forms and too large filters."""
     if value is None:
@@ -226,25 +235,40 @@ _MISSING = object()
 
 def holds(node: Filter, subject: Filterable) -> bool:
     """The reference evaluator: whether ``subject`` satisfies the filter."""
-    return _holds(node, lambda field: _of_record(field, subject))
+    return _test(node, lambda field: lambda record: _of_record(field, record))(subject)
 
 
-def holds_for_value(node: Filter, key: str, value: object) -> bool:
-    """The same for a value stored by key: fields are the keys of a JSON object, and ``@id`` is its own key."""
-    return _holds(node, lambda field: key if field == "@id" else _of_mapping(field, value))
+def value_test(node: Filter) -> Callable[[KeyedValue], bool]:
+    """The same for values stored by key: fields are the keys of a JSON object, and ``@id`` is its own key.
+
+    It returns a function to ask of each, because a store in memory asks every value it has.
+    """
+    return _test(node, _value_reader)
 
 
-def _holds(node: Filter, find: Callable[[str | Path], Any]) -> bool:
-    # Comparisons first, and loops: it is asked of every row of a store in memory.
+def _test(node: Filter, reader: Callable[[str | Path], Callable[[Any], Any]]) -> Callable[[Any], bool]:
+    """What to ask of a subject; ``reader`` makes what reads a field of one."""
     if isinstance(node, Where):
-        return _compare(node.operator, find(node.field), node.value)
+        return _comparison(node.operator, reader(node.field), node.value)
     if isinstance(node, Not):
-        return not _holds(node.filter, find)
+        test = _test(node.filter, reader)
+        return lambda subject: not test(subject)
+    tests = [_test(one, reader) for one in node.filters]
     is_any = isinstance(node, AnyOf)
-    for member in node.filters:
-        if _holds(member, find) is is_any:
-            return is_any
-    return not is_any
+
+    def test_all(subject: Any) -> bool:
+        for test in tests:
+            if test(subject) is is_any:
+                return is_any
+        return not is_any
+
+    return test_all
+
+
+def _value_reader(field: str | Path) -> Callable[[KeyedValue], Any]:
+    if field == "@id":
+        return lambda one: one.key
+    return lambda one: _of_mapping(field, one.value)
 
 
 def _of_record(field: str | Path, record: Filterable) -> Any:
@@ -265,18 +289,22 @@ def _of_mapping(field: str | Path, value: Any) -> Any:
     return value
 
 
-def _compare(operator: str, found: Any, wanted: Any) -> bool:
+def _comparison(operator: str, read: Callable[[Any], Any], wanted: Any) -> Callable[[Any], bool]:
     if operator == "exists":
-        return (found is not _MISSING) is wanted
+        return lambda subject: (read(subject) is not _MISSING) is wanted
     if operator == "ne":
-        return not _equal(found, wanted)
+        return lambda subject: not _equal(read(subject), wanted)
     if operator == "eq":
-        return _equal(found, wanted)
+        return lambda subject: _equal(read(subject), wanted)
     if operator == "in":
-        return any(_equal(found, one) for one in wanted)
+        return lambda subject: _is_among(read(subject), wanted)
     if operator == "contains":
-        return _contains(found, wanted)
-    return _ordered(operator, found, wanted)
+        return lambda subject: _contains(read(subject), wanted)
+    return lambda subject: _ordered(operator, read(subject), wanted)
+
+
+def _is_among(found: Any, wanted: Any) -> bool:
+    return any(_equal(found, one) for one in wanted)
 
 
 def _contains(found: Any, wanted: Any) -> bool:

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memwell.errors import MemwellError
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, holds_for_value
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, value_test
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_file import restored, saved
 from memwell.longterm.tokens import TokenCache
 from memwell.longterm.traits import KEY, Traits, effective, traits_of
 from memwell.records import Record, Space, paged
-from memwell.storage.protocols import Changes, IndexInfo, KeptCache, RecordIndex
+from memwell.storage.protocols import Changes, Entry, IndexInfo, KeptCache, RecordIndex
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 
@@ -155,10 +155,10 @@ def _own_flags(wanted: Where, snapshot: Snapshot) -> Flags | None:
 
 def _named_flags(wanted: Where, column: NDArray[np.int32], names: Sequence[str]) -> Flags:
     """The flags of a comparison with names, given by number; an empty name is none."""
-    one = Where("name", wanted.operator, wanted.value)
+    fits = value_test(Where("name", wanted.operator, wanted.value))
     # The last place is for a number below 0, which has no name.
-    fits = np.array([holds_for_value(one, "", {"name": name} if name else {}) for name in (*names, "")], np.bool_)
-    return fits[column]
+    values = ({"name": name} if name else {} for name in (*names, ""))
+    return np.array([fits(Entry("", value, 0)) for value in values], np.bool_)[column]
 
 
 def _used(kept: OrderedDict[str, RowCache], name: str) -> RowCache | None:

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, InvalidInput, NotFound, ReadOnlyStore
-from memwell.filters import Filter, FilterLike, as_filter, holds, holds_for_value
+from memwell.filters import Filter, FilterLike, as_filter, holds, value_test
 from memwell.language.segment import query_terms, segment
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
@@ -464,7 +464,7 @@ class MemoryKeyValue(BaseKeyValue):
             held = state.entries.get(space, {})
             keys = sorted(key for key in held if after is None or key > after)
             live = (held[key].entry() for key in keys if held[key].lives(now))
-            found = (entry for entry in live if where is None or holds_for_value(where, entry.key, entry.value))
+            found = live if where is None else filter(value_test(where), live)
             return list(islice(found, skip, skip + limit))
 
     def _restore(self, space: Space, entries: list[StoredEntry]) -> None:

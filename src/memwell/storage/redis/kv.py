@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from memwell.filters import Filter, holds_for_value
+from memwell.filters import Filter, value_test
 from memwell.records import Space
 from memwell.storage import arguments as given
 from memwell.storage.parts import BaseKeyValue, StoredEntry
@@ -169,13 +169,14 @@ class RedisKeyValue(BaseKeyValue):
         self, space: Space, where: Filter | None, start: str | None, most: int, now: float
     ) -> Iterator[Entry]:
         tag, step = self._tags.of_space("k", space), min(most, _AT_ONCE)
+        fits = None if where is None else value_test(where)
         while True:
             found = self._call(_SCAN, tag, ["-" if start is None else f"({start}", step])
             for name, stored in zip(found[::2], found[1::2], strict=True):
                 key = name.decode()
                 live = _live(key, stored, now)
                 entry = None if live is None else live.entry()
-                if entry is not None and (where is None or holds_for_value(where, key, entry.value)):
+                if entry is not None and (fits is None or fits(entry)):
                     yield entry
                 start = key
             if len(found) < 2 * step:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from memwell.filters import Filter, holds, holds_for_value
+from memwell.filters import Filter, holds, value_test
 from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import ABILITIES, Backend
@@ -94,7 +94,7 @@ class CongruenceSuite(Suite):
             for where in questions:
                 found = all_pages(store.kv.scan, space, where=where, limit=2)
                 assert_same(found, all_pages(reference.kv.scan, space, where=where), Versions())
-                assert all(holds_for_value(where, one.key, one.value) for one in found)
+                assert all(map(value_test(where), found))
                 assert store.kv.count(space, where=where) == len(found)
 
         check()

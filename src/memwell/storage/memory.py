@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -202,14 +202,27 @@ class MemoryStore:
         self.closed = False
         self._state = State()
 
-    @contextlib.contextmanager
-    def use(self) -> Generator[State]:
+    def use(self) -> Self:
         """The state, for one call: what it changes is undone if it raises."""
-        with self.lock:
-            if self.closed:
-                raise BackendError("the store is closed")
-            with self.undo:
-                yield self._state
+        return self
+
+    # Not a generator: every call passes here several times.
+
+    def __enter__(self) -> State:
+        self.lock.acquire()
+        if self.closed:
+            self.lock.release()
+            raise BackendError("the store is closed")
+        self.undo.__enter__()
+        return self._state
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.undo.__exit__(kind, error, trace)
+        finally:
+            self.lock.release()
 
     def inside(self) -> bool:
         """Whether the calling thread is inside a transaction."""

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell.longterm import superseding
 from memwell.longterm.memory import Memory
 from memwell.longterm.superseding import ComparedHit, current_first, default_models, may_replace
-from memwell.longterm.traits import Traits
+from memwell.longterm.traits import Traits, traits_of
 from memwell.longterm.weights import Weights
 from memwell.models.local import LocalEmbedder
 from memwell.models.scripted import ScriptedReranker
@@ -198,6 +199,29 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
     memory.remember(newer, id="newer", time=NOON)
     memory.flush()
     assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("newer", ""), ("older", "newer")]
+
+
+def test_a_recall_takes_the_values_that_were_read_when_a_memory_was_stored(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    memory = bench.memory(embedder=None)
+    memory.remember("I work at Acme.", id="older", time=NOON - timedelta(days=9))
+    memory.remember("I work at Globex.", id="newer", time=NOON)
+    memory.flush()
+    stored = memory.backend.index.get(memory.space, ["older", "newer"])
+    assert [traits_of(one).values for one in stored] == [(("user works_at", name),) for name in ("acme", "globex")]
+
+    def read_again(text: str) -> tuple[tuple[str, str], ...]:
+        raise AssertionError(f"{text} is read again")
+
+    monkeypatch.setattr(superseding, "read_values", read_again)
+    assert [hit.id for hit in memory.recall("Where do I work?")] == ["newer", "older"]
+    monkeypatch.undo()
+    # A memory with another text has other values, and one of an earlier version has none yet: these are read.
+    memory.update("newer", "I like the cakes at work.")
+    assert [hit.superseded_by for hit in memory.recall("Where do I work?") if hit.id == "older"] == [""]
+    memory.update("newer", "I work at Initech.")
+    assert [hit.id for hit in memory.recall("Where do I work?")] == ["newer", "older"]
 
 
 @pytest.mark.parametrize(

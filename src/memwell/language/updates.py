@@ -9,12 +9,12 @@ end, a plan or the past. ``compared`` turns two of them into numbers; what these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import claims, relation_of
+from memwell.language.claims import Claim, claims, relation_of
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -90,21 +90,26 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
-@lru_cache(_MANY)
-def _values(text: str) -> frozenset[tuple[str, str]]:
+def single_values(said: Iterable[Claim]) -> tuple[tuple[str, str], ...]:
     """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
-    found: list[tuple[str, str]] = []
-    for claim in claims(text, time=_NEVER):
+    found: dict[tuple[str, str], None] = {}
+    for claim in said:
         relation = relation_of(claim.relation)
         # What lasts is said otherwise rather than changed.
         if relation is None or relation.lasting or claim.valid_to is not None:
             continue
         if relation.single:
-            found.append((f"{claim.subject} {relation.name}".lower(), "" if claim.negated else claim.object.lower()))
+            found[f"{claim.subject} {relation.name}".lower(), "" if claim.negated else claim.object.lower()] = None
         elif relation.family:
             value = "" if claim.negated else relation.name
-            found.append((f"{claim.subject} {relation.family} {claim.object}".lower(), value))
-    return frozenset(found)
+            found[f"{claim.subject} {relation.family} {claim.object}".lower(), value] = None
+    return tuple(found)
+
+
+@lru_cache(_MANY)
+def read_values(text: str) -> tuple[tuple[str, str], ...]:
+    """The single values that a text states."""
+    return single_values(claims(text, time=_NEVER))
 
 
 CUES = (
@@ -143,7 +148,6 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
         "other_numbers": float(bool(older.numbers and newer.numbers) and older.numbers != newer.numbers),
         "ended": float(not words.isdisjoint(newer.ended)),
         "denied": float(not words.isdisjoint(newer.denied)),
-        "other_value": float(_other_value(newer.stated, older.stated)),
         "same_subject": float(_same_subject(newer.subject, older.subject)),
     }
 
@@ -159,12 +163,10 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
     return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
 
 
-def _other_value(newer: str, older: str) -> bool:
+def is_other_value(newer: Iterable[tuple[str, str]], older: Iterable[tuple[str, str]]) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    before = _values(older)
-    # Reading values takes longer than all else here, and most texts have none.
-    now = dict(_values(newer)) if before else {}
-    found = [(value, now[what]) for what, value in before if what in now]
+    now = dict(newer)
+    found = [(value, now[what]) for what, value in older if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
 
 

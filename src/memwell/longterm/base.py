@@ -180,6 +180,8 @@ class MemoryBase:
         own = fields.pop("own", own_metadata(old))
         kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
         traits = traits_of(old)
+        if text is not None:
+            fields["values"] = None
         traits = replace(traits, version=traits.version + 1, changed=now, **fields)
         new = replace(
             old,

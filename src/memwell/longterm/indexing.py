@@ -23,6 +23,7 @@ from memwell.language.claims.reading import claims, corrects, is_secret
 from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
+from memwell.language.updates import single_values
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint
@@ -372,7 +373,7 @@ class Indexer:
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
         found = self._claims(records, chat)
-        records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
+        records = [_weighed(record, one) for record, one in zip(records, found, strict=True)]
         made = self._vectors(records) if embed else None
         end = _end(pending)
         try:
@@ -649,12 +650,12 @@ def _record(space: Space, entry: Message) -> Record:
     )
 
 
-def _weighed(record: Record, facts: int) -> Record:
-    """A memory with the importance of its content, unless one was given."""
+def _weighed(record: Record, said: Sequence[Claim]) -> Record:
+    """A memory with the values it states and the importance of its content, unless one was given."""
     traits = traits_of(record)
-    content = importance_of(record.text, claims=facts)
+    content = importance_of(record.text, claims=len(said))
     importance = content if traits.importance is None else traits.importance
-    weighed = replace(traits, importance=importance, content=content)
+    weighed = replace(traits, importance=importance, content=content, values=single_values(said))
     return replace(record, metadata=with_traits(own_metadata(record), weighed))
 
 

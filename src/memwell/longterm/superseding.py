@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from memwell._products import product
 from memwell.language.claims import claims
 from memwell.language.segment import query_terms
-from memwell.language.updates import CUES, compared, is_about_another, statement
+from memwell.language.updates import CUES, compared, is_about_another, is_other_value, read_values, statement
 from memwell.language.words import STOP_WORDS
 from memwell.longterm.traits import Traits
 
@@ -105,8 +105,8 @@ class PairModel(NamedTuple):
         if len(self.older):
             for places, weights in ((older, self.older), (newer, self.newer)):
                 # A memory is in several pairs, and its own part is the same in each.
-                own, which = np.unique(places, return_inverse=True)
-                units = units + product(rows[own], weights)[which]
+                own = sorted(set(places.tolist()))
+                units = units + product(rows[own], weights)[np.searchsorted(own, places)]
             one, other = rows[older], rows[newer]
             units = units + product(one * other, self.common) + product(np.abs(one - other), self.apart)
         odds = product(np.maximum(units, 0.0), self.odds[:-1]) + self.odds[-1]
@@ -223,16 +223,24 @@ def values_of(
     candidates: Sequence[ComparedHit], both: Mapping[str, Odds], older: Places, newer: Places
 ) -> dict[str, Odds]:
     """What is known of pairs, given by the places of their memories, by name; ``both`` is what ``of_pairs`` returns."""
-    places: list[int] = np.union1d(older, newer).tolist()
+    places: list[int] = sorted({*older.tolist(), *newer.tolist()})
     read = {place: statement(candidates[place].text) for place in places}
     words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
     found = {name: values[older, newer] for name, values in both.items()}
     found |= {name: np.array([one[name] for one in words]) for name in words[0]}
+    values = {place: _single_values(candidates[place]) for place in places}
+    pairs = zip(newer.tolist(), older.tolist(), strict=True)
+    found["other_value"] = np.array([float(is_other_value(values[later], values[earlier])) for later, earlier in pairs])
     cues = {place: [cue in one.cues for cue in CUES] for place, one in read.items()}
     for name, some in (("older", older), ("newer", newer)):
         has = np.array([cues[int(place)] for place in some], np.float64)
         found |= {f"{name}_{cue}": has[:, at] for at, cue in enumerate(CUES)}
     return found | _together(found)
+
+
+def _single_values(hit: ComparedHit) -> tuple[tuple[str, str], ...]:
+    # Reading them takes longer than all else here: only what was stored before they were kept is read now.
+    return read_values(statement(hit.text).stated) if hit.traits.values is None else hit.traits.values
 
 
 def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:

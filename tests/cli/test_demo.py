@@ -15,6 +15,7 @@ from memwell.cli.terminal import console
 from memwell.history import History
 from memwell.runtime.metrics import Metrics, figures_of, last_quality
 from tests.commands import Run, demonstrated_here
+from tests.ports import closed_port
 
 
 @pytest.fixture
@@ -187,3 +188,18 @@ def test_a_store_that_is_not_there_is_not_made_and_nothing_is_measured(run: Run,
     assert "none.db" in outcome.err
     assert not (tmp_path / "none.db").exists()
     assert not (tmp_path / "kept").exists()
+
+
+def test_facts_are_measured_by_the_rules_and_a_model_that_fails_reads_nothing(run: Run, tmp_path: Path):
+    sentences = [{"text": "I live in Berlin.", "facts": [["user", "lives_in", "Berlin", "now"]]}]
+    (tmp_path / "mine.json").write_text(json.dumps(sentences))
+    with closed_port() as port:
+        url = f"http://127.0.0.1:{port}/v1"
+        outcome = run("bench", "facts", tmp_path / "mine.json", "--model", "small", "--url", url)
+    assert outcome.code == 0
+    assert [line.split()[-4:] for line in outcome.out.splitlines()[1:]] == [
+        ["1", "1", "100.0", "100.0"],
+        ["1", "0", "–", "0.0"],
+    ]
+    assert "not read: 1" in outcome.err
+    assert run("bench", "facts", tmp_path / "mine.json", "--model", "small").code == 1

@@ -89,6 +89,14 @@ def test_short_texts_are_asked_about_together_and_small_talk_not_at_all() -> Non
     assert "Thanks" not in chat.asked[0][-1].text
 
 
+@pytest.mark.parametrize(("texts", "kept"), [(1, True), (2, False)])
+def test_the_number_of_a_text_counts_only_where_there_are_several(texts: int, kept: bool) -> None:
+    said = [SaidText(TEXT, "", NOW)] * texts
+    read = model_claims(ScriptedChat([answer({**GOOD, "text": 2026})]), said)
+    assert bool(read[0].claims) is kept
+    assert any("no text 2026" in reason for reason in read[0].reasons) is not kept
+
+
 def test_a_question_that_is_cut_off_is_asked_in_halves() -> None:
     said = [SaidText(f"I live in {place}.", "", NOW) for place in ("Rome", "Oslo", "Bern")]
 

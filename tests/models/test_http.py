@@ -22,6 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
+from memwell.language.claims import relation_of
+from memwell.longterm.indexing import SaidText, model_claims
 from memwell.messages import Role, ai, human, system
 from memwell.models import Tool, Usage, http
 from memwell.models.http import OpenAICompatible, Patience, Transport, chat_body, read_completion, read_embeddings
@@ -428,7 +430,7 @@ def start_server(*, embedding: bool) -> Any:
     assert found.origin is not None
     parameters = llama.CommonParams()
     parameters.model.path = str(next(Path(found.origin).parent.glob("*.gguf")))
-    parameters.n_ctx = 512
+    parameters.n_ctx = 2048
     parameters.n_parallel = 1
     parameters.port = 0
     if embedding:
@@ -472,7 +474,17 @@ def test_a_real_server_keeps_to_a_schema(real: OpenAICompatible):
 @needs_server
 def test_a_real_server_refuses_what_is_too_long(real: OpenAICompatible):
     with pytest.raises(ModelError, match="400"):
-        real.chat("smollm2").complete([human("word " * 2000)], max_tokens=4)
+        real.chat("smollm2").complete([human("word " * 4000)], max_tokens=4)
+
+
+@needs_server
+def test_a_real_model_is_asked_for_facts_and_none_is_taken_without_a_quote(real: OpenAICompatible):
+    text = "I live in Paris and work at Acme."
+    [read] = model_claims(real.chat("smollm2"), [SaidText(text, "", datetime(2026, 1, 1, tzinfo=UTC))])
+    assert read.source == "model"
+    assert read.claims or read.reasons
+    assert all(relation_of(one.relation) and text[one.start : one.end] for one in read.claims)
+    assert not any("unknown relation" in reason for reason in read.reasons)
 
 
 @needs_server

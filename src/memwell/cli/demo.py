@@ -1,4 +1,4 @@
-"""The commands ``demo`` (a conversation survives its process), ``explain`` (pictures) and ``bench recall`` (measures)."""
+"""The commands ``demo`` (a conversation survives its process), ``explain`` (pictures) and ``bench`` (measures)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +42,7 @@ from memwell.storage import open_backend
 from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
+    from memwell.models.ports import ChatModel
     from memwell.runtime.evaluation import Evaluation, Scores
 
 app = typer.Typer()
@@ -273,6 +277,48 @@ def recall_command(
     screen.print(say("rankings_kept", path=one_line(str(run.write(keep)))))
     if note_in is not None:
         _note(run, note_in)
+
+
+@bench.command("facts")
+def facts_command(
+    data: Annotated[Path, typer.Argument(help="Sentences with the facts they state, as JSON. 标注了事实的句子。")],
+    model: Annotated[str, typer.Option(help="A chat model that reads them too. 对比用的对话模型。")] = "",
+    url: Annotated[str, typer.Option(help="Where the model is served; else chat_url. 模型地址。")] = "",
+) -> None:
+    """Print how well facts are read from sentences, by the rules and by a chat model. 测量事实抽取。"""
+    from memwell.runtime.fact_evaluation import FactShares, judge, load  # noqa: PLC0415 - loads the rules
+
+    sets = load(data)
+    settings = load_settings()
+    name, place = model or settings.chat_model, url or settings.chat_url
+    if bool(name) is not bool(place):
+        raise ConfigurationError(say("bench_model_missing"))
+    failures: list[str] = []
+    table = PlainTable()
+    table.prose("")
+    table.whole(*(say(one) for one in ("stated", "read", "precision", "recall_share")), justify="right")
+    with ExitStack() as held:
+        readers: list[tuple[str, ChatModel | None]] = [(say("rules"), None)]
+        if name:
+            from memwell.models.http import OpenAICompatible  # noqa: PLC0415 - slow to load
+
+            server = held.enter_context(OpenAICompatible(place, key=settings.chat_key or None))
+            readers.append((name, server.chat(name)))
+        for title, sentences in sets.items():
+            for reader, chat in readers:
+                with progress_bar(f"{title}, {reader}") as progress:
+                    judged = judge(sentences, chat, partial(_advance, progress, len(sentences)))
+                failures += [one.failure for one in judged if one.failure]
+                found = FactShares.of(judged)
+                shares = ("–" if one is None else f"{one:.1f}" for one in (found.precision, found.recall))
+                table.add_row(f"{title}: {reader}", str(found.facts), str(found.read), *shares)
+    console().print(table)
+    if failures:
+        console(stderr=True).print(say("no_usable_answer", count=len(failures), reason=one_line(failures[0])))
+
+
+def _advance(progress: Callable[[int, int | None], None], total: int, done: int) -> None:
+    progress(done, total)
 
 
 def _note(run: Evaluation, store: str) -> None:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.claims.reading import claims, corrects, is_secret
-from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
+from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
 from memwell.language.updates import single_values
@@ -59,6 +59,10 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?").fullmatch
 _SPEAKERS = frozenset(("user", "i", "me", "speaker", "the user", "the speaker", "我", "用户", "说话人"))
 _SURE = 0.85
 
+_FAVOURITES = tuple(
+    f"{FAVOURITE}{what}" for what in ("food", "drink", "colour", "music", "book", "film", "sport", "place")
+)
+"""A server that keeps to the schema lets a model name these; without one it may name any."""
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -68,7 +72,7 @@ _SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "properties": {
                     "subject": {"type": "string"},
-                    "relation": {"type": "string"},
+                    "relation": {"type": "string", "enum": [*RELATIONS, *_FAVOURITES]},
                     "object": {"type": "string"},
                     "quote": {"type": "string"},
                     "valid_from": {"type": ["string", "null"]},
@@ -227,9 +231,11 @@ def _claim(item: object, said: Sequence[SaidText]) -> tuple[int, Claim]:
         raise _Unusable(f"{shown(item)}: {error}") from error
     if relation_of(raw.relation) is None:
         raise _Unusable(f"unknown relation {shown(raw.relation)}")
-    if not 0 < raw.text <= len(said):
-        raise _Unusable(f"there is no text {raw.text}")
-    one = said[raw.text - 1]
+    # Small models count badly, and one text needs no number.
+    number = 1 if len(said) == 1 else raw.text
+    if not 0 < number <= len(said):
+        raise _Unusable(f"there is no text {number}")
+    one = said[number - 1]
     start, end = _place(raw.quote, one.text)
     thing, subject = raw.object.strip(), raw.subject.strip()
     if not thing or not subject or max(len(thing), len(subject)) > _LONGEST_NAME:
@@ -240,7 +246,7 @@ def _claim(item: object, said: Sequence[SaidText]) -> tuple[int, Claim]:
         query_terms(one.text if one.preceding is None or not raw.negated else f"{one.text} {one.preceding[0]}")
     ):
         raise _Unusable(f"the text has no word of the object {shown(thing)}")
-    return raw.text - 1, Claim(
+    return number - 1, Claim(
         subject=one.speaker.strip() or USER if subject.casefold() in _SPEAKERS else subject,
         relation=raw.relation,
         object=thing,

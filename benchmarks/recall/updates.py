@@ -46,7 +46,8 @@ from memwell.runtime.engine import Engine
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATA = Path(__file__).with_name("updates.json")
 MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.npz"
-PARTS = ("learnt", "plain", "measured")
+PARTS = ("learnt", "plain", "measured", "further")
+TAKEN_BACK = "taken back"
 FOLDS = 5
 NOTE = (
     "Learnt by benchmarks/recall/updates.py from pairs of statements in English and Chinese that were written for it, and "
@@ -111,13 +112,18 @@ def remembered(engine: Engine, case: Case, place: int, between: Sequence[str]) -
     """Store the two statements with others between and after them; returns their ids."""
     # Another stretch of the others for each case, so that no one neighbour decides.
     others = [between[(place + step) % len(between)] for step in range(len(between))]
-    texts = [case.older, *others[:_BETWEEN], case.newer, *others[_BETWEEN:]]
+    # What is taken back is taken back at once: "Just kidding!" means what was said before it.
+    at_once = case.kind == TAKEN_BACK
+    first = _BETWEEN * at_once
+    texts = [*others[:first], case.older, *others[first:_BETWEEN], case.newer, *others[_BETWEEN:]]
+    times = [_START + timedelta(days=day) for day in range(len(texts))]
+    if at_once:
+        times[first + 1] = times[first] + timedelta(minutes=1)
     stored = [
-        engine.remember(text, speaker="user", time=_START + timedelta(days=day)).ids[0]
-        for day, text in enumerate(texts)
+        engine.remember(text, speaker="user", time=time).ids[0] for text, time in zip(texts, times, strict=True)
     ]
     engine.flush()
-    return stored[0], stored[_BETWEEN + 1]
+    return stored[first], stored[_BETWEEN + 1]
 
 
 def judged(engine: Engine, case: Case, ids: tuple[str, str]) -> dict[str, Any]:
@@ -133,8 +139,9 @@ def judged(engine: Engine, case: Case, ids: tuple[str, str]) -> dict[str, Any]:
         "memories": len(hits) - case.is_update,
     }
     if case.past:
-        then = [hit.id for hit in engine.recall(case.past, limit=_ANSWERED_WITHIN)]
-        found["past answered"] = older in then
+        then = [hit.id for hit in engine.recall(case.past, limit=len(hits))]
+        found["past answered"] = older in then[:_ANSWERED_WITHIN]
+        found["outdated first"] = then.index(older) < then.index(newer)
     return found
 
 
@@ -168,6 +175,7 @@ def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
         ),
         "questions about the past": len(past),
         f"past answered within {_ANSWERED_WITHIN}": _percent([one["past answered"] for one in past]),
+        "outdated first, where the past is asked for": _percent([one["outdated first"] for one in past]),
     }
 
 

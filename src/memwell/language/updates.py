@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memwell.language.claims import claims, relation_of
+from memwell.language.claims.reading import corrects
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -182,17 +183,76 @@ _ASKS_PRESENT = re.compile(
     re.IGNORECASE,
 ).search
 _ASKS_PAST = re.compile(
-    r"\b(?:used to|use to|previous(?:ly)?|former(?:ly)?|(?<!how )old(?!er)|in the past|original(?:ly)?|back then"
-    r"|at first|initial(?:ly)?|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b"
-    r"|以前|之前|原来|原先|过去|从前|曾经?|当时|那时|当初|最初|一开始|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|"
-    r"去年|上个?月|[换搬改]了?[^，。？]{0,4}前",
+    r"\b(?:back then|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b|当时|那时|去年|上个?月",
     re.IGNORECASE,
 ).search
+_ASKS_FORMER = re.compile(
+    r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
+    r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
+    r"|first (?:say|said|tell|give|plan\w*|date)|first\W*\Z))\b"
+    r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
+    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|最?一?开始的?时候|最开始|一开始|最早"
+    r"|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
+    r"|(?:\A|[，,])[\u4e00-\u9fff\w]*[\u4e00-\u9fff]{2}(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
+    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
+    re.IGNORECASE,
+).search
+_BEFORE_WHAT = re.compile(r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I).search
 
 
 def asks_about_past(query: str) -> bool:
     """Whether a question is about how things were, so that an outdated statement may be the answer."""
-    return _ASKS_PAST(query) is not None and _ASKS_PRESENT(query) is None
+    return (_ASKS_PAST(query) or _ASKS_FORMER(query)) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def asks_about_former(query: str) -> bool:
+    """Whether a question is about what is so no longer, so that an outdated statement is the answer: *my old number*."""
+    return _ASKS_FORMER(query) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def before_what(query: str) -> str:
+    """Before what a question means: *Chicago* in "Where did I live before Chicago?"; empty if it does not say."""
+    found = _BEFORE_WHAT(query)
+    return (found[1] or found[2]) if found else ""
+
+
+def _without_before(query: str) -> str:
+    # "before my current flat" is about another time than the flat.
+    found = before_what(query)
+    return query.replace(found, "") if found else query
+
+
+_RETRACTS = re.compile(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
+_JESTS = re.compile(
+    r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
+    r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",
+    re.IGNORECASE,
+).match
+_CORRECTS = re.compile(
+    r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
+    r"|mis(?:read|heard|typed|spoke|took|remembered|spelt|spelled)|(?:i|we) meant|scratch that|(?:was|were) off)\b"
+    r"|更正|[说写记弄打看听搞]错|不对|才知道|其实|弄混|记反",
+    re.IGNORECASE,
+).search
+
+
+def corrects_earlier(text: str) -> bool:
+    """Whether a text says that something was never so, rather than that it has changed."""
+    return bool(corrects(text)) or (_RETRACTS(text) or _CORRECTS(text)) is not None
+
+
+def takes_back(newer: str, older: str) -> bool:
+    """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
+    if _JESTS(newer):
+        return True
+    if not (corrects(newer) or _RETRACTS(newer)):
+        return False
+    stated = {(one.relation, one.object) for one in claims(older, time=_NEVER) if not one.negated}
+    joint = claims(newer, time=_NEVER, preceding=(older, _NEVER))
+    if any(one.negated and (one.relation, one.object) in stated for one in joint):
+        return True
+    words = compared(statement(newer), statement(older))
+    return bool(words["other_numbers"] or words["denied"])
 
 
 class _Pattern(NamedTuple):

@@ -278,7 +278,7 @@ def _date(written: str | None) -> datetime | None:
 _log = logging.getLogger("memwell.longterm")
 
 BATCH = 64
-_LOOKED_BACK, _CORRECTED_WITHIN = 8, timedelta(minutes=30)
+_LOOKED_BACK, CORRECTED_WITHIN = 8, timedelta(minutes=30)
 """How many memories back the one is that a memory corrects, and how long ago."""
 ALIAS = "alias/"
 _PRINT = "print/"
@@ -620,7 +620,7 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
     traits = traits_of(record)
     for place, one in enumerate(earlier):
         other, age = traits_of(one), record.time - one.time
-        if other.session != traits.session or not timedelta() <= age <= _CORRECTED_WITHIN:
+        if other.session != traits.session or not timedelta() <= age <= CORRECTED_WITHIN:
             continue
         if other.speaker == traits.speaker:
             if corrects(record.text) == "maybe" and traits.position - other.position > 1:

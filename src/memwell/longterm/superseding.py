@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from memwell._products import product
 from memwell.language.claims import claims
 from memwell.language.segment import query_terms
-from memwell.language.updates import CUES, compared, is_about_another, statement
+from memwell.language.updates import (
+    CUES,
+    asks_about_former,
+    asks_about_past,
+    before_what,
+    compared,
+    corrects_earlier,
+    is_about_another,
+    statement,
+)
 from memwell.language.words import STOP_WORDS
 from memwell.longterm.traits import Traits
 
@@ -184,19 +193,29 @@ def default_models() -> SupersedingModels:
         return SupersedingModels.load(file)
 
 
-def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, str]:
-    """Which hits are outdated, each with the newest that supersedes it.
+class Successor(NamedTuple):
+    """A memory that makes an earlier one outdated, and how likely it does."""
+
+    id: str
+    probability: float
+
+
+Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
+"""Outdated memories, each with those that supersede it, the newest last."""
+
+
+def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, list[Successor]]:
+    """Which hits are outdated, each with those that supersede it, the newest last.
 
     Their vectors are those of the model's embedder, or None.
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    found: dict[str, ComparedHit] = {}
-    for (older, newer), probability in model.probabilities(candidates, vectors).items():
-        one, other = candidates[older], candidates[newer]
-        if probability >= least and (one.id not in found or other.order > found[one.id].order):
-            found[one.id] = other
-    return {older: newer.id for older, newer in found.items()}
+    found: dict[str, list[Successor]] = {}
+    likely = [(*pair, chance) for pair, chance in model.probabilities(candidates, vectors).items() if chance >= least]
+    for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
+        found.setdefault(candidates[older].id, []).append(Successor(candidates[newer].id, chance))
+    return found
 
 
 def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
@@ -263,20 +282,23 @@ _NOT_PLAIN = frozenset({"adds", "past", "plans", "happened"})
 
 
 def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
-    """Whether one may speak for the other: a later statement of the same speaker in the same language.
+    """Whether one may supersede the other: a later statement that ``speaks_for`` it, in the same language.
 
-    It must be of no less trust, not read like an injection, and be about the same people, and say more than the same again.
+    It must be about the same people, and say more than the same again.
     """
-    if newer.order <= older.order or newer.text == older.text or "injection" in newer.traits.flags:
-        return False
-    if newer.traits.speaker.casefold() != older.traits.speaker.casefold():
-        return False
-    if newer.traits.trust not in (older.traits.trust, "user"):
+    if newer.order <= older.order or newer.text == older.text or not speaks_for(newer.traits, older.traits):
         return False
     later, earlier = statement(newer.text), statement(older.text)
     if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues)):
         return False
     return earlier.holds and later.states and not is_about_another(later, earlier)
+
+
+def speaks_for(newer: Traits, older: Traits) -> bool:
+    """Whether a memory is of the same speaker as another, of no less trust, and does not read like an injection."""
+    if newer.speaker.casefold() != older.speaker.casefold() or "injection" in newer.flags:
+        return False
+    return newer.trust in (older.trust, "user")
 
 
 def _restates(newer: str, older: str) -> bool:
@@ -310,18 +332,18 @@ class OutdatedPart(NamedTuple):
 
 def meant_and_whole(
     query: str,
-    replaced: Mapping[str, str],
+    replaced: Replaced,
     texts: Mapping[str, str],
     embed: Callable[[Sequence[str]], Floats] | None,
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the outdated memories with their successors: those that are so for this question, and those that are as a whole.
+) -> tuple[Replaced, dict[str, str]]:
+    """Of the outdated memories: those that are so for this question, and those that are as a whole, with the newest.
 
     A memory that says something else as well is not outdated for a question about that, and never as a whole.
     """
-    parts = {older: outdated_part(texts[older], texts[newer]) for older, newer in replaced.items()}
+    parts = {older: outdated_part(texts[older], texts[newer[-1].id]) for older, newer in replaced.items()}
     meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
     whole = [older for older, part in parts.items() if part is None]
-    return {older: replaced[older] for older in meant}, {older: replaced[older] for older in whole}
+    return {older: replaced[older] for older in meant}, {older: replaced[older][-1].id for older in whole}
 
 
 def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
@@ -353,17 +375,49 @@ class _Scored(Protocol):
 S = TypeVar("S", bound=_Scored)
 
 
-def current_first(hits: Sequence[S], replaced: Mapping[str, str]) -> list[tuple[S, float]]:
-    """Hits with the current memory in front of each outdated one, and how much is added to the score of each.
+def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
+    """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
-    The current memory takes the place of the outdated one, which follows it; equal scores have the later one first.
+    The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
+    a question in the past tense means is left open, except that what was wrong was wrong in the past as well.
+    """
+    if asks_about_former(query):
+        return _formers_first(query, replaced, hits)
+    newest = {older: list(newer[-1:]) for older, newer in replaced.items()}
+    if asks_about_past(query):
+        return {older: newer for older, newer in newest.items() if corrects_earlier(hits[newer[0].id].text)}
+    return newest
+
+
+def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
+    """The outdated hits before the current ones; where a question says before what, those before that one."""
+    named = frozenset(query_terms(before_what(query))) - _STOPS
+    newer = {one.id for some in replaced.values() for one in some}
+    meant = [hits[id_].order for id_ in newer if named.intersection(query_terms(hits[id_].text))]
+    since = min(meant, default=None)
+    found: dict[str, list[Successor]] = {}
+    for older in sorted(replaced, key=lambda id_: hits[id_].order):
+        for id_, chance in replaced[older]:
+            if id_ not in replaced if since is None else hits[older].order < since:
+                found.setdefault(id_, []).append(Successor(older, chance))
+    return found
+
+
+def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> list[tuple[S, float]]:
+    """Hits with those that stand before others in front of them, and how much is added to the score of each.
+
+    They take the place of the one that they stand before, which follows them.
     """
     by_id = {hit.id: hit for hit in hits}
     placed: dict[str, tuple[S, float]] = {}
+
+    def place(hit: S, score: float) -> None:
+        if hit.id not in placed:
+            for one in reversed(before.get(hit.id, ())):
+                if one.id in by_id:
+                    place(by_id[one.id], score)
+            placed.setdefault(hit.id, (hit, max(score - hit.score, 0.0)))
+
     for hit in hits:
-        row = [hit]
-        while (newer := by_id.get(replaced.get(row[-1].id, ""))) is not None:
-            row.append(newer)
-        for one in reversed(row):
-            placed.setdefault(one.id, (one, max(hit.score - one.score, 0.0)))
+        place(hit, hit.score)
     return list(placed.values())

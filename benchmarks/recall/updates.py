@@ -119,9 +119,7 @@ def remembered(engine: Engine, case: Case, place: int, between: Sequence[str]) -
     times = [_START + timedelta(days=day) for day in range(len(texts))]
     if at_once:
         times[first + 1] = times[first] + timedelta(minutes=1)
-    stored = [
-        engine.remember(text, speaker="user", time=time).ids[0] for text, time in zip(texts, times, strict=True)
-    ]
+    stored = [engine.remember(text, speaker="user", time=time).ids[0] for text, time in zip(texts, times, strict=True)]
     engine.flush()
     return stored[first], stored[_BETWEEN + 1]
 

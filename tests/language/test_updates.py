@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.updates import CUES, LONGEST, asks_about_past, compared, is_about_another, statement
+from memwell.language.updates import (
+    CUES,
+    LONGEST,
+    asks_about_former,
+    asks_about_past,
+    before_what,
+    compared,
+    is_about_another,
+    statement,
+)
 
 TOLD = {
     "begins": ["We adopted a dog.", "我买了一台相机。"],
@@ -151,3 +160,50 @@ def test_a_wish_to_move_is_no_move():
     assert not statement("我想搬到柏林。").states
     assert not statement("我打算明年换工作。").states
     assert statement("我搬到柏林了。").states
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I might move to Rome.", "Maybe I'll quit, we'll see.", "If the rent goes up I might close the shop.",
+        "We nearly sold the camper.", "When I was living in Ghent I had a cat.", "我可能会搬到成都。",
+        "听说厂子可能要搬到越南，老板没表态。", "差点把车卖了。", "小时候我住在武汉。",
+    ],
+)  # fmt: skip
+def test_what_is_only_possible_or_long_past_changes_nothing(text: str):
+    assert not statement(text).states
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I moved to Rome, which might surprise you.", "Maybe you heard, but I quit my job.", "The race is on 4 May.",
+        "我搬到成都了，可能会常回来。", "下个月工资一万一千四。", "我弟在小区看大门呢。",
+    ],
+)  # fmt: skip
+def test_a_change_beside_a_possibility_is_a_change(text: str):
+    assert statement(text).states
+
+
+@pytest.mark.parametrize(
+    ("query", "before"),
+    [
+        ("Where did I live before Chicago?", "Chicago?"), ("Who ran the team before Dev?", "Dev?"),
+        ("What was my old number?", ""), ("Where did I live before my current flat?", "my current flat?"),
+        ("小戴之前谁负责？", "小戴"), ("我以前住在哪里？", "我"), ("涨薪前我拿多少？", "涨薪"),
+    ],
+)  # fmt: skip
+def test_questions_about_the_former(query: str, before: str):
+    assert asks_about_former(query)
+    assert before_what(query) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When was our house built?", "What did I buy?", "What do I take before bed?", "How old was Lily in May?",
+        "睡觉前我吃什么药？", "我目前住在哪里？", "会议提前到几点？",
+    ],
+)  # fmt: skip
+def test_a_question_in_the_past_tense_need_not_be_about_the_former(query: str):
+    assert not asks_about_former(query)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import claims, relation_of
+from memwell.language.claims import Claim, claims, relation_of
 from memwell.language.claims.reading import corrects
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
@@ -89,24 +89,23 @@ def statement(text: str) -> StatedText:
         return StatedText()
     read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
     read = read._replace(stated=stated, chinese=chinese)
-    if read.states and (_ZH_SUPPOSED if chinese else _EN_SUPPOSED)(stated):
-        clauses = (_ZH_SENTENCE_PART if chinese else _EN_SENTENCE_PART).split(stated)
-        read = read._replace(states=not _only_supposed(read, clauses, _ZH_SUPPOSED if chinese else _EN_SUPPOSED))
+    read = read._replace(states=read.states and not _only_supposed(stated, chinese))
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
     return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
 
 
-def _only_supposed(read: StatedText, parts: Sequence[str], supposed: Callable[[str], object]) -> bool:
+def _only_supposed(text: str, chinese: bool) -> bool:
     """Whether a text tells of no change but one that is only possible, or long past: "I might move to Rome, we'll see"."""
-    rest = [one for one in parts if not supposed(one)]
+    supposed, clause = (_ZH_SUPPOSED, _ZH_CLAUSE) if chinese else (_EN_SUPPOSED, _EN_SENTENCE_PART)
+    if not supposed(text):
+        return False
+    parts = [part for part in clause.split(text) if part.strip()]
+    rest = [(_chinese if chinese else _english)(part) for part in parts if not supposed(part)]
     if len(rest) == len(parts):
         return False
-    return not any(
-        one.subject or one.numbers or not _TOLD_OF_CHANGE.isdisjoint(one.cues)
-        for one in ((_chinese if read.chinese else _english)(part) for part in rest if part.strip())
-    )
+    return not any(one.subject or one.numbers or not _TOLD_OF_CHANGE.isdisjoint(one.cues) for one in rest)
 
 
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
@@ -114,10 +113,16 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(_MANY)
+def _claims(text: str) -> tuple[Claim, ...]:
+    """What a text claims; reading it takes longer than all else here."""
+    return tuple(claims(text, time=_NEVER))
+
+
+@lru_cache(_MANY)
 def _values(text: str) -> frozenset[tuple[str, str]]:
     """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
     found: list[tuple[str, str]] = []
-    for claim in claims(text, time=_NEVER):
+    for claim in _claims(text):
         relation = relation_of(claim.relation)
         # What lasts is said otherwise rather than changed.
         if relation is None or relation.lasting or claim.valid_to is not None:
@@ -152,7 +157,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
     roles = _EN_ROLES | _ZH_ROLES
     words = older.words - common
     least = min(len(words), len(newer.words)) or 1
-    return {
+    found = {
         # Two people that the speaker has to do with are not one.
         "same_holder": float(
             bool(common) and (common != _SPEAKER or not (older.holders & roles and newer.holders & roles))
@@ -165,6 +170,23 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
         "other_value": float(_other_value(newer.stated, older.stated)),
         "same_subject": float(_same_subject(newer.subject, older.subject)),
     }
+    return found | {"clear": float(_is_clear(newer, older, found))}
+
+
+def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
+    """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
+    if found["denied"] or (found["same_words"] and corrects_earlier(newer.stated)):
+        return True
+    if not _NOT_PLAIN.isdisjoint(newer.cues):
+        return False
+    if found["same_subject"] and found["other_numbers"]:
+        return True
+    if not newer.moved.isdisjoint("".join(older.thing) if newer.chinese else older.thing):
+        return True
+    return bool(found["ended"]) and found["same_words"] >= 0.5
+
+
+_NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
@@ -205,11 +227,11 @@ def _denies_another(newer: str, older: str) -> bool:
     # "We have no dog any more" ends also the one that was named.
     denied = {
         (one.relation, one.object.lower()): one.negated and one.relation not in ("pet", "owns")
-        for one in claims(newer, time=_NEVER)
+        for one in _claims(newer)
     }
     if not denied or not all(denied.values()):
         return False
-    stated = {(one.relation, one.object.lower()) for one in claims(older, time=_NEVER)}
+    stated = {(one.relation, one.object.lower()) for one in _claims(older)}
     related = {one for one in stated if one[0] in {relation for relation, _ in denied}}
     return bool(related) and all(
         thing and not any(thing in other or other in thing for same, other in related if same == relation)
@@ -223,7 +245,7 @@ _DENIES = re.compile(r"\b(?:not|no|never|\w+n't)\b|[不没]", re.IGNORECASE).sea
 def _other_value(newer: str, older: str) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
     before = _values(older)
-    # Reading values takes longer than all else here, and most texts have none.
+    # Most texts have none.
     now = dict(_values(newer)) if before else {}
     found = [(value, now[what]) for what, value in before if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
@@ -236,18 +258,21 @@ def _same_subject(one: str, other: str) -> bool:
     return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
 
 
+def _parts(words: str) -> frozenset[str]:
+    """The words, or the characters of Chinese."""
+    return frozenset(words if _HAN.search(words) else words.split())
+
+
 def _other_subject(one: str, other: str) -> bool:
     """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
-    if not one or not other or (one[0] < "\u2e80") != (other[0] < "\u2e80"):
-        return False
-    return set(one.split() if one[0] < "\u2e80" else one).isdisjoint(other.split() if other[0] < "\u2e80" else other)
+    return bool(one and other) and _parts(one).isdisjoint(_parts(other))
 
 
 def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether they begin with two things of one kind: *the front door code* and *the bike shed code*."""
     if min(len(one), len(other)) < 2 or one[-1] != other[-1]:
         return False
-    return set("".join(one[:-1]) if one[0] >= "\u2e80" else one[:-1]).isdisjoint("".join(other[:-1]) if one[0] >= "\u2e80" else other[:-1])
+    return _parts(" ".join(one[:-1])).isdisjoint(_parts(" ".join(other[:-1])))
 
 
 _ASKS_PRESENT = re.compile(
@@ -265,8 +290,8 @@ _ASKS_FORMER = re.compile(
     r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
     r"|first (?:say|said|tell|give|plan\w*|date)|first\W*\Z))\b"
     r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
-    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|最?一?开始的?时候|最开始|一开始|最早"
-    r"|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
+    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
+    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
     r"|(?:\A|[，,])[\u4e00-\u9fff\w]*[\u4e00-\u9fff]{2}(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
     r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
     re.IGNORECASE,
@@ -321,7 +346,7 @@ def takes_back(newer: str, older: str) -> bool:
         return True
     if not (corrects(newer) or _RETRACTS(newer)):
         return False
-    stated = {(one.relation, one.object) for one in claims(older, time=_NEVER) if not one.negated}
+    stated = {(one.relation, one.object) for one in _claims(older) if not one.negated}
     joint = claims(newer, time=_NEVER, preceding=(older, _NEVER))
     if any(one.negated and (one.relation, one.object) in stated for one in joint):
         return True
@@ -412,7 +437,8 @@ _EN_SUBJECT = re.compile(
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
 _EN_THING = re.compile(
-    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
+    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
+    r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
     r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|on|in|at|to|of|with|and|from|that"
     r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
@@ -422,7 +448,9 @@ _EN_MOVED = re.compile(
     r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
     r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match
-_EN_OWNER = re.compile(r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)").match
+_EN_OWNER = re.compile(
+    r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
+).match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
 _EN_I = re.compile(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
 _EN_ONE_OF_MINE = re.compile(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
@@ -452,7 +480,8 @@ _EN_BEGINS = _en(
     "restarted opened",
 )  # fmt: skip
 _EN_CHANGES = _en(
-    "now these from moved moving down up back went gone come came got was were late took is are feels not fallen brought put for",
+    "now these from moved moving down up back went gone come came got was were late took is are feels not fallen "
+    "brought put for",
     r"now\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b",
     r"mov(?:ed|ing) (?:to|into|in|out|away|house|back|up|on|my|our|the)\b", r"(?:down|up|back) to\b",
     r"(?:went|gone) (?:up|down|over|back)\b", r"(?:come|came) (?:a?round|back|home)\b", r"got over\b",
@@ -472,12 +501,14 @@ _EN_ENDS = _en(
     "stepped called dropped backed "
     "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
     "handed took got goodbye put came come taken ran run ways gone",
-    r"no longer\b", r"any ?more\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b", r"brok(?:e|en) up\b",
+    r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
+    r"brok(?:e|en) up\b",
     r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
     r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
     r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b", r"stepped down\b", r"called off\b",
-    r"(?:dropped|backed) out\b", r"no more \w", r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b", r"(?:came|come|taken) off\b",
+    r"(?:dropped|backed) out\b", r"no more \w", r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b",
+    r"(?:came|come|taken) off\b",
     r"(?:ran|run) out\b", r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
     words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
     "unsubscribed "
@@ -510,12 +541,13 @@ _EN_PLANS = _en(
 _EN_SUPPOSED = re.compile(
     r"\b(?:might|maybe|perhaps|(?:i|we|he|she|they) may|would (?:like|love) to|(?:i|we)'d (?:like|love) to|wouldn't mind"
     r"|thinking (?:about|of)|considering|hop(?:e|ing) to|dream(?:ing)? of|tempted to|suppose|not sure (?:if|whether)"
-    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif|(?:nearly|almost) (?:sold|bought|left|quit|\w+ed)"
+    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif"
+    r"|(?:nearly|almost) (?:sold|bought|left|quit|\w+ed)"
     r"|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) (?:my|i)"
     r"|in my (?:youth|childhood|\w+ies)|in those days)\b",
     re.IGNORECASE,
 ).search
-_EN_SENTENCE_PART = re.compile(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then)\b)|\s+but\s+")
+_EN_SENTENCE_PART = re.compile(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
 _EN_EVENT = re.compile(
     r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
     r"were|did|"
@@ -777,7 +809,6 @@ _ZH_SUPPOSED = re.compile(
     "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
     "|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
 ).search
-_ZH_SENTENCE_PART = re.compile("[。；！，,;!\n]+")
 _ZH_ONLY_PLANS = re.compile(
     "(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search

@@ -467,14 +467,15 @@ def _compared(
 
 
 def _raise_relevance(relevant: dict[str, float], before: Mapping[str, Sequence[Successor]]) -> None:
-    """Let what stands before another be as relevant, as far as it is likely to speak for it.
+    """Let what stands before another gain as much of its relevance as it is likely to speak for it, and be no less relevant.
 
-    So it is not left out where the other is not, and one that was taken for it by mistake is not called an answer.
+    So it is not left out where the other is not, and one that stands there by mistake is not called the answer.
     """
     for behind, some in before.items():
         for one in some:
-            gained = one.probability * (relevant.get(behind, 0.0) - relevant.get(one.id, 0.0))
-            relevant[one.id] = relevant.get(one.id, 0.0) + max(gained, 0.0)
+            gained = one.probability * (relevant[behind] - relevant[one.id])
+            relevant[one.id] += max(gained, 0.0)
+        relevant[behind] = min(relevant[behind], *(relevant[one.id] for one in some))
 
 
 class ScoredHit(Protocol):

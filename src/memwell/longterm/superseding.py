@@ -9,6 +9,7 @@ memory is no longer outdated as soon as the one that superseded it is forgotten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -137,8 +138,9 @@ class PairModel(NamedTuple):
         found = values_of(candidates, both, older, newer)
         values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
-        # Where one has given a value to what has one at a time, and the other another, there is nothing to guess.
-        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
+        # Where the words are clear, or give another value to what has one at a time, there is nothing to guess.
+        certain = _CERTAIN * np.maximum(found["other_value"], found["clear"])
+        chances = np.maximum(self.chances(values, rows, older, newer), certain)
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -353,16 +355,66 @@ def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
 @lru_cache(maxsize=512)
 def outdated_part(older: str, newer: str) -> OutdatedPart | None:
     """What the later of two memories changed of the earlier, if that says something else as well; else None."""
+    words = frozenset(query_terms(newer))
+    return _part_of_claims(older, newer, words) or _part_of_list(older, words) or _time_or_place(older, newer)
+
+
+def _part_of_claims(older: str, newer: str, words: frozenset[str]) -> OutdatedPart | None:
+    """The claims of which the later memory has the relation, or the object."""
     stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
     relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
-    words = frozenset(query_terms(newer))
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for claim in stated:
         is_changed = claim.relation in relations or words.issuperset(query_terms(claim.object))
         clause = older[claim.start : claim.end]
         others = sum(one.start == claim.start for one in stated)
         parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None
-    return OutdatedPart(tuple(parts[True]), tuple(parts[False])) if parts[True] and parts[False] else None
+    return _in_parts(tuple(parts[True]), tuple(parts[False]))
+
+
+def _part_of_list(older: str, words: frozenset[str]) -> OutdatedPart | None:
+    """The parts, each with a number or day of its own, of which the later memory has a word: *tennis on …, chess on …*."""
+    parts = [part for part in _LISTED.split(older.strip(" .。!！")) if part]
+    if len(parts) < 2 or not all(statement(part).numbers and statement(part).words for part in parts):
+        return None
+    changed = [not words.isdisjoint(statement(part).words) for part in parts]
+    return _in_parts(
+        tuple(part for part, is_changed in zip(parts, changed, strict=True) if is_changed),
+        tuple(part for part, is_changed in zip(parts, changed, strict=True) if not is_changed),
+    )
+
+
+def _time_or_place(older: str, newer: str) -> OutdatedPart | None:
+    """The time or the place, where the earlier memory has both and the later one has another of one of them alone."""
+    found = [(f"{name} {match[0]}", search(newer)) for name, search in _TIME_AND_PLACE if (match := search(older))]
+    if len(found) < len(_TIME_AND_PLACE):
+        return None
+    return _in_parts(tuple(text for text, now in found if now), tuple(text for text, now in found if not now))
+
+
+def _in_parts(changed: tuple[str, ...], kept: tuple[str, ...]) -> OutdatedPart | None:
+    return OutdatedPart(changed, kept) if changed and kept else None
+
+
+_LISTED = re.compile(r",?\s+and\s+|[;；、]\s*|，?和")
+_TIME_AND_PLACE = (
+    (
+        "when? 什么时候？",
+        re.compile(
+            r"\b(?:on |at )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|noon|\d{1,2}(?::\d\d)? ?(?:am|pm)"
+            r"|\d{1,2}:\d\d|\d{1,2}(?:st|nd|rd|th))\b|周[一二三四五六日天]|星期[一二三四五六日天]|[\d一二三四五六七八九十]+[点号]",
+            re.IGNORECASE,
+        ).search,
+    ),
+    (
+        "where? 哪里？",
+        re.compile(
+            r"\b(?:room|hall|gate|platform|office|studio) [\w-]*\d[\w-]*\b"
+            r"|[\w一二三四五六七八九十]+(?:会议室|教室|号楼|楼|室|厅)",
+            re.IGNORECASE,
+        ).search,
+    ),
+)
 
 
 class _Scored(Protocol):

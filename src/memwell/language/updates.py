@@ -105,7 +105,7 @@ def _only_supposed(text: str, chinese: bool) -> bool:
     rest = [(_chinese if chinese else _english)(part) for part in parts if not supposed(part)]
     if len(rest) == len(parts):
         return False
-    return not any(one.subject or one.numbers or not _TOLD_OF_CHANGE.isdisjoint(one.cues) for one in rest)
+    return not any(one.subject or one.numbers or not CHANGE.isdisjoint(one.cues) for one in rest)
 
 
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
@@ -205,17 +205,18 @@ def _about_other_people(newer: StatedText, older: StatedText) -> bool:
     return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
 
 
-_TOLD_OF_CHANGE = frozenset({"begins", "changes", "ends"})
+CHANGE = frozenset({"begins", "changes", "ends"})
+"""The cues of statements that tell of a change."""
 
 
 def _about_other_things(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
-    told = older.stated.lower()
-    if newer.owner and older.subject and newer.owner not in told:
+    earlier = older.stated.lower()
+    if newer.owner and older.subject and newer.owner not in earlier:
         return True
-    if newer.moved and older.thing and not any(word in told for word in newer.moved):
+    if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
-    if _other_subject(newer.subject, older.subject) and _TOLD_OF_CHANGE.isdisjoint(newer.cues):
+    if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
         return True
     return _other_kind(newer.thing, older.thing) or _denies_another(newer.stated, older.stated)
 

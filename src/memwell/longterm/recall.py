@@ -271,16 +271,10 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
-        taken_back = _taken_back(held, found, memories, wanted, allowed)
-        compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
-        replaced = outdated(compared, vectors)
-        replaced |= {older: [Successor(newer.id, 1.0)] for older, newer in taken_back.items()}
-        embed = None if asked.embedder is None else asked.embedder.embed
-        meant, whole = meant_and_whole(query, replaced, {one.id: one.text for one in compared}, embed)
-        # Own weights decide the order alone.
-        order = {} if weights or self.weights else precedence(query, meant, {one.id: one for one in compared})
-        found += [one for one in taken_back.values() if one not in found]
-        _raise_relevance(relevant, order)
+        order, whole = _superseded(held, asked, query, found, memories, relevant, wanted, allowed)
+        if weights or self.weights:
+            # Own weights decide the order alone.
+            order = {}
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
             for one, share in in_order(found, order)[:pool]
@@ -419,6 +413,33 @@ def _merged(found: Sequence[list[Recalled]], query: str) -> list[Recalled]:
     return list(best.values())
 
 
+def _superseded(
+    held: HeldSnapshot,
+    asked: QueryVector,
+    query: str,
+    found: list[Ranked],
+    memories: dict[str, tuple[Record, Traits]],
+    relevant: dict[str, float],
+    wanted: Filter | None,
+    allowed: Flags | None,
+) -> tuple[dict[str, list[Successor]], dict[str, str]]:
+    """Which hits stand before which, and which are outdated as a whole, with what superseded them.
+
+    Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others.
+    """
+    taken_back = _taken_back(held, found, memories, wanted, allowed)
+    compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
+    replaced = outdated(compared, vectors)
+    replaced |= {older: [Successor(newer.id, 1.0)] for older, newer in taken_back.items()}
+    embed = None if asked.embedder is None else asked.embedder.embed
+    by_id = {one.id: one for one in compared}
+    meant, whole = meant_and_whole(query, replaced, {id_: one.text for id_, one in by_id.items()}, embed)
+    order = precedence(query, meant, by_id)
+    _raise_relevance(relevant, order)
+    found += [one for one in taken_back.values() if one not in found]
+    return order, whole
+
+
 def _taken_back(
     held: HeldSnapshot,
     found: Sequence[Ranked],
@@ -431,8 +452,7 @@ def _taken_back(
     That is added to the memories: it seldom repeats the words, so that it need not be a hit itself.
     """
     snapshot = held.snapshot
-    within = CORRECTED_WITHIN.total_seconds()
-    rows = {one.id: row for one in found[:COMPARED] if (row := snapshot.said_next(one.row, within)) != NOWHERE}
+    rows = {one.id: row for one in found[:COMPARED] if (row := _said_next(snapshot, one.row)) != NOWHERE}
     following = {id_: snapshot.ids[row] for id_, row in rows.items() if allowed is None or allowed[row]}
     memories |= held.memories([id_ for id_ in set(following.values()) if id_ not in memories], wanted)
     ranked = {one.id: one for one in found}
@@ -443,6 +463,19 @@ def _taken_back(
         and speaks_for(memories[newer][1], memories[older][1])
         and takes_back(memories[newer][0].text, memories[older][0].text)
     }
+
+
+def _said_next(snapshot: Snapshot, row: int) -> int:
+    """The row of what the same speaker said next in the same conversation, soon enough to correct it; else ``NOWHERE``."""
+    after = int(snapshot.following[row])
+    if after == NOWHERE and not snapshot.is_turn[row] and snapshot.session_sizes[snapshot.session[row]] == 1:
+        # Without speakers nothing is linked, and what was stored next was said next.
+        after = row + 1 if row + 1 < snapshot.limit and not snapshot.is_turn[row + 1] else NOWHERE
+    while after != NOWHERE and 0.0 <= snapshot.times[after] - snapshot.times[row] <= CORRECTED_WITHIN.total_seconds():
+        if snapshot.alive[after] and snapshot.speaker[after] == snapshot.speaker[row]:
+            return after
+        after = int(snapshot.following[after])
+    return NOWHERE
 
 
 def _compared(
@@ -467,9 +500,10 @@ def _compared(
 
 
 def _raise_relevance(relevant: dict[str, float], before: Mapping[str, Sequence[Successor]]) -> None:
-    """Let what stands before another gain as much of its relevance as it is likely to speak for it, and be no less relevant.
+    """Let what stands before another gain as much of its relevance as it is likely to speak for it.
 
-    So it is not left out where the other is not, and one that stands there by mistake is not called the answer.
+    It is no less relevant then. So it is not left out where the other is not, and one that stands there by mistake is
+    not called the answer.
     """
     for behind, some in before.items():
         for one in some:

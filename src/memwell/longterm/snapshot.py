@@ -684,18 +684,6 @@ class Snapshot:
             )
         )
 
-    def said_next(self, row: int, within: float) -> int:
-        """The row of what the same speaker said next, in the same conversation and so many seconds; else ``NOWHERE``."""
-        after = int(self.following[row])
-        if after == NOWHERE and not self.is_turn[row] and self.session_sizes[self.session[row]] == 1:
-            # Without speakers nothing is linked, and what was stored next was said next.
-            after = row + 1 if row + 1 < self.limit and self.alive[row + 1] and not self.is_turn[row + 1] else NOWHERE
-        while after != NOWHERE and 0.0 <= self.times[after] - self.times[row] <= within:
-            if self.speaker[after] == self.speaker[row]:
-                return after
-            after = int(self.following[after])
-        return NOWHERE
-
     def _session(self, name: str) -> int:
         number = self.sessions.get(name)
         if number is None:

@@ -24,6 +24,7 @@ from memwell._products import product
 from memwell.language.claims import claims
 from memwell.language.segment import query_terms
 from memwell.language.updates import (
+    CHANGE,
     CUES,
     asks_about_former,
     asks_about_past,
@@ -260,7 +261,7 @@ def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
     """What the values of pairs say together, by name."""
     holder, topic, words = found["same_holder"], found["same_topic"], found["same_words"]
     numbers, alike = found["other_numbers"], found.get("alike", np.zeros_like(topic))
-    change = np.max([found[f"newer_{cue}"] for cue in _CHANGE], axis=0)
+    change = np.max([found[f"newer_{cue}"] for cue in CHANGE], axis=0)
     plain = 1.0 - np.max([found[f"newer_{cue}"] for cue in _NOT_PLAIN], axis=0)
     return {
         "change_and_topic": change * topic,
@@ -279,7 +280,6 @@ def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
     }
 
 
-_CHANGE = frozenset({"begins", "changes", "ends"})
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "happened"})
 
 
@@ -291,7 +291,7 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if newer.order <= older.order or newer.text == older.text or not speaks_for(newer.traits, older.traits):
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues)):
+    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)):
         return False
     return earlier.holds and later.states and not is_about_another(later, earlier)
 

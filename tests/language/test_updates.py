@@ -6,15 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell.language.segment import segment
 from memwell.language.updates import (
     CUES,
     LONGEST,
+    RETRACTING,
     asks_about_former,
     asks_about_past,
     before_what,
     compared,
     is_about_another,
     statement,
+    takes_back,
 )
 
 TOLD = {
@@ -207,3 +210,26 @@ def test_questions_about_the_former(query: str, before: str):
 )  # fmt: skip
 def test_a_question_in_the_past_tense_need_not_be_about_the_former(query: str):
     assert not asks_about_former(query)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I moved to Paris.", "Just kidding!"), ("I moved to Paris.", "jk"), ("I live in Ghent.", "Oops, I meant Bruges."),
+        ("The code is 12.", "Correction: 21."), ("The code is 12.", "Typo, 21."), ("The code is 12.", "Make that 21."),
+        ("The code is 12.", "My mistake, 21."), ("The code is 12.", "No wait, 21."), ("我住在杭州。", "不对，是苏州。"),
+        ("密码是12。", "更正一下，21。"), ("密码是12。", "我刚才说错了，21。"), ("密码是12。", "口误，是21。"),
+        ("密码是12。", "应该是21。"), ("我辞职了。", "骗你的。"), ("我辞职了。", "开个玩笑。"), ("我辞职了。", "逗你玩的。"),
+    ],
+)  # fmt: skip
+def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):
+    assert takes_back(newer, older)
+    assert not RETRACTING.isdisjoint(segment(newer))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("I live in Ghent.", "I mean, it is nice."), ("The code is 12.", "No, thanks."), ("我在杭州。", "不是吧。")],
+)
+def test_nothing_is_taken_back_without_another_value(older: str, newer: str):
+    assert not takes_back(newer, older)

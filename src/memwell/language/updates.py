@@ -341,6 +341,12 @@ def corrects_earlier(text: str) -> bool:
     return bool(corrects(text)) or (_RETRACTS(text) or _CORRECTS(text)) is not None
 
 
+RETRACTING = frozenset(
+    "kid joke jk sorri no wait actual oop whoop correct typo mean meant bad mistak apolog scratch make".split()
+).union("错更纠误骗逗笑瞎胡滑歉不应意说")
+"""Words, as they are indexed, of which every text that takes something back has one."""
+
+
 def takes_back(newer: str, older: str) -> bool:
     """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
     if _JESTS(newer):

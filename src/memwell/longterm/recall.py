@@ -22,7 +22,7 @@ from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.language.asking import separate_questions
-from memwell.language.updates import takes_back
+from memwell.language.updates import RETRACTING, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
@@ -59,6 +59,8 @@ _DIVERSIFIED = 4
 """With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
+_LOOKED_AHEAD = 8
+"""How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
 
@@ -452,7 +454,9 @@ def _taken_back(
     That is added to the memories: it seldom repeats the words, so that it need not be a hit itself.
     """
     snapshot = held.snapshot
+    words = {snapshot.postings.number(word) for word in RETRACTING if word in snapshot.postings}
     rows = {one.id: row for one in found[:COMPARED] if (row := _said_next(snapshot, one.row)) != NOWHERE}
+    rows = {id_: row for id_, row in rows.items() if not words.isdisjoint(snapshot.postings.words_of(row))}
     following = {id_: snapshot.ids[row] for id_, row in rows.items() if allowed is None or allowed[row]}
     memories |= held.memories([id_ for id_ in set(following.values()) if id_ not in memories], wanted)
     ranked = {one.id: one for one in found}
@@ -471,7 +475,10 @@ def _said_next(snapshot: Snapshot, row: int) -> int:
     if after == NOWHERE and not snapshot.is_turn[row] and snapshot.session_sizes[snapshot.session[row]] == 1:
         # Without speakers nothing is linked, and what was stored next was said next.
         after = row + 1 if row + 1 < snapshot.limit and not snapshot.is_turn[row + 1] else NOWHERE
-    while after != NOWHERE and 0.0 <= snapshot.times[after] - snapshot.times[row] <= CORRECTED_WITHIN.total_seconds():
+    for _ in range(_LOOKED_AHEAD):
+        age = snapshot.times[after] - snapshot.times[row]
+        if after == NOWHERE or not 0.0 <= age <= CORRECTED_WITHIN.total_seconds():
+            break
         if snapshot.alive[after] and snapshot.speaker[after] == snapshot.speaker[row]:
             return after
         after = int(snapshot.following[after])

@@ -59,6 +59,8 @@ class StatedText(NamedTuple):
     """The words or characters of the one thing that it says got another time, place or value: "the choir moved to …"."""
     owner: str = ""
     """Whose thing it begins with, if that is not the speaker's: *plumber* in "The plumber's number is …"."""
+    relative: str = ""
+    """What the one that it begins with is to another: *friend* in "My sister's friend …"."""
     about: str = ""
     """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
     of_me: bool = False
@@ -177,6 +179,8 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
     """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
     if found["denied"] or (found["same_words"] and corrects_earlier(newer.stated)):
         return True
+    if not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
+        return True
     if not _NOT_PLAIN.isdisjoint(newer.cues):
         return False
     if found["same_subject"] and found["other_numbers"]:
@@ -187,6 +191,7 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
 
 
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
+_DENIED_NUMBER = re.compile(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
@@ -213,6 +218,8 @@ def _about_other_things(newer: StatedText, older: StatedText) -> bool:
     """Whether they are about two things, or one is about something of another's, or denies something else."""
     earlier = older.stated.lower()
     if newer.owner and older.subject and newer.owner not in earlier:
+        return True
+    if newer.relative and newer.relative not in earlier:
         return True
     if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
         return True
@@ -289,7 +296,7 @@ _ASKS_PAST = re.compile(
 _ASKS_FORMER = re.compile(
     r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
     r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
-    r"|first (?:say|said|tell|give|plan\w*|date)|first\W*\Z))\b"
+    r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
     r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
     r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
     r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
@@ -447,7 +454,7 @@ _EN_THING = re.compile(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
     r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
     r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
-    r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|on|in|at|to|of|with|and|from|that"
+    r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
     r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = re.compile(
@@ -458,6 +465,7 @@ _EN_MOVED = re.compile(
 _EN_OWNER = re.compile(
     r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
 ).match
+_EN_RELATIVE = re.compile(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
 _EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
 _EN_I = re.compile(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
 _EN_ONE_OF_MINE = re.compile(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
@@ -668,6 +676,7 @@ def _english(text: str) -> StatedText:
         thing=_english_thing(lower),
         moved=_english_moved(lower),
         owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
+        relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
         about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
         of_me=not _EN_ME.isdisjoint(parts),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
@@ -767,13 +776,14 @@ _ZH_MOVED = re.compile(
 _ZH_OWNER = re.compile(
     "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
 ).match
-_ZH_NO_THING = re.compile("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住]|今天|昨天|每天").search
+_ZH_RELATIVE = re.compile(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
+_ZH_NO_THING = re.compile("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
 _ZH_THING = re.compile(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
     "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
 ).match
 _ZH_I = re.compile(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
-_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)").match
+_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
 _ZH_PRONOUNS = re.compile("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 
@@ -817,7 +827,7 @@ _ZH_SUPPOSED = re.compile(
     "|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
 ).search
 _ZH_ONLY_PLANS = re.compile(
-    "(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
+    "(?<!不)(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search
 _ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
@@ -897,6 +907,7 @@ def _chinese(text: str) -> StatedText:
         thing=_chinese_thing(text),
         moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
         owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
+        relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
         # The first one may belong to 我朋友.
         of_me="我" in text[2:],

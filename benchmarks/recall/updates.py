@@ -1,9 +1,12 @@
 """``python -m benchmarks.recall.updates``: whether recall tells what is true now from what was superseded.
 
-Each update of ``updates.json`` is two statements with 24 other memories between them, and a question about the present;
-some have one about the past. The near misses are two statements of which neither supersedes the other. The pairs under
-``learnt`` are what the model was fitted to; those under ``measured`` and ``plain`` were written by others and never looked
-at, half of ``measured`` without a word of change. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
+Each update of ``updates.json`` is two statements with 24 other memories between them (none, where the later one takes the
+earlier one back at once), and a question about the present; some have one about the past. The near misses are two
+statements of which neither supersedes the other. The pairs under ``learnt`` are what the model was fitted to; those under
+``measured`` and ``plain`` were written by others, half of ``measured`` without a word of change. Those under ``further``
+were written by who wrote the rules of reading, before the rules: what is rescheduled, taken back, corrected or ended. The
+rules were written with the wrong cases of all three parts in sight; the model never saw one of them. The figures go to
+``benchmarks/results/updates.json`` and ``updates.md``.
 
 ``python -m benchmarks.recall.updates learn DATA_FOLDER`` fits the model (``superseding.npz``) again: the learnt pairs are
 what supersedes and what does not, and in the talk of FriendsQA, MADial-Bench and generated dialogues nothing does.
@@ -193,7 +196,9 @@ def page(known: dict[str, Any]) -> str:
         "The model was fitted to *learnt*, of which some are measured. The writers of *measured* saw neither these pairs "
         "nor the program; they were "
         "asked to tell half of the changes without a word of change (*we buried Miso under the apple tree*); those of "
-        "*plain* to tell them in ordinary words, and near misses in the same words. Their pairs were only measured.\n\n"
+        "*plain* to tell them in ordinary words, and near misses in the same words. *further* is what was rescheduled, taken "
+        "back, corrected or ended, by the writer of the rules of reading, before the rules. No pair of these three was "
+        "fitted to; which of them were wrong was known when the rules were written.\n\n"
         f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
     )
 

@@ -196,9 +196,10 @@ def page(known: dict[str, Any]) -> str:
         "The model was fitted to *learnt*, of which some are measured. The writers of *measured* saw neither these pairs "
         "nor the program; they were "
         "asked to tell half of the changes without a word of change (*we buried Miso under the apple tree*); those of "
-        "*plain* to tell them in ordinary words, and near misses in the same words. *further* is what was rescheduled, taken "
-        "back, corrected or ended, by the writer of the rules of reading, before the rules. No pair of these three was "
-        "fitted to; which of them were wrong was known when the rules were written.\n\n"
+        "*plain* to tell them in ordinary words, and near misses in the same words. *further* is what was rescheduled, "
+        "taken back, corrected or ended, by the writer of the rules of reading, before the rules; 300 such pairs in "
+        "each language, about other things, were added to *learnt* then. No pair of these three was fitted to; which of "
+        "them were wrong was known when the rules were written.\n\n"
         f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
     )
 

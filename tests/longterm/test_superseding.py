@@ -237,6 +237,7 @@ def test_another_value_leaves_nothing_to_guess(newer: str, sure: bool):
             "When is the meeting?",
             "Where is the meeting?",
         ),
+        ("周会周一在302会议室。", "周会改到508会议室了。", "周会是哪天？", "周会在哪间会议室？"),
     ],
 )
 def test_a_memory_that_says_something_else_too_is_outdated_in_part(

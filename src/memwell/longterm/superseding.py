@@ -399,7 +399,7 @@ def _in_parts(changed: tuple[str, ...], kept: tuple[str, ...]) -> OutdatedPart |
 _LISTED = re.compile(r",?\s+and\s+|[;；、]\s*|，?和")
 _TIME_AND_PLACE = (
     (
-        "when? 什么时候？",
+        "when? what day, time? 什么时候？哪天？几点？周几？",
         re.compile(
             r"\b(?:on |at )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|noon|\d{1,2}(?::\d\d)? ?(?:am|pm)"
             r"|\d{1,2}:\d\d|\d{1,2}(?:st|nd|rd|th))\b|周[一二三四五六日天]|星期[一二三四五六日天]|[\d一二三四五六七八九十]+[点号]",
@@ -407,7 +407,7 @@ _TIME_AND_PLACE = (
         ).search,
     ),
     (
-        "where? 哪里？",
+        "where? which room? 哪里？哪儿？哪间？在哪？",
         re.compile(
             r"\b(?:room|hall|gate|platform|office|studio) [\w-]*\d[\w-]*\b"
             r"|[\w一二三四五六七八九十]+(?:会议室|教室|号楼|楼|室|厅)",

@@ -187,6 +187,8 @@ def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) 
         return True
     if not newer.moved.isdisjoint("".join(older.thing) if newer.chinese else older.thing):
         return True
+    if newer.moved and found["other_numbers"] and all(word in older.stated.lower() for word in newer.moved):
+        return True
     return bool(found["ended"]) and found["same_words"] >= 0.5
 
 
@@ -458,7 +460,8 @@ _EN_THING = re.compile(
     r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
 ).match
 _EN_MOVED = re.compile(
-    r"\A(?:my|our|the) ((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
+    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
+    r"((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
     r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
     r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
 ).match

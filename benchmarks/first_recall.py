@@ -82,7 +82,7 @@ def add(path: Path, first: int, count: int) -> None:
 
 def _memory(number: int, text: str, row: NDArray[np.float32]) -> Record:
     traits = Traits(
-        speaker=("Ann", "Ben")[number % 2], session=f"s{number // _SESSION}", position=number, importance=0.5, values=()
+        speaker=("Ann", "Ben")[number % 2], session=f"s{number // _SESSION}", position=number, importance=0.5, stated=()
     )
     moment = _START + timedelta(minutes=number)
     return Record(

@@ -6,15 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell.language.segment import segment
 from memwell.language.updates import (
     CUES,
     LONGEST,
+    RETRACTING,
+    asks_about_former,
     asks_about_past,
+    before_what,
     compared,
     is_about_another,
     is_other_value,
-    read_values,
+    read_facts,
     statement,
+    takes_back,
 )
 
 TOLD = {
@@ -114,8 +119,8 @@ def test_questions_about_the_present(query: str):
     ],
 )
 def test_another_value_of_what_has_one_at_a_time(older: str, newer: str):
-    assert is_other_value(read_values(newer), read_values(older))
-    assert not is_other_value(read_values(older), read_values(older))
+    assert is_other_value(read_facts(newer), read_facts(older))
+    assert not is_other_value(read_facts(older), read_facts(older))
 
 
 @pytest.mark.parametrize(
@@ -160,3 +165,74 @@ def test_a_wish_to_move_is_no_move():
     assert not statement("我想搬到柏林。").states
     assert not statement("我打算明年换工作。").states
     assert statement("我搬到柏林了。").states
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I might move to Rome.", "Maybe I'll quit, we'll see.", "If the rent goes up I might close the shop.",
+        "We nearly sold the camper.", "When I was living in Ghent I had a cat.", "我可能会搬到成都。",
+        "听说厂子可能要搬到越南，老板没表态。", "差点把车卖了。", "小时候我住在武汉。",
+    ],
+)  # fmt: skip
+def test_what_is_only_possible_or_long_past_changes_nothing(text: str):
+    assert not statement(text).states
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I moved to Rome, which might surprise you.", "Maybe you heard, but I quit my job.", "The race is on 4 May.",
+        "我搬到成都了，可能会常回来。", "下个月工资一万一千四。", "我弟在小区看大门呢。",
+    ],
+)  # fmt: skip
+def test_a_change_beside_a_possibility_is_a_change(text: str):
+    assert statement(text).states
+
+
+@pytest.mark.parametrize(
+    ("query", "before"),
+    [
+        ("Where did I live before Chicago?", "Chicago?"), ("Who ran the team before Dev?", "Dev?"),
+        ("What was my old number?", ""), ("Where did I live before my current flat?", "my current flat?"),
+        ("小戴之前谁负责？", "小戴"), ("我以前住在哪里？", "我"), ("涨薪前我拿多少？", "涨薪"),
+    ],
+)  # fmt: skip
+def test_questions_about_the_former(query: str, before: str):
+    assert asks_about_former(query)
+    assert before_what(query) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When was our house built?", "What did I buy?", "What do I take before bed?", "How old was Lily in May?",
+        "睡觉前我吃什么药？", "我目前住在哪里？", "会议提前到几点？",
+    ],
+)  # fmt: skip
+def test_a_question_in_the_past_tense_need_not_be_about_the_former(query: str):
+    assert not asks_about_former(query)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I moved to Paris.", "Just kidding!"), ("I moved to Paris.", "jk"), ("I live in Ghent.", "Oops, I meant Bruges."),
+        ("The code is 12.", "Correction: 21."), ("The code is 12.", "Typo, 21."), ("The code is 12.", "Make that 21."),
+        ("The code is 12.", "My mistake, 21."), ("The code is 12.", "No wait, 21."), ("我住在杭州。", "不对，是苏州。"),
+        ("密码是12。", "更正一下，21。"), ("密码是12。", "我刚才说错了，21。"), ("密码是12。", "口误，是21。"),
+        ("密码是12。", "应该是21。"), ("我辞职了。", "骗你的。"), ("我辞职了。", "开个玩笑。"),
+        ("我辞职了。", "逗你玩的。"),
+    ],
+)  # fmt: skip
+def test_what_is_taken_back_is_found_by_its_words(older: str, newer: str):
+    assert takes_back(newer, older)
+    assert not RETRACTING.isdisjoint(segment(newer))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [("I live in Ghent.", "I mean, it is nice."), ("The code is 12.", "No, thanks."), ("我在杭州。", "不是吧。")],
+)
+def test_nothing_is_taken_back_without_another_value(older: str, newer: str):
+    assert not takes_back(newer, older)

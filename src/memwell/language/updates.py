@@ -9,12 +9,13 @@ end, a plan or the past. ``compared`` turns two of them into numbers; what these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 from memwell.language.claims import Claim, claims, relation_of
+from memwell.language.claims.reading import corrects
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 
@@ -24,7 +25,9 @@ _MANY = 2**16
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"(?<=[.!?。！？\n])")
-_ASKED = re.compile(r"[?？]\W*\Z|[吗呢][。！!]?\s*\Z").search
+_ASKED = re.compile(
+    r"[?？]\W*\Z|吗[。！!]?\s*\Z|(?:什么|[哪谁几]|怎么|多少|为何|不[^，。]{1,3})[^，。？！]*呢[。！!]?\s*\Z"
+).search
 _WANTS = re.compile(
     r"\blooking for (?:some|any|a few|tips|advice|ideas|inspiration|information|suggestions|recommendations)\b", re.I
 ).search
@@ -50,6 +53,14 @@ class StatedText(NamedTuple):
     """The text without its questions."""
     subject: str = ""
     """Which one thing it says something of: *phone number* in "My phone number is …"."""
+    thing: tuple[str, ...] = ()
+    """The thing that it begins with, as words or characters: *the dentist appointment*."""
+    moved: frozenset[str] = frozenset()
+    """The words or characters of the one thing that it says got another time, place or value: "the choir moved to …"."""
+    owner: str = ""
+    """Whose thing it begins with, if that is not the speaker's: *plumber* in "The plumber's number is …"."""
+    relative: str = ""
+    """What the one that it begins with is to another: *friend* in "My sister's friend …"."""
     about: str = ""
     """Whom its first words are about: ``SPEAKER``, ``OTHER`` (one of the speaker's people), or neither."""
     of_me: bool = False
@@ -80,36 +91,66 @@ def statement(text: str) -> StatedText:
         return StatedText()
     read = _chinese(stated) if chinese else _english(stated.replace("’", "'"))
     read = read._replace(stated=stated, chinese=chinese)
+    read = read._replace(states=read.states and not _only_supposed(stated, chinese))
     if stated != text:
         # What stands with a question mostly explains it.
         return read._replace(cues=read.cues | {"asks"}, holds=False)
     return read._replace(holds=len(text) <= _LONGEST_HELD and _WANTS(text) is None)
 
 
+def _only_supposed(text: str, chinese: bool) -> bool:
+    """Whether a text tells of no change but one that is only possible, or long past: "I might move to Rome, we'll see"."""
+    supposed, clause = (_ZH_SUPPOSED, _ZH_CLAUSE) if chinese else (_EN_SUPPOSED, _EN_SENTENCE_PART)
+    if not supposed(text):
+        return False
+    parts = [part for part in clause.split(text) if part.strip()]
+    rest = [(_chinese if chinese else _english)(part) for part in parts if not supposed(part)]
+    if len(rest) == len(parts):
+        return False
+    return not any(one.subject or one.numbers or not CHANGE.isdisjoint(one.cues) for one in rest)
+
+
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """Claims need a time, which decides nothing here."""
 
 
-def single_values(said: Iterable[Claim]) -> tuple[tuple[str, str], ...]:
-    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
-    found: dict[tuple[str, str], None] = {}
-    for claim in said:
-        relation = relation_of(claim.relation)
-        # What lasts is said otherwise rather than changed.
-        if relation is None or relation.lasting or claim.valid_to is not None:
-            continue
-        if relation.single:
-            found[f"{claim.subject} {relation.name}".lower(), "" if claim.negated else claim.object.lower()] = None
-        elif relation.family:
-            value = "" if claim.negated else relation.name
-            found[f"{claim.subject} {relation.family} {claim.object}".lower(), value] = None
-    return tuple(found)
+class StatedFact(NamedTuple):
+    """A fact that a text states, or denies, of now."""
+
+    subject: str
+    relation: str
+    object: str
+    negated: bool
+
+
+def stated_facts(said: Iterable[Claim]) -> tuple[StatedFact, ...]:
+    """What claims say of now."""
+    return tuple(
+        StatedFact(one.subject.lower(), one.relation, one.object.lower(), one.negated)
+        for one in said
+        if one.valid_to is None
+    )
 
 
 @lru_cache(_MANY)
-def read_values(text: str) -> tuple[tuple[str, str], ...]:
-    """The single values that a text states."""
-    return single_values(claims(text, time=_NEVER))
+def read_facts(text: str) -> tuple[StatedFact, ...]:
+    """What a text states of now; reading it takes longer than all else here."""
+    return stated_facts(claims(text, time=_NEVER))
+
+
+def _single_values(said: Iterable[StatedFact]) -> set[tuple[str, str]]:
+    """What has one value at a time, such as where someone lives, with the value; an empty value is that it has none."""
+    found: set[tuple[str, str]] = set()
+    for fact in said:
+        relation = relation_of(fact.relation)
+        # What lasts is said otherwise rather than changed.
+        if relation is None or relation.lasting:
+            continue
+        if relation.single:
+            found.add((f"{fact.subject} {relation.name}", "" if fact.negated else fact.object))
+        elif relation.family:
+            found.add((f"{fact.subject} {relation.family} {fact.object}", "" if fact.negated else relation.name))
+    return found
 
 
 CUES = (
@@ -121,10 +162,6 @@ CUES = (
     "plans",
     "happened",
     "asks",
-    "hearsay",
-    "refused",
-    "nearly",
-    "briefly",
 )
 """What a statement may tell of, as its words show."""
 
@@ -138,7 +175,7 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
     roles = _EN_ROLES | _ZH_ROLES
     words = older.words - common
     least = min(len(words), len(newer.words)) or 1
-    return {
+    found = {
         # Two people that the speaker has to do with are not one.
         "same_holder": float(
             bool(common) and (common != _SPEAKER or not (older.holders & roles and newer.holders & roles))
@@ -150,10 +187,37 @@ def compared(newer: StatedText, older: StatedText) -> dict[str, float]:
         "denied": float(not words.isdisjoint(newer.denied)),
         "same_subject": float(_same_subject(newer.subject, older.subject)),
     }
+    return found | {"clear": float(_is_clear(newer, older, found))}
+
+
+def _is_clear(newer: StatedText, older: StatedText, found: Mapping[str, float]) -> bool:
+    """Whether the words leave little to guess: one denies, corrects, moves or ends what the other says, and names it."""
+    if found["denied"] or (found["same_words"] and corrects_earlier(newer.stated)):
+        return True
+    if not older.numbers.isdisjoint(_DENIED_NUMBER(newer.stated)):
+        return True
+    if not _NOT_PLAIN.isdisjoint(newer.cues):
+        return False
+    if found["same_subject"] and found["other_numbers"]:
+        return True
+    if not newer.moved.isdisjoint("".join(older.thing) if newer.chinese else older.thing):
+        return True
+    if newer.moved and found["other_numbers"] and all(word in older.stated.lower() for word in newer.moved):
+        return True
+    return bool(found["ended"]) and found["same_words"] >= 0.5
+
+
+_NOT_PLAIN = frozenset({"adds", "past", "plans", "asks"})
+_DENIED_NUMBER = re.compile(r"(?:\bnot (?:number |room |on |at )?|不是)(\d+)(?![\d:.])", re.IGNORECASE).findall
 
 
 def is_about_another(newer: StatedText, older: StatedText) -> bool:
-    """Whether both name whom they are about, and these are different: two relatives, or the speaker and another."""
+    """Whether both name what they are about, and that is not the same: two people, or two things."""
+    return _about_other_people(newer, older) or _about_other_things(newer, older)
+
+
+def _about_other_people(newer: StatedText, older: StatedText) -> bool:
+    """Whether they are about two relatives, or about the speaker and another."""
     if not newer.holders.isdisjoint(older.holders - _SPEAKER):
         return False
     if _RELATIVES.issuperset(newer.holders) and _RELATIVES.issuperset(older.holders):
@@ -163,10 +227,42 @@ def is_about_another(newer: StatedText, older: StatedText) -> bool:
     return (older.about, newer.about) == (SPEAKER, OTHER) and not older.refers and not newer.of_me
 
 
-def is_other_value(newer: Iterable[tuple[str, str]], older: Iterable[tuple[str, str]]) -> bool:
+CHANGE = frozenset({"begins", "changes", "ends"})
+"""The cues of statements that tell of a change."""
+
+
+def _about_other_things(newer: StatedText, older: StatedText) -> bool:
+    """Whether they are about two things, or one is about something of another's, or denies something else."""
+    earlier = older.stated.lower()
+    if newer.owner and older.subject and newer.owner not in earlier:
+        return True
+    if newer.relative and newer.relative not in earlier:
+        return True
+    if newer.moved and older.thing and not any(word in earlier for word in newer.moved):
+        return True
+    if _other_subject(newer.subject, older.subject) and CHANGE.isdisjoint(newer.cues):
+        return True
+    return _other_kind(newer.thing, older.thing)
+
+
+def denies_another(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
+    """Whether one only denies other values of what the other states: "I am not allergic to eggs" of an allergy to nuts."""
+    # "We have no dog any more" ends also the one that was named.
+    denied = {(one.relation, one.object): one.negated and one.relation not in ("pet", "owns") for one in newer}
+    if not denied or not all(denied.values()):
+        return False
+    stated = {(one.relation, one.object) for one in older}
+    related = {one for one in stated if one[0] in {relation for relation, _ in denied}}
+    return bool(related) and all(
+        thing and not any(thing in other or other in thing for same, other in related if same == relation)
+        for relation, thing in denied
+    )
+
+
+def is_other_value(newer: Sequence[StatedFact], older: Sequence[StatedFact]) -> bool:
     """Whether a value is another one, or is none any more; one that is part of the other only says it otherwise."""
-    now = dict(newer)
-    found = [(value, now[what]) for what, value in older if what in now]
+    now = dict(_single_values(newer)) if older else {}
+    found = [(value, now[what]) for what, value in _single_values(older) if what in now]
     return any(value != new and (not new or (new not in value and value not in new)) for value, new in found)
 
 
@@ -177,6 +273,23 @@ def _same_subject(one: str, other: str) -> bool:
     return one == other or one.endswith(f" {other}") or other.endswith(f" {one}")
 
 
+def _parts(words: str) -> frozenset[str]:
+    """The words, or the characters of Chinese."""
+    return frozenset(words if _HAN.search(words) else words.split())
+
+
+def _other_subject(one: str, other: str) -> bool:
+    """Whether both say something of one thing, and these have no word in common: *my office is …*, *my garden is …*."""
+    return bool(one and other) and _parts(one).isdisjoint(_parts(other))
+
+
+def _other_kind(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether they begin with two things of one kind: *the front door code* and *the bike shed code*."""
+    if min(len(one), len(other)) < 2 or one[-1] != other[-1]:
+        return False
+    return _parts(" ".join(one[:-1])).isdisjoint(_parts(" ".join(other[:-1])))
+
+
 _ASKS_PRESENT = re.compile(
     r"\b(?:now|nowadays|still|current(?:ly)?|these days|any ?more|at the moment|did \w+ (?:\w+ ){0,4}"
     r"(?:switch|change|move|swap|upgrade|convert|transfer|settle|postpone|reschedule)\b.* (?:to|for|on|with)\W*\Z)"
@@ -184,17 +297,82 @@ _ASKS_PRESENT = re.compile(
     re.IGNORECASE,
 ).search
 _ASKS_PAST = re.compile(
-    r"\b(?:used to|use to|previous(?:ly)?|former(?:ly)?|(?<!how )old(?!er)|in the past|original(?:ly)?|back then"
-    r"|at first|initial(?:ly)?|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b"
-    r"|以前|之前|原来|原先|过去|从前|曾经?|当时|那时|当初|最初|一开始|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|"
-    r"去年|上个?月|[换搬改]了?[^，。？]{0,4}前",
+    r"\b(?:back then|last (?:year|month|week)|ago|did|was|were|had|histor(?:y|ically))\b|当时|那时|去年|上个?月",
     re.IGNORECASE,
 ).search
+_ASKS_FORMER = re.compile(
+    r"\b(?:used? to|previous(?:ly)?|former(?:ly)?|in the past|original(?:ly)?|at first|initial(?:ly)?|earlier"
+    r"|(?:my|our|his|her|their) old|(?:did|was|were|had|been)\b.*\b(?:(?<!how )(?<!years )old(?!er)"
+    r"|first (?:say|said|tell|give|plan\w*|date)|(?:say|tell|give|plan) (?:\w+ )?first))\b"
+    r"|\A(?!.*\b(?:do|does|am|is|are|can|will|shall|should|must|may)\b).*\b(?:before|prior to)\b"
+    r"|以前|(?<!睡)(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)之前|原[来先本定]|本来|过去|从前|先前|曾|当初|最初|[最一]开始"
+    r"|最早|旧|老地址|老号码|前任|前一|上一[个份任家]|[住当做干学养租]过"
+    r"|(?:\A|[，,])[\u4e00-\u9fff\w]*[\u4e00-\u9fff]{2}(?<!睡觉)(?<!吃饭)(?<!出门)(?<!开会)(?<![上下]班)(?<!考试)(?<!出发)"
+    r"(?<![目眼面提当跟门床])前(?![面天台途门边景者往后几任夫妻])",
+    re.IGNORECASE,
+).search
+_BEFORE_WHAT = re.compile(r"\b(?:before|prior to)\s+(.+)|(?:\A|[，,])([^，,]+?)(?:之前|以前|前(?![面后]))", re.I).search
 
 
 def asks_about_past(query: str) -> bool:
     """Whether a question is about how things were, so that an outdated statement may be the answer."""
-    return _ASKS_PAST(query) is not None and _ASKS_PRESENT(query) is None
+    return (_ASKS_PAST(query) or _ASKS_FORMER(query)) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def asks_about_former(query: str) -> bool:
+    """Whether a question is about what is so no longer, so that an outdated statement is the answer: *my old number*."""
+    return _ASKS_FORMER(query) is not None and _ASKS_PRESENT(_without_before(query)) is None
+
+
+def before_what(query: str) -> str:
+    """Before what a question means: *Chicago* in "Where did I live before Chicago?"; empty if it does not say."""
+    found = _BEFORE_WHAT(query)
+    return (found[1] or found[2]) if found else ""
+
+
+def _without_before(query: str) -> str:
+    # "before my current flat" is about another time than the flat.
+    found = before_what(query)
+    return query.replace(found, "") if found else query
+
+
+_RETRACTS = re.compile(r"\W*(?:no,? wait|wait,? no)\b", re.IGNORECASE).match
+_JESTS = re.compile(
+    r"\W*(?:(?:just|only) )?(?:kidding|joking|jk)\b"
+    r"|(?:我是?)?(?:[跟和]你)?(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说)",
+    re.IGNORECASE,
+).match
+_CORRECTS = re.compile(
+    r"\b(?:correction|typo|turns out|(?:was|were|got it|told you) wrong|mistaken|mix(?:ed)? (?:\w+ ){0,3}up"
+    r"|mis(?:read|heard|typed|spoke|took|remembered|spelt|spelled)|(?:i|we) meant|scratch that|(?:was|were) off)\b"
+    r"|更正|[说写记弄打看听搞]错|不对|才知道|其实|弄混|记反",
+    re.IGNORECASE,
+).search
+
+
+def corrects_earlier(text: str) -> bool:
+    """Whether a text says that something was never so, rather than that it has changed."""
+    return bool(corrects(text)) or (_RETRACTS(text) or _CORRECTS(text)) is not None
+
+
+RETRACTING = frozenset(
+    "kid joke jk sorri no wait actual oop whoop correct typo mean meant bad mistak apolog scratch make".split()
+).union("错更纠误骗逗笑瞎胡滑歉不应意说")
+"""Words, as they are indexed, of which every text that takes something back has one."""
+
+
+def takes_back(newer: str, older: str) -> bool:
+    """Whether a text takes back what the same person said just before it: a jest, or a wrong value."""
+    if _JESTS(newer):
+        return True
+    if not (corrects(newer) or _RETRACTS(newer)):
+        return False
+    stated = {(one.relation, one.object) for one in claims(older, time=_NEVER) if not one.negated}
+    joint = claims(newer, time=_NEVER, preceding=(older, _NEVER))
+    if any(one.negated and (one.relation, one.object) in stated for one in joint):
+        return True
+    words = compared(statement(newer), statement(older))
+    return bool(words["other_numbers"] or words["denied"])
 
 
 class _Pattern(NamedTuple):
@@ -279,6 +457,24 @@ _EN_SUBJECT = re.compile(
     r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?(?:my|our|the) (?:(?:new|old|current|actual|right|correct) )*"
     r"((?:[\w'-]+ ){0,2}[\w'-]+?)(?: is| are| will be| has been|'s)(?: now)? \S"
 ).match
+_EN_THING = re.compile(
+    r"\A(?:[a-z]+(?: [a-z]+)?[,:] )?(?:now )?"
+    r"(?:(?:had to|have to|got to|we|i|they|they've|we've|i've|have|has)? ?[a-z]+(?:ed|t|d) )?"
+    r"(?:my|our|the) ([\w' -]{2,60}?)(?= (?:is|are|was|were|has|have|had|will|can|got|gets|now|moved|starts|started"
+    r"|leaves|meets|closed|opens|costs|takes|goes|went|slipped|changed|runs|lives|works|for|on|in|at|to|of|with|and|from|that"
+    r"|which|who|[a-z]+ed)\b|'s \w+ed\b|[.,;:!]|\Z)(?: (?:for|of|to|on|at|in|with) (?:the|my|our|mr|mrs)? ?([\w-]+))?"
+).match
+_EN_MOVED = re.compile(
+    r"\A(?:(?:my|our|the) )?(?!(?:i|we|he|she|they|it|you|this|that|there)\b)"
+    r"((?:[\w'-]+ ){1,3}?)(?:(?:(?:has|have) been|was|were|got|is|are|gets) "
+    r"(?:\w+ )?(?:pushed|switched|brought|bumped|put|rescheduled|postponed|shifted|moved|changed)"
+    r"|(?:has |have )?(?:moved|changed|slipped|shifted)) (?:\w+ )?(?:to|until|back|forward)\b"
+).match
+_EN_OWNER = re.compile(
+    r"\A(?:the|my|our) ([a-z]+)'s (?!been\b|got\b|now\b|a\b|the\b|gone\b|not\b|\w+(?:ed|ing)\b)"
+).match
+_EN_RELATIVE = re.compile(rf"\A(?:my|our) [a-z]+'s (?:[a-z]+ )?({'|'.join(_EN_KIN)})\b(?! is | was |'s name)").match
+_EN_NO_THING = frozenset("new old current actual right correct other next last first".split())
 _EN_I = re.compile(r"(?:[a-z ]{0,25}[,:] )?(?:i|i'm|i've|i'd)\b").match
 _EN_ONE_OF_MINE = re.compile(rf"(?:(?:now|actually|so),? )?(?:my|our) (?:\w+ )?(?:{'|'.join(_EN_KIN)})\b").match
 _EN_PRONOUNS = frozenset("he she they him her them his their it its hers theirs he's she's they're it's".split())
@@ -307,13 +503,14 @@ _EN_BEGINS = _en(
     "restarted opened",
 )  # fmt: skip
 _EN_CHANGES = _en(
-    "now these from moved moving down up back went gone come came got was were late took is are feels not fallen",
+    "now these from moved moving down up back went gone come came got was were late took is are feels not fallen "
+    "brought put for",
     r"now\b(?! and then)", r"these days\b", r"from (?:now|today|tomorrow|next \w+)\b",
     r"mov(?:ed|ing) (?:to|into|in|out|away|house|back|up|on|my|our|the)\b", r"(?:down|up|back) to\b",
     r"(?:went|gone) (?:up|down|over|back)\b", r"(?:come|came) (?:a?round|back|home)\b", r"got over\b",
     r"(?:was|were) wrong\b",
     r"of late\b", r"took (?:over|up)\b", r"(?:is|are|'s|feels) (?:back|gone|fine|over|better|ok|okay|healed)\b",
-    r"not \d", r"fallen (?:in|out of) love\b",
+    r"not \d", r"fallen (?:in|out of) love\b", r"brought forward\b", r"put (?:it |\w+ \w+ )?off until\b", r"for good\b",
     words="nowadays switch switched switching change changed changing upgrade upgraded relocated replaced replace "
     "transferred "
     "converted promoted demoted rescheduled postponed delayed updated renamed become became instead grown grew "
@@ -321,22 +518,25 @@ _EN_CHANGES = _en(
     "turned actually correction wrong mistyped misspoke mistook mistaken misremembered misspelled meant typo only "
     "lately settled "
     "dyed cut painted swapped traded exchanged shortened extended raised lowered increased reduced doubled halved "
-    "dropped rose",
+    "dropped rose retimed reshuffled bumped shifted slipped rebooked discharged",
 )  # fmt: skip
 _EN_ENDS = _en(
     "stepped called dropped backed "
     "longer more gave given broke broken split fell passed off laid rid moved threw never stand grown cut pulled "
-    "handed took got",
-    r"no longer\b", r"any ?more\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b", r"brok(?:e|en) up\b",
+    "handed took got goodbye put came come taken ran run ways gone",
+    r"no longer\b", r"any(?: ?more| longer)\b", r"g(?:ave|iven) (?:up|away|back|\w+ (?:\w+ )?(?:away|back))\b",
+    r"brok(?:e|en) up\b",
     r"split up\b", r"fell out\b", r"passed away\b", r"(?:i'm|am|is|are|been) off\b", r"laid off\b",
     r"got (?:rid of|over)\b", r"moved (?:out|away)\b", r"threw \w+ (?:\w+ )?(?:out|away)\b", r"never again\b",
     r"can't stand\b", r"grown out of\b", r"cut out\b", r"pulled out\b",
     r"handed (?:\w+ ){1,4}(?:over|in)\b", r"handed (?:over|in)\b", r"stepped down\b", r"called off\b",
-    r"(?:dropped|backed) out\b",
+    r"(?:dropped|backed) out\b", r"no more \w", r"sa(?:y|id) goodbye\b", r"put (?:to sleep|down)\b",
+    r"(?:came|come|taken) off\b",
+    r"(?:ran|run) out\b", r"(?:went our|parted|gone our)(?: separate)? ways\b", r"gone (?:bust|under)\b", r"off today\b",
     words="discontinued anymore stopped cancelled canceled closed retired divorced resigned abandoned terminated "
     "unsubscribed "
     "dumped ditched "
-    "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced",
+    "dropped quit sold died left fired ended deleted returned swapped traded exchanged replaced lapsed expired shut",
 )  # fmt: skip
 _EN_ADDS = _en(
     "also too well addition besides additionally another second both still said case always usual before",
@@ -361,6 +561,16 @@ _EN_PLANS = _en(
     r"|going to|will|maybe|perhaps|should|could|dreams?|imagine|wonder\w*|unless|\w+'ll|remind|please book|says|said "
     r"that)\b",
 )
+_EN_SUPPOSED = re.compile(
+    r"\b(?:might|maybe|perhaps|(?:i|we|he|she|they) may|would (?:like|love) to|(?:i|we)'d (?:like|love) to|wouldn't mind"
+    r"|thinking (?:about|of)|considering|hop(?:e|ing) to|dream(?:ing)? of|tempted to|suppose|not sure (?:if|whether)"
+    r"|if\b(?=.*(?:\b(?:might|could|would|may)\b|'d\b))|(?:would|could)\b.*\bif"
+    r"|(?:nearly|almost) (?:sold|bought|left|quit|\w+ed)"
+    r"|when (?:i|we) (?:was|were|lived|worked|had)|as a (?:kid|child|boy|girl|student|teenager)|back (?:in|when) (?:my|i)"
+    r"|in my (?:youth|childhood|\w+ies)|in those days)\b",
+    re.IGNORECASE,
+).search
+_EN_SENTENCE_PART = re.compile(r"[.;!?]\s+|,\s+(?=(?:but|and|so|then|which)\b)|\s+but\s+")
 _EN_EVENT = re.compile(
     r"\b(?:I|[Tt]he \w+|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[A-Z][a-z]+|[Mm]y \w+)\s+(?:just\s+|finally\s+|already\s+)?(?:was|"
     r"were|did|"
@@ -471,6 +681,10 @@ def _english(text: str) -> StatedText:
         cues=cues | {"happened"} if not _EN_WAS.isdisjoint(parts) or _EN_EVENT(text) else cues,
         topics=_found(_EN_TOPICS, lower, parts),
         subject=subject[1] if (subject := _EN_SUBJECT(lower)) else "",
+        thing=_english_thing(lower),
+        moved=_english_moved(lower),
+        owner=owner[1] if (owner := _EN_OWNER(lower)) else "",
+        relative=relative[1] if (relative := _EN_RELATIVE(lower)) else "",
         about=SPEAKER if _EN_I(lower) else OTHER if _EN_ONE_OF_MINE(lower) else "",
         of_me=not _EN_ME.isdisjoint(parts),
         refers=not _EN_PRONOUNS.isdisjoint(parts),
@@ -481,6 +695,21 @@ def _english(text: str) -> StatedText:
         ended=_in_clauses(lower, _EN_CLAUSE, _english_ends, _english_words) if "ends" in cues else frozenset(),
         states=True,
     )
+
+
+def _english_thing(lower: str) -> tuple[str, ...]:
+    """The words of the thing that a text begins with, what it is last: *the code for the shed* is a shed code."""
+    found = _EN_THING(lower)
+    if found is None:
+        return ()
+    of = (found[2],) if found[2] and found[2] not in STOP_WORDS["en"] and not found[2][0].isdigit() else ()
+    words = [word.removesuffix("'s").rstrip("'") for word in found[1].split()]
+    return (*of, *(word for word in words if word not in _EN_NO_THING))
+
+
+def _english_moved(lower: str) -> frozenset[str]:
+    found = _EN_MOVED(lower)
+    return frozenset() if found is None else frozenset(found[1].replace("'s", "").split()) - _EN_NO_THING
 
 
 def _english_ends(clause: str) -> bool:
@@ -549,8 +778,20 @@ _ZH_SUBJECT = re.compile(
     "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)的?(?:新的?|现在的?)?([\u4e00-\u9fff]{1,6}?)(?:现在|已经|以后)?"
     "(?:改?[是为叫在]|[改换]成|[改换]到)(?=.)"
 ).match
+_ZH_MOVED = re.compile(
+    "\\A(?!公司|单位|学校)(?:我们?的?|咱们?的?)?([\u4e00-\u9fff]{2,8}?)(?:已经|又|都|被|往后|往前|时间)?(?:改|推迟?|提前|延后?|挪|调整?|换)(?:到|成|为|至)"
+).match
+_ZH_OWNER = re.compile(
+    "\\A(?!我|咱|家|你|自己|现在|以前|之前|新)([\u4e00-\u9fff]{2,5}?)的(?!时候)[\u4e00-\u9fff]{2,6}?(?:[是叫在]|[改换]成|[改换]到)"
+).match
+_ZH_RELATIVE = re.compile(rf"\A我们?家?(?:{'|'.join(_ZH_KIN)})的({'|'.join(_ZH_KIN)}|闺蜜|同学|对象)(?![是叫])").match
+_ZH_NO_THING = re.compile("[了过着他她它我你吃喝想说坐用跑给从在不那这把再住爱]|喜欢|讨厌|今天|昨天|每天").search
+_ZH_THING = re.compile(
+    "\\A(?:[\u4e00-\u9fff]{2,4}[，：])?(?:现在)?(?:我们?|咱们?|家里)?的?(?:新的?|旧的?|现在的?)?([\u4e00-\u9fff]{2,8}?)"
+    "(?=[是在改换推提延叫要有没已现从搬定周约到涨降卖坏丢停死走今明，。\\d]|上[周个]|每)"
+).match
 _ZH_I = re.compile(rf"(?:现在|其实|更正：)?我(?!们?家?的?(?:{'|'.join(_ZH_KIN)})|们?的)").match
-_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)").match
+_ZH_ONE_OF_MINE = re.compile(rf"(?:现在)?我们?家?的?(?:{'|'.join(_ZH_KIN)})(?!的)|(?:邻居|同事|隔壁)[^的是叫]").match
 _ZH_PRONOUNS = re.compile("[他她它]|孩子|宝宝|老头|老太|老人家|小家伙|闺女|丫头").search
 _ZH_CLAUSE = re.compile("[，。；：！、,;:!\\s]+")
 
@@ -565,17 +806,17 @@ _ZH_BEGINS = _zh(
     "又|开始|满\\d|到了|结婚|交[男女]朋友|出生|领养|买了|找到|拿到|录用|入职|已经|生了|回[来家]|毕业",
 )
 _ZH_CHANGES = _zh(
-    "现如目改换搬升涨降跳变转推提延从以今其更不说写记弄打瘦胖减扩刷迷爱只住当定剪染烫挪移放重调缩加增剩",
+    "现如目改换搬升涨降跳变转推提延从以今其更不说写记弄打瘦胖减扩刷迷爱只住当定剪染烫挪移放重调缩加增剩往设派安",
     "现在|如今|目前|改|换|搬|升|涨|降|跳槽|变成|转[到去专行学入]|推迟|提前|延[后长期]|从[今明]天起|以后|今后|其实|"
     "更正|不对|"
     "[说写记弄打]错|不是|[瘦胖减扩增加缩挪移放调]到|刷新|打破|迷上|爱上|只[看用吃喝抽去]|住进|剩|当上?了?主管|定了|"
-    "剪[短了]|[染烫]|重新|挪|移",
+    "剪[短了]|[染烫]|重新|挪|移|延|[往]后|设成|派[到去]|定居|安[顿家]",
 )
 _ZH_ENDS = _zh(
-    "卸不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢",
+    "卸不没再戒停放卖辞退取分离关倒去走调搬闹绝注扔送结断掉交让还删丢拆散到出痊好",
     "卸任|不再|没再|再也不|不[^，。；是对叫]{1,8}了|没有?[^，。；]{1,4}了|戒|停[了掉]|放弃|卖[了掉]|辞|退[了掉休出]|取消|"
     "分手|离[婚开职]|关门|倒闭|去世|走了|"
-    "调走|搬走|闹翻|绝交|注销|扔了|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢掉",
+    "调走|搬走|闹翻|绝交|注销|扔[了下]|送人|不用了|结束|断了|改掉|交给|让给|还清|删了|丢[掉了]|拆[了掉]|散伙|没续|到期|出院|痊愈|好了",
 )
 _ZH_ADDS = _zh(
     "也还另此同除依仍一说怕再", "也|还(?!在|没|清|剩)|另外|此外|同时|除了|依然|仍|一直|说过|怕你忘|再说一[遍次]"
@@ -589,8 +830,12 @@ _ZH_PLANS = _zh(
     "可能|考虑|想[要去换搬当学买]|如果|要是|要不要|也许|计划|准备|希望|明年|下个?月|下周|将要?|说不定|打算|提醒|"
     "请[订帮]|应该|说[他她]",
 )
+_ZH_SUPPOSED = re.compile(
+    "可能(?!性)|也许|或许|说不定|没准|如果|要是|假如|的话|考虑(?!过)|好想|(?<!不)打算|想着|琢磨着|犹豫|差一?点|险些|等[^，。]{1,8}再说"
+    "|小时候|[^，。]那年|当年|年轻[时的]|那会儿|[大中小]学时|上学的?时候?"
+).search
 _ZH_ONLY_PLANS = re.compile(
-    "(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
+    "(?<!不)(?:想|打算|计划|准备|考虑|希望)(?:[要着过]|以后|明年|下个?月|将来)?[^，。；了]{0,2}[搬换去买学辞跳养转移卖戒改][^，。；了]*(?:[。！]|\\Z)"
 ).search
 _ZH_LIKED = re.compile("(?:喜欢|讨厌|受不了|爱上?|迷上|怕)了?([\u4e00-\u9fff])").findall
 _ZH_EVENT = re.compile(
@@ -667,6 +912,10 @@ def _chinese(text: str) -> StatedText:
         cues=cues | {"happened"} if _ZH_EVENT(text) else cues,
         topics=_found(_ZH_TOPICS, text, parts),
         subject=subject[1] if (subject := _ZH_SUBJECT(text)) else "",
+        thing=_chinese_thing(text),
+        moved=frozenset(moved[1].replace("的", "")) if (moved := _ZH_MOVED(text)) else frozenset(),
+        owner=owner[1] if (owner := _ZH_OWNER(text)) else "",
+        relative=relative[1] if (relative := _ZH_RELATIVE(text)) else "",
         about=SPEAKER if _ZH_I(text) else OTHER if _ZH_ONE_OF_MINE(text) else "",
         # The first one may belong to 我朋友.
         of_me="我" in text[2:],
@@ -678,6 +927,13 @@ def _chinese(text: str) -> StatedText:
         ended=_in_clauses(text, _ZH_CLAUSE, _ZH_ENDS.search, _chinese_words) if "ends" in cues else frozenset(),
         states=_ZH_ONLY_PLANS(text) is None,
     )
+
+
+def _chinese_thing(text: str) -> tuple[str, ...]:
+    """The thing that a text begins with: what it is of, and the two characters that say what it is."""
+    found = _ZH_THING(text)
+    words = "" if found is None or _ZH_NO_THING(found[1]) else found[1].replace("的", "").replace("家", "")
+    return tuple(filter(None, (words[:-2], words[-2:])))
 
 
 def _chinese_words(text: str) -> frozenset[str]:

@@ -181,7 +181,7 @@ class MemoryBase:
         kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
         traits = traits_of(old)
         if text is not None:
-            fields["values"] = None
+            fields["stated"] = None
         traits = replace(traits, version=traits.version + 1, changed=now, **fields)
         new = replace(
             old,

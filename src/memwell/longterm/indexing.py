@@ -23,7 +23,7 @@ from memwell.language.claims.reading import claims, corrects, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk
-from memwell.language.updates import single_values
+from memwell.language.updates import stated_facts
 from memwell.longterm.embedding import EmbeddedText, Embedders, Reembedding, WantedEmbedder, embedded
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint
@@ -285,7 +285,7 @@ def _date(written: str | None) -> datetime | None:
 _log = logging.getLogger("memwell.longterm")
 
 BATCH = 64
-_LOOKED_BACK, _CORRECTED_WITHIN = 8, timedelta(minutes=30)
+_LOOKED_BACK, CORRECTED_WITHIN = 8, timedelta(minutes=30)
 """How many memories back the one is that a memory corrects, and how long ago."""
 ALIAS = "alias/"
 _PRINT = "print/"
@@ -627,7 +627,7 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
     traits = traits_of(record)
     for place, one in enumerate(earlier):
         other, age = traits_of(one), record.time - one.time
-        if other.session != traits.session or not timedelta() <= age <= _CORRECTED_WITHIN:
+        if other.session != traits.session or not timedelta() <= age <= CORRECTED_WITHIN:
             continue
         if other.speaker == traits.speaker:
             if corrects(record.text) == "maybe" and traits.position - other.position > 1:
@@ -657,11 +657,11 @@ def _record(space: Space, entry: Message) -> Record:
 
 
 def _weighed(record: Record, said: Sequence[Claim]) -> Record:
-    """A memory with the values it states and the importance of its content, unless one was given."""
+    """A memory with what it states and the importance of its content, unless one was given."""
     traits = traits_of(record)
     content = importance_of(record.text, claims=len(said))
     importance = content if traits.importance is None else traits.importance
-    weighed = replace(traits, importance=importance, content=content, values=single_values(said))
+    weighed = replace(traits, importance=importance, content=content, stated=stated_facts(said))
     return replace(record, metadata=with_traits(own_metadata(record), weighed))
 
 

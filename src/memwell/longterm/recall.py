@@ -22,23 +22,28 @@ from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.language.asking import separate_questions
-from memwell.language.updates import asks_about_past
+from memwell.language.updates import RETRACTING, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
+from memwell.longterm.indexing import CORRECTED_WITHIN
 from memwell.longterm.ranking import Ranked, diverse, rank, why_found
 from memwell.longterm.relevance import BEST_OF, relevances
-from memwell.longterm.snapshot import Snapshot, embedded_text
+from memwell.longterm.snapshot import NOWHERE, Flags, Snapshot, embedded_text
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.superseding import (
+    COMPARED,
     POOL,
     SUPERSEDED,
     ComparedHit,
     ComparedVectors,
-    current_first,
+    Successor,
     default_models,
+    in_order,
     meant_and_whole,
     outdated,
+    precedence,
+    speaks_for,
 )
 from memwell.longterm.tokens import LateInteraction, TokenStore
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
@@ -54,6 +59,8 @@ _DIVERSIFIED = 4
 """With diversity, this many times ``limit`` hits are considered."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
+_LOOKED_AHEAD = 8
+"""How many turns after a memory the one may be that takes it back."""
 _DECISIVE = 3.0
 """How far the reranker's scores are stretched, in units of the best score without it."""
 
@@ -249,10 +256,11 @@ class RecallingMemory(MemoryBase):
             late = LateInteraction(asked.embedder, asked.tokens, store, held.tokens)
         weighed = weights or self.weights or default_weights()
         pool = limit * (_RERANKED if self.reranker else _DIVERSIFIED if diversity > 0.0 else 1)
+        allowed = held.allowed(wanted, moment)
         found = rank(
             held.snapshot,
             question,
-            allowed=held.allowed(wanted, moment),
+            allowed=allowed,
             # The relevance of one hit must not depend on how many were asked for.
             limit=max(pool, BEST_OF, POOL) if limit else 0,
             weights=weighed,
@@ -265,24 +273,21 @@ class RecallingMemory(MemoryBase):
         texts = [memories[one.id][0].text for one in found]
         judged = relevances(held.snapshot, question, found, texts, weighed, asked.model)
         relevant = {one.id: value for one, value in zip(found, judged, strict=True)}
-        replaced = outdated(*_compared(held.snapshot, found[:POOL], memories, relevant, asked.model))
-        embed = None if asked.embedder is None else asked.embedder.embed
-        said = {id_: record.text for id_, (record, _) in memories.items()}
-        meant, replaced = meant_and_whole(query, replaced, said, embed)
-        # Own weights decide the order alone, and a question about the past may mean the outdated memory.
-        order = {} if weights or self.weights or asks_about_past(query) else meant
-        _raise_relevance(relevant, meant)
+        order, whole = _superseded(held, asked, query, found, memories, relevant, wanted, allowed)
+        if weights or self.weights:
+            # Own weights decide the order alone.
+            order = {}
         hits = [
             _raised(as_recalled(record, one.score, one.signals, traits, query, relevant[one.id]), share)
-            for one, share in current_first(found, order)[:pool]
+            for one, share in in_order(found, order)[:pool]
             for record, traits in [memories[one.id]]
         ]
         if self.reranker is not None:
             judged = reranked(self.reranker, query, hits, [hit.text for hit in hits])
-            hits = [_raised(hit, share) for hit, share in current_first(judged, order)]
+            hits = [_raised(hit, share) for hit, share in in_order(judged, order)]
         if diversity > 0.0:
             hits = _diversified(held.snapshot, hits, diversity)
-        hits = [_flagged(hit, replaced.get(hit.id, "")) for hit in hits[:limit]]
+        hits = [_flagged(hit, whole.get(hit.id, "")) for hit in hits[:limit]]
         if late is not None:
             texts = [embedded_text(hit.speaker, hit.text) for hit in hits]
             matches = late.matches([hit.id for hit in hits], texts)
@@ -410,29 +415,108 @@ def _merged(found: Sequence[list[Recalled]], query: str) -> list[Recalled]:
     return list(best.values())
 
 
+def _superseded(
+    held: HeldSnapshot,
+    asked: QueryVector,
+    query: str,
+    found: list[Ranked],
+    memories: dict[str, tuple[Record, Traits]],
+    relevant: dict[str, float],
+    wanted: Filter | None,
+    allowed: Flags | None,
+) -> tuple[dict[str, list[Successor]], dict[str, str]]:
+    """Which hits stand before which, and which are outdated as a whole, with what superseded them.
+
+    Adds what took a hit back, if it is no hit itself, and raises the relevance of what stands before others.
+    """
+    taken_back = _taken_back(held, found, memories, wanted, allowed)
+    compared, vectors = _compared(held.snapshot, found, taken_back.values(), memories, relevant, asked.model)
+    replaced = outdated(compared, vectors)
+    replaced |= {older: [Successor(newer.id, 1.0)] for older, newer in taken_back.items()}
+    embed = None if asked.embedder is None else asked.embedder.embed
+    by_id = {one.id: one for one in compared}
+    meant, whole = meant_and_whole(query, replaced, {id_: one.text for id_, one in by_id.items()}, embed)
+    order = precedence(query, meant, by_id)
+    _raise_relevance(relevant, order)
+    found += [one for one in taken_back.values() if one not in found]
+    return order, whole
+
+
+def _taken_back(
+    held: HeldSnapshot,
+    found: Sequence[Ranked],
+    memories: dict[str, tuple[Record, Traits]],
+    wanted: Filter | None,
+    allowed: Flags | None,
+) -> dict[str, Ranked]:
+    """What the same speaker took back just after saying it, among the best hits, with what took it back.
+
+    That is added to the memories: it seldom repeats the words, so that it need not be a hit itself.
+    """
+    snapshot = held.snapshot
+    words = {snapshot.postings.number(word) for word in RETRACTING if word in snapshot.postings}
+    rows = {one.id: row for one in found[:COMPARED] if (row := _said_next(snapshot, one.row)) != NOWHERE}
+    rows = {id_: row for id_, row in rows.items() if not words.isdisjoint(snapshot.postings.words_of(row))}
+    following = {id_: snapshot.ids[row] for id_, row in rows.items() if allowed is None or allowed[row]}
+    memories |= held.memories([id_ for id_ in set(following.values()) if id_ not in memories], wanted)
+    ranked = {one.id: one for one in found}
+    return {
+        older: ranked.get(newer) or Ranked(newer, rows[older], [], (), [])
+        for older, newer in following.items()
+        if newer in memories
+        and speaks_for(memories[newer][1], memories[older][1])
+        and takes_back(memories[newer][0].text, memories[older][0].text)
+    }
+
+
+def _said_next(snapshot: Snapshot, row: int) -> int:
+    """The row of what the same speaker said next in the same conversation, soon enough to correct it; else ``NOWHERE``."""
+    after = int(snapshot.following[row])
+    if after == NOWHERE and not snapshot.is_turn[row] and snapshot.session_sizes[snapshot.session[row]] == 1:
+        # Without speakers nothing is linked, and what was stored next was said next.
+        after = row + 1 if row + 1 < snapshot.limit and not snapshot.is_turn[row + 1] else NOWHERE
+    for _ in range(_LOOKED_AHEAD):
+        age = snapshot.times[after] - snapshot.times[row]
+        if after == NOWHERE or not 0.0 <= age <= CORRECTED_WITHIN.total_seconds():
+            break
+        if snapshot.alive[after] and snapshot.speaker[after] == snapshot.speaker[row]:
+            return after
+        after = int(snapshot.following[after])
+    return NOWHERE
+
+
 def _compared(
     snapshot: Snapshot,
     found: Sequence[Ranked],
+    further: Iterable[Ranked],
     memories: Mapping[str, tuple[Record, Traits]],
-    relevant: Mapping[str, float],
+    relevant: dict[str, float],
     embedder: str | None,
 ) -> tuple[list[ComparedHit], ComparedVectors | None]:
-    """Hits as they are compared with each other, with their vectors where the model knows the embedder."""
-    rows = np.array([one.row for one in found], np.intp)
+    """The best hits and further memories as they are compared, with their vectors where the model knows the embedder."""
+    best = list({one.id: one for one in (*found[:POOL], *further)}.values())
+    rows = np.array([one.row for one in best], np.intp)
     vectors = None
     if embedder == default_models().embedder and snapshot.has_vector[rows].all():
         vectors = ComparedVectors.of(snapshot.vectors.rows(rows), snapshot.vectors.shared_from)
-    records = [memories[one.id] for one in found]
+    records = [memories[one.id] for one in best]
     return [
-        ComparedHit(record.id, record.text, record.time, traits, relevant[record.id]) for record, traits in records
+        ComparedHit(record.id, record.text, record.time, traits, relevant.setdefault(record.id, 0.0))
+        for record, traits in records
     ], vectors
 
 
-def _raise_relevance(relevant: dict[str, float], replaced: Mapping[str, str]) -> None:
-    """Let what is true now be as relevant as what it replaced, so that it is not left out where the other is not."""
-    for older, newer in replaced.items():
-        if newer in relevant:
-            relevant[newer] = max(relevant[newer], relevant.get(older, 0.0))
+def _raise_relevance(relevant: dict[str, float], before: Mapping[str, Sequence[Successor]]) -> None:
+    """Let what stands before another gain as much of its relevance as it is likely to speak for it.
+
+    It is no less relevant then. So it is not left out where the other is not, and one that stands there by mistake is
+    not called the answer.
+    """
+    for behind, some in before.items():
+        for one in some:
+            gained = one.probability * (relevant[behind] - relevant[one.id])
+            relevant[one.id] += max(gained, 0.0)
+        relevant[behind] = min(relevant[behind], *(relevant[one.id] for one in some))
 
 
 class ScoredHit(Protocol):

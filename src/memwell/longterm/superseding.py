@@ -9,12 +9,13 @@ memory is no longer outdated as soon as the one that superseded it is forgotten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,21 @@ from numpy.typing import NDArray
 from memwell._products import product
 from memwell.language.claims import claims
 from memwell.language.segment import query_terms
-from memwell.language.updates import CUES, compared, is_about_another, is_other_value, read_values, statement
+from memwell.language.updates import (
+    CHANGE,
+    CUES,
+    StatedFact,
+    asks_about_former,
+    asks_about_past,
+    before_what,
+    compared,
+    corrects_earlier,
+    denies_another,
+    is_about_another,
+    is_other_value,
+    read_facts,
+    statement,
+)
 from memwell.language.words import STOP_WORDS
 from memwell.longterm.traits import Traits
 
@@ -128,8 +143,9 @@ class PairModel(NamedTuple):
         found = values_of(candidates, both, older, newer)
         values = np.stack([found[name] for name in self.names], axis=1, dtype=np.float32, casting="same_kind")
         rows = np.zeros((len(candidates), 0), np.float32) if vectors is None else vectors.shared
-        # Where one has given a value to what has one at a time, and the other another, there is nothing to guess.
-        chances = np.maximum(self.chances(values, rows, older, newer), _CERTAIN * found["other_value"])
+        # Where the words are clear, or give another value to what has one at a time, there is nothing to guess.
+        certain = _CERTAIN * np.maximum(found["other_value"], found["clear"])
+        chances = np.maximum(self.chances(values, rows, older, newer), certain)
         return dict(zip(pairs, chances.tolist(), strict=True))
 
 
@@ -184,19 +200,29 @@ def default_models() -> SupersedingModels:
         return SupersedingModels.load(file)
 
 
-def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, str]:
-    """Which hits are outdated, each with the newest that supersedes it.
+class Successor(NamedTuple):
+    """A memory that makes an earlier one outdated, and how likely it does."""
+
+    id: str
+    probability: float
+
+
+Replaced: TypeAlias = Mapping[str, Sequence[Successor]]
+"""Outdated memories, each with those that supersede it, the newest last."""
+
+
+def outdated(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, list[Successor]]:
+    """Which hits are outdated, each with those that supersede it, the newest last.
 
     Their vectors are those of the model's embedder, or None.
     """
     models = default_models()
     model, least = (models.words, _BY_WORDS) if vectors is None else (models.vectors, LEAST)
-    found: dict[str, ComparedHit] = {}
-    for (older, newer), probability in model.probabilities(candidates, vectors).items():
-        one, other = candidates[older], candidates[newer]
-        if probability >= least and (one.id not in found or other.order > found[one.id].order):
-            found[one.id] = other
-    return {older: newer.id for older, newer in found.items()}
+    found: dict[str, list[Successor]] = {}
+    likely = [(*pair, chance) for pair, chance in model.probabilities(candidates, vectors).items() if chance >= least]
+    for older, newer, chance in sorted(likely, key=lambda one: candidates[one[1]].order):
+        found.setdefault(candidates[older].id, []).append(Successor(candidates[newer].id, chance))
+    return found
 
 
 def of_pairs(candidates: Sequence[ComparedHit], vectors: ComparedVectors | None) -> dict[str, Odds]:
@@ -228,9 +254,9 @@ def values_of(
     words = [compared(read[int(later)], read[int(earlier)]) for earlier, later in zip(older, newer, strict=True)]
     found = {name: values[older, newer] for name, values in both.items()}
     found |= {name: np.array([one[name] for one in words]) for name in words[0]}
-    values = {place: _single_values(candidates[place]) for place in places}
+    stated = {place: _stated_facts(candidates[place]) for place in places}
     pairs = zip(newer.tolist(), older.tolist(), strict=True)
-    found["other_value"] = np.array([float(is_other_value(values[later], values[earlier])) for later, earlier in pairs])
+    found["other_value"] = np.array([float(is_other_value(stated[later], stated[earlier])) for later, earlier in pairs])
     cues = {place: [cue in one.cues for cue in CUES] for place, one in read.items()}
     for name, some in (("older", older), ("newer", newer)):
         has = np.array([cues[int(place)] for place in some], np.float64)
@@ -238,16 +264,16 @@ def values_of(
     return found | _together(found)
 
 
-def _single_values(hit: ComparedHit) -> tuple[tuple[str, str], ...]:
+def _stated_facts(hit: ComparedHit) -> Sequence[StatedFact]:
     # Reading them takes longer than all else here: only what was stored before they were kept is read now.
-    return read_values(statement(hit.text).stated) if hit.traits.values is None else hit.traits.values
+    return read_facts(statement(hit.text).stated) if hit.traits.stated is None else hit.traits.stated
 
 
 def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
     """What the values of pairs say together, by name."""
     holder, topic, words = found["same_holder"], found["same_topic"], found["same_words"]
     numbers, alike = found["other_numbers"], found.get("alike", np.zeros_like(topic))
-    change = np.max([found[f"newer_{cue}"] for cue in _CHANGE], axis=0)
+    change = np.max([found[f"newer_{cue}"] for cue in CHANGE], axis=0)
     plain = 1.0 - np.max([found[f"newer_{cue}"] for cue in _NOT_PLAIN], axis=0)
     return {
         "change_and_topic": change * topic,
@@ -266,25 +292,29 @@ def _together(found: Mapping[str, Odds]) -> dict[str, Odds]:
     }
 
 
-_CHANGE = frozenset({"begins", "changes", "ends"})
 _NOT_PLAIN = frozenset({"adds", "past", "plans", "happened"})
 
 
 def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
-    """Whether one may speak for the other: a later statement of the same speaker in the same language.
+    """Whether one may supersede the other: a later statement that ``speaks_for`` it, in the same language.
 
-    It must be of no less trust, not read like an injection, and be about the same people, and say more than the same again.
+    It must be about the same people, and say more than the same again.
     """
-    if newer.order <= older.order or newer.text == older.text or "injection" in newer.traits.flags:
-        return False
-    if newer.traits.speaker.casefold() != older.traits.speaker.casefold():
-        return False
-    if newer.traits.trust not in (older.traits.trust, "user"):
+    if newer.order <= older.order or newer.text == older.text or not speaks_for(newer.traits, older.traits):
         return False
     later, earlier = statement(newer.text), statement(older.text)
-    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and _CHANGE.isdisjoint(later.cues)):
+    if later.chinese is not earlier.chinese or (_restates(newer.text, older.text) and CHANGE.isdisjoint(later.cues)):
         return False
-    return earlier.holds and later.states and not is_about_another(later, earlier)
+    if not (earlier.holds and later.states) or is_about_another(later, earlier):
+        return False
+    return not denies_another(_stated_facts(newer), _stated_facts(older))
+
+
+def speaks_for(newer: Traits, older: Traits) -> bool:
+    """Whether a memory is of the same speaker as another, of no less trust, and does not read like an injection."""
+    if newer.speaker.casefold() != older.speaker.casefold() or "injection" in newer.flags:
+        return False
+    return newer.trust in (older.trust, "user")
 
 
 def _restates(newer: str, older: str) -> bool:
@@ -318,18 +348,18 @@ class OutdatedPart(NamedTuple):
 
 def meant_and_whole(
     query: str,
-    replaced: Mapping[str, str],
+    replaced: Replaced,
     texts: Mapping[str, str],
     embed: Callable[[Sequence[str]], Floats] | None,
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the outdated memories with their successors: those that are so for this question, and those that are as a whole.
+) -> tuple[Replaced, dict[str, str]]:
+    """Of the outdated memories: those that are so for this question, and those that are as a whole, with the newest.
 
     A memory that says something else as well is not outdated for a question about that, and never as a whole.
     """
-    parts = {older: outdated_part(texts[older], texts[newer]) for older, newer in replaced.items()}
+    parts = {older: outdated_part(texts[older], texts[newer[-1].id]) for older, newer in replaced.items()}
     meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
     whole = [older for older, part in parts.items() if part is None]
-    return {older: replaced[older] for older in meant}, {older: replaced[older] for older in whole}
+    return {older: replaced[older] for older in meant}, {older: replaced[older][-1].id for older in whole}
 
 
 def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
@@ -339,16 +369,66 @@ def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
 @lru_cache(maxsize=512)
 def outdated_part(older: str, newer: str) -> OutdatedPart | None:
     """What the later of two memories changed of the earlier, if that says something else as well; else None."""
+    words = frozenset(query_terms(newer))
+    return _part_of_claims(older, newer, words) or _part_of_list(older, words) or _time_or_place(older, newer)
+
+
+def _part_of_claims(older: str, newer: str, words: frozenset[str]) -> OutdatedPart | None:
+    """The claims of which the later memory has the relation, or the object."""
     stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
     relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
-    words = frozenset(query_terms(newer))
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for claim in stated:
         is_changed = claim.relation in relations or words.issuperset(query_terms(claim.object))
         clause = older[claim.start : claim.end]
         others = sum(one.start == claim.start for one in stated)
         parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None
-    return OutdatedPart(tuple(parts[True]), tuple(parts[False])) if parts[True] and parts[False] else None
+    return _in_parts(tuple(parts[True]), tuple(parts[False]))
+
+
+def _part_of_list(older: str, words: frozenset[str]) -> OutdatedPart | None:
+    """The parts, each with a number or day of its own, of which the later memory has a word: *tennis on …, chess on …*."""
+    parts = [part for part in _LISTED.split(older.strip(" .。!！")) if part]
+    if len(parts) < 2 or not all(statement(part).numbers and statement(part).words for part in parts):
+        return None
+    changed = [not words.isdisjoint(statement(part).words) for part in parts]
+    return _in_parts(
+        tuple(part for part, is_changed in zip(parts, changed, strict=True) if is_changed),
+        tuple(part for part, is_changed in zip(parts, changed, strict=True) if not is_changed),
+    )
+
+
+def _time_or_place(older: str, newer: str) -> OutdatedPart | None:
+    """The time or the place, where the earlier memory has both and the later one has another of one of them alone."""
+    found = [(f"{name} {match[0]}", search(newer)) for name, search in _TIME_AND_PLACE if (match := search(older))]
+    if len(found) < len(_TIME_AND_PLACE):
+        return None
+    return _in_parts(tuple(text for text, now in found if now), tuple(text for text, now in found if not now))
+
+
+def _in_parts(changed: tuple[str, ...], kept: tuple[str, ...]) -> OutdatedPart | None:
+    return OutdatedPart(changed, kept) if changed and kept else None
+
+
+_LISTED = re.compile(r",?\s+and\s+|[;；、]\s*|，?和")
+_TIME_AND_PLACE = (
+    (
+        "when? what day, time? 什么时候？哪天？几点？周几？",
+        re.compile(
+            r"\b(?:on |at )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|tomorrow|noon|\d{1,2}(?::\d\d)? ?(?:am|pm)"
+            r"|\d{1,2}:\d\d|\d{1,2}(?:st|nd|rd|th))\b|周[一二三四五六日天]|星期[一二三四五六日天]|[\d一二三四五六七八九十]+[点号]",
+            re.IGNORECASE,
+        ).search,
+    ),
+    (
+        "where? which room? 哪里？哪儿？哪间？在哪？",
+        re.compile(
+            r"\b(?:room|hall|gate|platform|office|studio) [\w-]*\d[\w-]*\b"
+            r"|[\w一二三四五六七八九十]+(?:会议室|教室|号楼|楼|室|厅)",
+            re.IGNORECASE,
+        ).search,
+    ),
+)
 
 
 class _Scored(Protocol):
@@ -361,17 +441,49 @@ class _Scored(Protocol):
 S = TypeVar("S", bound=_Scored)
 
 
-def current_first(hits: Sequence[S], replaced: Mapping[str, str]) -> list[tuple[S, float]]:
-    """Hits with the current memory in front of each outdated one, and how much is added to the score of each.
+def precedence(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
+    """Which hits stand before which for a question: by the id of a hit, those before it, the nearest last.
 
-    The current memory takes the place of the outdated one, which follows it; equal scores have the later one first.
+    The current one stands before what it superseded; where a question asks what is so no longer, the other way round. What
+    a question in the past tense means is left open, except that what was wrong was wrong in the past as well.
+    """
+    if asks_about_former(query):
+        return _formers_first(query, replaced, hits)
+    newest = {older: list(newer[-1:]) for older, newer in replaced.items()}
+    if asks_about_past(query):
+        return {older: newer for older, newer in newest.items() if corrects_earlier(hits[newer[0].id].text)}
+    return newest
+
+
+def _formers_first(query: str, replaced: Replaced, hits: Mapping[str, ComparedHit]) -> dict[str, list[Successor]]:
+    """The outdated hits before the current ones; where a question says before what, those before that one."""
+    named = frozenset(query_terms(before_what(query))) - _STOPS
+    newer = {one.id for some in replaced.values() for one in some}
+    meant = [hits[id_].order for id_ in newer if named.intersection(query_terms(hits[id_].text))]
+    since = min(meant, default=None)
+    found: dict[str, list[Successor]] = {}
+    for older in sorted(replaced, key=lambda id_: hits[id_].order):
+        for id_, chance in replaced[older]:
+            if id_ not in replaced if since is None else hits[older].order < since:
+                found.setdefault(id_, []).append(Successor(older, chance))
+    return found
+
+
+def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> list[tuple[S, float]]:
+    """Hits with those that stand before others in front of them, and how much is added to the score of each.
+
+    They take the place of the one that they stand before, which follows them.
     """
     by_id = {hit.id: hit for hit in hits}
     placed: dict[str, tuple[S, float]] = {}
+
+    def place(hit: S, score: float) -> None:
+        if hit.id not in placed:
+            for one in reversed(before.get(hit.id, ())):
+                if one.id in by_id:
+                    place(by_id[one.id], score)
+            placed.setdefault(hit.id, (hit, max(score - hit.score, 0.0)))
+
     for hit in hits:
-        row = [hit]
-        while (newer := by_id.get(replaced.get(row[-1].id, ""))) is not None:
-            row.append(newer)
-        for one in reversed(row):
-            placed.setdefault(one.id, (one, max(hit.score - one.score, 0.0)))
+        place(hit, hit.score)
     return list(placed.values())

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from memwell.errors import InvalidInput
+from memwell.language.updates import StatedFact
 from memwell.longterm.journal import inner_space
 from memwell.records import Record, Space
 
@@ -74,8 +75,8 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The digests of its blobs. A blob is deleted with the last memory that names it."""
     features: int = 0
     """The length of its feature vector, which is stored apart from that of its text; 0 without one."""
-    values: tuple[tuple[str, str], ...] | None = None
-    """What its text gives to things that have one value at a time, such as where someone lives; None until it was read."""
+    stated: tuple[StatedFact, ...] | None = None
+    """The facts that its text states or denies of now; None until it was read."""
     details: dict[str, Any] = {}
     """Fields of its kind, such as the size of an image."""
 

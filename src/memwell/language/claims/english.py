@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
-from memwell.language.claims.english_frames import ENDS, FRAMES, VerbFrame
+from memwell.language.claims.english_frames import FRAMES
+from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
     NAME,
     Place,

@@ -9,7 +9,8 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.claims.english_frames import BEGINS, ENDS, FORMS, FRAMES, HAPPENS, HOLDS, VerbFrame
+from memwell.language.claims.english_frames import FORMS, FRAMES
+from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS, HOLDS, VerbFrame
 from memwell.language.claims.english_objects import Place, Taker
 from memwell.language.claims.english_words import ADULTS, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch

@@ -8,8 +8,10 @@ the speaker's. Questions, conditions, wishes, guesses, quotations and reported s
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
+from os.path import commonprefix
 
+from memwell.language import entities
 from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
@@ -45,6 +47,7 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_sayings import (
     PARAPHRASES,
+    PRESUPPOSED,
     contacts,
     cut,
     dropped_plan,
@@ -70,7 +73,7 @@ _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
 _TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
+    r"(?:if|whether) (?:I|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
@@ -89,7 +92,8 @@ _ASIDE = LazyPattern(
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|you should (?:probably )?know(?: that)?"
+    r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess|suppose)(?= I should)"
+    r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
@@ -122,11 +126,28 @@ def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
 
+_NO_WAIT = LazyPattern(r"\b(?:no|wait|sorry|I mean|I meant|oops|scratch that|correction|hang on|hold on)\b").search
+
+
+def _taken_back(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """The negations of values that a later clause corrects: "she's 8, no wait, she's 9"."""
+    last: dict[tuple[str, str, str], RuleMatch] = {}
+    gone: list[RuleMatch] = []
+    for one in found:
+        relation = RELATIONS.get(one.relation)
+        before = None if relation is None or not relation.single or one.negated else last.get(_about(one))
+        if before is not None and before.object_end < one.start and _NO_WAIT(text, before.object_end, one.object_start):
+            gone.append(before._replace(negated=True))
+        if not one.negated:
+            last[_about(one)] = one
+    return gone
+
+
 _JOKES_AT_END = LazyPattern(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:tenth|third|hundredth|umpteenth) time"
+    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:\w+th|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
     r"|losing|when)|"
@@ -179,8 +200,16 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
+_MEANS = dict.fromkeys(("coeliac", "celiac"), "gluten")
+"""What people cannot eat, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
-_SAID_IN_QUESTIONS = ("as a", "where")
+_ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
+"""What a question may say besides."""
+_IS_OVER = LazyPattern(
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|old|former\w*|ex|used to|died|buried|gone"
+    r"|no longer|any ?more|stopped|moved|wish|not)\b",
+    re.IGNORECASE,
+).search
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
     "likes dislikes hobby owns allergic_to".split()
@@ -212,12 +241,14 @@ class EnglishReader(ClauseFinder):
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
+        self._new = True
         found = self._statements(text)
         if text != sentence:
             found = [
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
                 for one in found
             ]
+        found += _taken_back(text, found)
         if _RECTIFIES(sentence):
             found += [
                 before._replace(negated=True, start=0, end=len(sentence))
@@ -237,10 +268,18 @@ class EnglishReader(ClauseFinder):
         return quoted
 
     def _statements(self, sentence: str) -> list[RuleMatch]:
+        """What a sentence states, and what it takes for granted."""
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
         if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
             return []
+        found = self._stated_in(text, short)
+        if not (_UNREAL(text) or _IS_OVER(short)):
+            known = {one.relation for one in found}
+            found += [one for one in self._paraphrased(short, len(text), PRESUPPOSED) if one.relation not in known]
+        return found
+
+    def _stated_in(self, text: str, short: str) -> list[RuleMatch]:
         corrected = self._corrections(text)
         if corrected:
             return corrected
@@ -252,7 +291,7 @@ class EnglishReader(ClauseFinder):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
         if not _UNREAL(text):
-            found += self._paraphrased(short, len(text), _SAID_IN_QUESTIONS)
+            found += self._paraphrased(short, len(text), _ALSO_ASKED)
         if refused:
             return found
         stop = len(text)
@@ -284,6 +323,7 @@ class EnglishReader(ClauseFinder):
             self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
         if subject.pet:
             of_pet = _of_pet(text, clause, subject)
+            self._topic = (SPEAKER, "pet", name) if of_pet else self._topic
             if of_pet and not of_pet[0].negated:
                 self._last = Stated(of_pet[0], text[of_pet[0].object_start : of_pet[0].object_end], name)
             return of_pet
@@ -420,14 +460,16 @@ class EnglishReader(ClauseFinder):
             lasting=said.tense == "perfect",
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
+        if relation == "allergic_to":
+            found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
             return [one for each in found for one in _named_pets(text, each)]
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
         contrasted = contrasts(text, match, places[-1], frame.take)
-        # A value that is taken back, but not for one that can be read, states nothing.
-        return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
+        taken_back = not contrasted and TAKEN_BACK(text, places[-1][1])
+        return [one._replace(negated=True) for one in found] if taken_back else found + contrasted
 
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
@@ -515,11 +557,13 @@ class EnglishReader(ClauseFinder):
         yield from sayings(short, doubt)
         yield from self._paraphrased(short, doubt)
 
-    def _paraphrased(self, text: str, doubt: int, hints: Container[str] = ()) -> Iterator[RuleMatch]:
-        """What a sentence says in other words; ``hints`` are those of the ways of saying it that are looked for."""
+    def _paraphrased(
+        self, text: str, doubt: int, ways: Iterable[tuple[str, LazyPattern, str]] = PARAPHRASES
+    ) -> Iterator[RuleMatch]:
+        """What a sentence says in other words, by the ways of saying it that are looked for."""
         lower = text.lower()
-        for hint, pattern, plain in PARAPHRASES:
-            found = pattern.search(text) if hint in lower and (not hints or hint in hints) else None
+        for hint, pattern, plain in ways:
+            found = pattern.search(text) if hint in lower else None
             if found is None or (found.start() > doubt and hint not in _SAID_IN_DOUBT):
                 continue
             sentence = plain.format(**found.groupdict())
@@ -553,11 +597,15 @@ class EnglishReader(ClauseFinder):
         lead = _CORRECTS(text)
         if lead is None or not lead[0].strip() or self._last is None:
             return []
-        last = self._last
-        places = last.take(text, lead.end(), len(text))
-        if not places or not _ENDS_NAME(text, places[0][1]):
+        meant = [
+            (_likeness(text[slice(*places[0])], last), at, places[0], last)
+            for at, last in enumerate(self._stated_last[-_MOST_MEANT:])
+            if (places := last.take(text, lead.end(), len(text))) and _ENDS_NAME(text, places[0][1])
+        ]
+        if not meant:
             return []
-        return self._replaced(text, places[0], last)
+        _, _, place, last = max(meant, key=lambda one: one[:2])
+        return self._replaced(text, place, last)
 
     def _replaced(self, text: str, place: Place, last: Stated) -> list[RuleMatch]:
         if text[slice(*place)].lower() == last.object.lower():
@@ -613,6 +661,17 @@ def _is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, f
     other = _NOT_KIN(text, found.end(), clause.end + 40)
     more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
     return [match, *more]
+
+
+_MOST_MEANT = 8
+
+
+def _likeness(words: str, last: Stated) -> int:
+    """How likely words are meant instead of a value: they begin like it, or are a place or a name where it is one."""
+    begins = len(commonprefix((words.lower(), last.object.lower())))
+    place = last.match.relation in ("lives_in", "from") and words in entities.PLACES
+    person = words in entities.FIRST_NAMES and (last.take is name or last.take is names)
+    return begins + 3 * (place or person)
 
 
 def _contact_owner(before: str, person: Subject | None) -> Subject:
@@ -725,7 +784,7 @@ def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     mine = other.kin and other.relation in ("partner", "married_to")
     if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
         return []
-    relation, negated = "partner", said.negated
+    relation, negated = "partner", said.negated or said.ended
     if found is not None:
         kind = found[0].lower()
         negated = negated or found["over"] is not None
@@ -760,7 +819,10 @@ _PET_OVER = LazyPattern(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
     r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
 ).match
-_PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
+_PET_CALLED = LazyPattern(
+    r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"
+    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?)(?P<not> not)? "
+).match
 
 
 def _over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
@@ -820,11 +882,10 @@ def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
         return []
     found: list[RuleMatch] = []
     for place in places:
-        match = match_of(
-            "pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=bool(called["not"]), confidence=0.85
-        )
+        no = bool(called["not"] or called["no"])
+        match = match_of("pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=no, confidence=0.85)
         found += [match, *contrasts(text, match, place, name)]
-        if not called["not"]:
+        if not no:
             found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
     return found
 

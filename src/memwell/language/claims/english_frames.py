@@ -126,6 +126,8 @@ add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), 
 add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
 add("go; switch; change", rf"from [a-z-]+ to {_O}", "diet", listed(DIETS), BEGINS)
 
+add("be", r"(?:an? )?(?P<o>coeliac|celiac)\b", "allergic_to", anything, confidence=0.9)
+
 # Love.
 add(
     "be marry; marry; wed",
@@ -148,6 +150,15 @@ add(
 )
 add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
+add("be dump; be ditch; be jilt", rf"by (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
+add(
+    "give",
+    rf"birth to (?:(?:an?|our|my) (?:[a-z-]+ ){{0,3}}?(?:girl|boy|son|daughter|baby),? (?:called |named )?)?"
+    rf"(?P<o>[{UPPER}]\S.*)",
+    "child",
+    names,
+    BEGINS,
+)
 add("break; split", rf"(?:up )?(?:with|from) (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 add("divorce; be divorce; be separate; separate", rf"(?:from )?(?P<o>[{UPPER}]\S.*)", "married_to", name, ENDS)
 add("be", rf"(?:good |close |best |great |old |still )*friends with {_O}", "friend", names)
@@ -191,6 +202,7 @@ add(
     BEGINS,
     confidence=0.85,
 )
+add("be give; be gift", rf"{_AN}{_O}", "pet", several(_PET), BEGINS, confidence=0.85)
 add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
 add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
@@ -202,11 +214,17 @@ add(
     "owns",
     make,
 )
-add("drive; ride; fly; sail", rf"(?:an?|my|our) (?:[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)", "owns", proper)
+add(
+    "drive; ride; fly; sail",
+    rf"(?:an?|my|our) (?:(?!(?:in|at|for|to|through|around|from|with|on|of|across|into|near|round)\b)[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)",
+    "owns",
+    proper,
+)
 add("drive; ride", rf"(?:an?|my|our) (?:[a-z-]+ )*?{_O}", "owns", listed(THINGS, most=4))
 add("sell; trade; pawn; scrap; ditch", r"(?:in |off )?(?:my|our|the|his|her) (?P<o>\S.*)", "owns", phrase, ENDS)
 add("trade; swap", r"(?:in )?(?:my|our|the|his|her) [^,;]{2,40}? for (?:an? |the )?(?P<o>\S.*)", "owns", phrase, BEGINS)
 add("get", rf"(?:an? )(?P<o>[{UPPER}]\S.*)", "owns", make, BEGINS)
+add("change", rf"(?:my|his|her) name from (?P<o>[{UPPER}]\w+)", "name", name, ENDS)
 add("change", rf"(?:my|his|her) (?:sur|last |first |family )?name (?:from [{UPPER}]\w+ )?to {_O}", "name", name, BEGINS)
 add("give; donate; get; throw", rf"(?:away |rid of |out )(?:my|our) {_O}", "owns", phrase, ENDS)
 add("have", rf"an? (?P<o>[{UPPER}]\w+(?: [{UPPER}]\S*)+)", "owns", make)
@@ -224,6 +242,15 @@ add(
 add(
     "get",
     r"(?:myself|ourselves|himself|herself|themselves) (?P<o>(?:an?|the|some|two|new) \S.*)",
+    "bought",
+    phrases,
+    HAPPENS,
+)
+
+add(
+    "pick; snap; find; score",
+    r"(?:up )?(?P<o>(?:an?|some|two|three) \S.*)(?= (?:at|from|in) (?:an?|the|my local) (?:[\w-]+ ){0,2}?(?:market|shop|store"
+    r"|sale|fair|auction)\b| on eBay\b| off eBay\b| for (?:only |just )?[£$€]?\d)",
     "bought",
     phrases,
     HAPPENS,

@@ -23,6 +23,7 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
     several,
+    trade,
 )
 from memwell.language.claims.english_words import (
     FIELDS,
@@ -112,6 +113,14 @@ add(
 add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", proper, ENDS)
 add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", proper, BEGINS)
 add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="now")
+add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="before")
+add(
+    "share; rent; sublet",
+    rf"(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
+    rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
+    "lives_in",
+    proper,
+)
 add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
 add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", proper)
@@ -191,7 +200,18 @@ add(
     employer,
     confidence=0.85,
 )
-add("work", rf"(?:.{{0,40}}? )?as (?:an?|the|their|head) {_O}", "occupation", job, confidence=0.85)
+add("work", rf"(?:.{{0,40}}? )?as (?:an?|the|their|head) {_O}", "occupation", trade, confidence=0.85)
+add(
+    "do; handle; run",
+    r"(?:the |all (?:the )?)?(?:payroll|marketing|sales|admin|accounts|accounting|hr|HR|IT|tech support|support|logistics"
+    r"|customer (?:service|support)|design|research|security|maintenance|PR|finance|legal|data|QA|books|reception"
+    r"|social media|deliveries|night shifts|shifts|nights) (?:at|for) (?P<o>\S.*)",
+    "works_at",
+    employer,
+    after="present",
+)
+add("be", r"no (?P<o>[a-z]\S.*)", "occupation", job, ENDS, after="present")
+add("retire", r"from (?P<o>teaching|[a-z]+ing)\b", "occupation", anything, ENDS)
 add(
     "work",
     r"with (?P<o>(?:an? )?(?:guy|woman|man|lady|girl|bloke|chap|person|dude) (?:called|named) \S.*)",
@@ -209,7 +229,7 @@ add(
     "be employ; be hire; be recruit; be take; be appoint; be promote; be qualify; be train; be make",
     rf"(?:on )?(?:(?:by|at|with|from) [^,;]{{1,40}}? )?(?:as|to) (?:an? |the |their )?{_O}",
     "occupation",
-    job,
+    trade,
     BEGINS,
 )
 add("be give; be offer", rf"(?:the |an? )(?:job|post|role|position) (?:of|as) (?:an? )?{_O}", "occupation", job, BEGINS)
@@ -436,6 +456,7 @@ add(
     school,
     BEGINS,
 )
+add("be accept; be admit", rf"[^,;]{{2,40}}? to (?:study|read|do) {_O}", "studies", field, BEGINS)
 add("start; begin", rf"(?:studying|a degree in|a course in|a PhD in|a master['’]s in) {_O}", "studies", field, BEGINS)
 add(
     "be",

@@ -77,7 +77,7 @@ _EATING = LazyPattern(
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
 LOWER_WORDS = LazyPattern(
-    r"(?!(?:the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
+    r"(?!(?:with|without|onto|into|next|together|the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
     r"|general|fact|"
     r"home|work|school|here|there|person|public|private|time|not|and|town|me|him|them|order|charge|pain|shock"
     r"|two|three|"
@@ -106,7 +106,8 @@ def is_casual(sentence: str) -> bool:
 def _trimmed(sentence: str, start: int, last: int) -> list[Place]:
     while last > start and sentence[last - 1] in ".'’-&,":
         last -= 1
-    return [(start, last)] if last > start and sentence[start:last].lower() not in NOT_NAMES else []
+    words = sentence[start:last]
+    return [(start, last)] if words and (words.lower() not in NOT_NAMES or words == "Nice") else []
 
 
 def name(sentence: str, start: int, end: int) -> list[Place]:
@@ -132,6 +133,8 @@ _BRANDS = frozenset(
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
     found = LOWER_WORDS(sentence, start, end)
+    if found is not None and found[0] == "nice" and sentence[:start].endswith(" in "):
+        return [found.span()]
     if found is None or re.split("['’]", found[0])[0] in NOT_NAMES or len(found[0].split()) > most:
         return []
     return _trimmed(sentence, start, found.end())
@@ -184,7 +187,11 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
-    no = (words[-1] in NO_EMPLOYERS and words != ["post", "office"]) or words[0] in NO_EMPLOYERS or words[-1] in KIN
+    no = (
+        (words[-1] in NO_EMPLOYERS and words != ["post", "office"])
+        or words[0] in NO_EMPLOYERS
+        or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
+    )
     return [] if no else [common.span("o")]
 
 
@@ -274,12 +281,14 @@ def _of_the_moment(words_: str) -> bool:
 
 
 _MOST_LISTED = 4
+_OF_NOUNS = frozenset("a an the my our his her their some going doing".split())
 
 
 def _alike(sentence: str, left: Place, right: Place) -> bool:
     one, other = sentence[left[0] : left[1]].split(), sentence[right[0] : right[1]].split()
     if one[0].endswith("ing") or other[0].endswith("ing"):
-        return one[0].endswith("ing") and (other[0].endswith("ing") or len(other) == 1)
+        short = len(other) == 1 or (len(one) == 1 and len(other) == 2 and other[0].lower() not in _OF_NOUNS)
+        return one[0].endswith("ing") and (other[0].endswith("ing") or short)
     return len(other) <= _MOST_LISTED and other[0].lower() not in AFTER_NOUN
 
 
@@ -366,6 +375,20 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
     if not words or words[0] in _NO_JOB_BEFORE:
         return []
     return _unless_compound(sentence, start, last, end)
+
+
+_TRADE = LazyPattern(
+    r"[A-Za-z][a-z-]*(?: [a-z][a-z-]*){0,2}?(?=\s*(?:\Z|[,.;!)]|(?:at|for|with|in|on|by|and|since|here|now|but|these|from"
+    r"|part|full|so|because|which|when|until|who|to|over|there|while|after)\b))"
+).match
+_NO_TRADE = frozenset("result team favor favour kid child joke whole group couple unit treat".split())
+
+
+def trade(sentence: str, start: int, end: int) -> list[Place]:
+    """What someone works as, also when the word is no known profession."""
+    found = job(sentence, start, end)
+    other = None if found else _TRADE(sentence, start, end)
+    return found if other is None or other[0].split()[-1] in _NO_TRADE else [other.span()]
 
 
 def is_job(word: str) -> bool:

@@ -58,10 +58,10 @@ _HEDGES = frozenset(
     "gotta maybe perhaps "
     "probably possibly apparently supposedly allegedly basically practically virtually almost nearly seemingly "
     "about roughly "
-    "did didn't hardly barely somewhat hope hopefully".split()
+    "did hardly barely somewhat hope hopefully".split()
 )
 NEGATIONS = frozenset("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't isnt arent".split())
-PAST_NEGATIONS = frozenset("wasn't weren't hadn't".split())
+PAST_NEGATIONS = frozenset("wasn't weren't hadn't didn't didnt wasnt".split())
 BE = frozenset("'m am is are 's 're been im m be being".split())
 WAS = frozenset("was were".split())
 HAVE = frozenset("'ve have has ve".split())
@@ -108,6 +108,7 @@ _THEN = LazyPattern(
     r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
     re.IGNORECASE,
 ).search
+_BEFORE = LazyPattern(r"\b(?:before|previously|formerly|until)\b").search
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
 
@@ -179,7 +180,9 @@ TAKEN_BACK = LazyPattern(
     r"|correction)"
 ).match
 _CONTRAST = LazyPattern(
-    r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for"
+    r"(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
+    r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
+    r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
     r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no|no|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
@@ -233,6 +236,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
             _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
         ),
         "been": lambda: said.tense == "perfect",
+        "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
         "never": lambda: said.negated and said.ended,
         "cannot": lambda: said.can and said.negated,
@@ -338,7 +342,7 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
         next_word = "" if following is None else following[1].lower()
         if word == "did" and next_word in ("my", "a", "an", "the", "his", "her"):
             return Predicate("do", after, start, "past", form=PAST_FORM)
-        if word in _HEDGES or word in PAST_NEGATIONS:
+        if (word in _HEDGES and not (word == "did" and next_word == "not")) or word == "hadn't":
             return None
         to = next_word == "to" and _INFINITIVE(text, after) is not None
         helped = _auxiliary(said, word, next_word, is_=is_, to=to)
@@ -362,6 +366,10 @@ def _auxiliary(
 ) -> tuple[Predicate, bool, bool] | None:
     """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word "
     "with it."""
+    if word in PAST_NEGATIONS:
+        return said._replace(negated=True, tense="past"), is_ or word.startswith("w"), False
+    if word == "did":
+        return said._replace(tense="past"), is_, False
     if word in NEGATIONS:
         return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
     if word in ("can", "can't", "cannot", "cant"):
@@ -372,6 +380,8 @@ def _auxiliary(
         return said._replace(ended=True), is_, word == "no"
     if word == "used" and next_word == "to":
         return said._replace(used_to=True), is_, True
+    if word == "being":
+        return said._replace(tense="ing" if said.tense == "present" else said.tense), True, False
     if word in BE:
         return said._replace(tense="perfect" if word == "been" and said.tense == "present" else said.tense), True, False
     if word in WAS:
@@ -419,7 +429,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
             return said._replace(
                 verb=form[ING], at=after, tense=said.tense if said.tense != "present" else "ing", form=ING
             )
-        if PARTICIPLE in form and f"be {form[PARTICIPLE]}" in FRAMES:
+        if PARTICIPLE in form and (f"be {form[PARTICIPLE]}" in FRAMES or said.tense == "ing"):
             return said._replace(verb=f"be {form[PARTICIPLE]}", at=after, passive=True)
         return said._replace(at=start)
     if word == "got" and said.tense == "perfect" and not _GOT_SO(text, after):

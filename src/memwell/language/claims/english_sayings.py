@@ -44,7 +44,8 @@ _GLUED = LazyPattern(
     r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
 ).search
 _PHONE_CUE = LazyPattern(
-    r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE
+    r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|landline|that['’]s me)\b",
+    re.IGNORECASE,
 ).search
 _EMAIL_CUE = LazyPattern(
     r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|drop"
@@ -52,7 +53,7 @@ _EMAIL_CUE = LazyPattern(
     re.IGNORECASE,
 ).search
 _DROPPED = LazyPattern(
-    r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former"
+    r"(?:don['’]t|do not|no longer|never|stop|old|not|forget|delete|instead of|by mistake|rather than|gave you|wrong|former"
     r"|from(?=\s*\Z))\b[^,;@]{0,25}\Z",
     re.IGNORECASE,
 ).search
@@ -305,8 +306,43 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "",
-            rf"(?:\A|[.,;] |\b[Mm]y )(?:[Hh]ome|flat|house)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
+            rf"(?:\A|[.,;] |\b[Mm]y )(?:new |current |little |tiny |own )*"
+            rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
             "I live in {o}",
+        ),
+        (
+            "y marriage",
+            rf"\b[Mm]y marriage (?:to|with) {_PLACE} (?:has |had |is )?(?:ended|over|broke|broken|fell|fallen|failed)",
+            "I divorced {o}",
+        ),
+        (
+            "with ",
+            rf"(?:\b[Mm]y relationship|\b[Tt]hings|\b[Ii]t) (?:with|between me and) {_PLACE} (?:has |had |is |are |was )?(?:ended|over)",
+            "{o} and I broke up",
+        ),
+        ("over with", rf"\b[Ii]t['’]?s (?:all )?over with {_PLACE}", "{o} and I broke up"),
+        ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
+        (
+            "job as",
+            r"\b[Mm]y (?:day |current |new )?(?:job|career|work|life) as an? (?P<o>[a-z][^,;.!?]{2,40})",
+            "I work as a {o}",
+        ),
+        ("as a", r"(?:\A|[,.;:!] )[Bb]eing an? (?P<o>[^,;.!?]{3,40}?), (?=(?:I|my|we)\b)", "I am a {o}"),
+        ("with us", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
+        ("with me", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
+        *(
+            ("as someone who", rf"\b[Aa]s someone who{third} (?P<o>[^,;.!?]{{3,60}})", f"I {first} {{o}}")
+            for third, first in (
+                ("(?:['’]s| is)", "am"),
+                *(
+                    (f" {one}", two)
+                    for one, two in (
+                        pair.split("=")
+                        for pair in "works=work lives=live has=have owns=own studies=study teaches=teach speaks=speak "
+                        "loves=love hates=hate plays=play grew=grew was=was moved=moved studied=studied can't=can't".split()
+                    )
+                ),
+            )
         ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
@@ -386,6 +422,63 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     )
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
+_PETS_DO = (
+    r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with|for|from"
+    r"|all|every|just|who|got|ate|eat|sleep|have|need|drink|live|run|again|today|yesterday|tonight|threw|keeps|[a-z]+(?:ed|[^s]s))\b))"
+)
+PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), plain)
+    for hint, pattern, plain in (
+        (
+            "",
+            rf"\b(?:[Mm]y|[Oo]ur) (?:(?!(?:old|new|late|first|dead|childhood|former|next|future|dream|last)\b)[a-z-]+ ){{0,2}}?"
+            rf"(?P<o>{_ANIMALS}){_PETS_DO}",
+            "I have a {o}",
+        ),
+        (
+            "y ",
+            rf"\b(?P<a>[Mm]y) (?P<b>vegan|vegetarian|veggie|pescatarian|coeliac|celiac|lactose[- ]intolerant) (?P<o>{_KINDS})\b",
+            "my {o} is {b}",
+        ),
+        (
+            "year",
+            rf"\b(?P<a>[Mm]y) (?P<b>\w+)[- ]year[- ]old (?:twin )?(?P<o>{_KINDS})\b(?! [{UPPER}])",
+            "my {o} is {b}",
+        ),
+        (
+            "who",
+            rf"\b[Mm]y (?P<o>(?:{_KINDS})(?: {NAME})?),? who(?P<a>['’]s| [a-z]+s(?:n['’]t)?| can['’]t| has| is) (?P<b>[^,;.!?]{{3,60}})",
+            "my {o}{a} {b}",
+        ),
+        (
+            "did i",
+            r"\b[Dd]id I (?:ever |already )?(?:tell|mention)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we|our)\b[^?]{3,80})",
+            "{o}",
+        ),
+        (
+            "my ",
+            r"\b(?:[Mm]y|[Tt]hanks to my|with my|given my) (?:severe |bad |mild |damn |stupid )?(?P<o>(?!food\b|skin\b)[a-z]+(?: [a-z]+)?) "
+            r"(?:allergy|intolerance)\b(?! (?:is gone|has gone|test|went|disappeared|cleared))",
+            "I am allergic to {o}",
+        ),
+        (
+            " at ",
+            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?{_PLACE}",
+            "I work at {o}",
+        ),
+        (
+            " in ",
+            rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home|place) (?:here )?in {_PLACE}",
+            "I live in {o}",
+        ),
+        (
+            "here in",
+            rf"\b(?:[Hh]ere|[Dd]own here|[Uu]p here|[Oo]ver here) in {_PLACE}(?=,? (?:we|I|it|where|the)\b|[,.!?]|\Z)",
+            "I live in {o}",
+        ),
+    )
+]
+"""What a sentence takes for granted, also where it asks: a word that must be there, a pattern, and a plain sentence."""
 _NONE = LazyPattern(
     rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
     rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! "
@@ -422,7 +515,7 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         (
             "",
             rf"\b(?i:I have|I['’]ve got|got|we have|we['’]ve got) (?:an? |my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
-            r"(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
+            r"(?:(?:with|at|for|in|to) [^,;.!?]{2,30}? )?(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
             "plans",
             False,
         ),
@@ -517,7 +610,7 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     ):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"]:
+    if which == "given" and not lost["off"] and verb not in ("buried", "bury"):
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return

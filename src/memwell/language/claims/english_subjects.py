@@ -74,10 +74,10 @@ _TITLED = LazyPattern(
     rf"(?=(?P<name>{NAME}))"
 )
 _APPOSED_AFTER = LazyPattern(
-    rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?: (?:from|in|at) [a-z]+(?=,))?(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 _APPOSED_SUBJECT = LazyPattern(
-    rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
+    rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
 ).match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
@@ -85,6 +85,9 @@ _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
+).match
+_AND_THEIRS = LazyPattern(
+    rf" (?:and|&) (?:his|her|their) (?:[a-z]+ )??(?:{KIN_WORDS})\b(?: (?!I\b){NAME})?(?!['’])"
 ).match
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 _FILLER = LazyPattern(
@@ -96,7 +99,8 @@ _FILLER = LazyPattern(
     r"finally|officially|sadly|luckily|update|news|good news|big news|great news|bad news|quick update|quick "
     r"note|note|sorry|please|right|look|listen|yes and|in fact|for context|context|eventually|previously"
     r"|before that|after that|originally|apparently not|eh|ha|man|dude|"
-    r"unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
+    r"given that|seeing as|seeing that|considering(?: that)?|now that|long story short|as you know|both|both of|all of"
+    r"|unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
     r"|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction"
     r"|edit|typo|wait|that|alas|"
     r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter"
@@ -225,14 +229,15 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|(?:mad|crazy|nuts|passionate) about|obsessed with|into|fond of"
+    r"|keen on|hooked on|in love with)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
     r"|originally |not from|in [A-Z]"
 ).match
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
     r"|hate|hired by|fired "
-    r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
+    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
     re.IGNORECASE,
 ).match
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
@@ -279,9 +284,10 @@ def _is_fragment(text: str, at: int) -> bool:
     if ING in form:
         # "Living in London is dear" is not about who speaks.
         return form[ING] != "see" and not _GERUND(text, at)
-    return PAST_FORM in form or _FRAGMENT(text, at) is not None
+    return PAST_FORM in form or (_FRAGMENT(text, at) or _DID(text, at)) is not None
 
 
+_DID = LazyPattern(r"[A-Z][a-z]+ed (?:my|our|the|up|out|off|down|back)\b").match  # "Packed up and left"
 _GERUND = LazyPattern(
     r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
     r"|gets?|should|could)\b"
@@ -314,7 +320,7 @@ _UNNAMED = LazyPattern(
 _NOT_WHO = {"he": "she", "his": "she", "she": "he", "her": "he"}
 _NAMES_IT = LazyPattern(
     r"\b(?i:(?P<who>he|she|it|they|his|her|its|their)(?:(?<=s|r) names?(?: is| are|['’]s)|(?:['’]s|['’]re| is| "
-    r"are) (?:called|named))"
+    r"are)(?: been)? (?:called|named))"
     rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
 ).search
 
@@ -325,7 +331,9 @@ class ClauseFinder:
     def __init__(self) -> None:
         self._person: Subject | None = None
         self._people: tuple[Subject, ...] = ()
-        self._last: Stated | None = None
+        self._stated_last: list[Stated] = []
+        """What a correction may be about: what the last sentence that stated anything said."""
+        self._new = True
         self._other = ""
         """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
         self._kin: dict[str, str] = {}
@@ -333,6 +341,17 @@ class ClauseFinder:
         """The word for a relative or a pet of the speaker that was mentioned without a name."""
         self._called_so: dict[str, Subject] = {}
         """The relatives of the speaker whose name a sentence gives after speaking of them."""
+
+    @property
+    def _last(self) -> Stated | None:
+        """What was stated last."""
+        return self._stated_last[-1] if self._stated_last else None
+
+    @_last.setter
+    def _last(self, stated: Stated) -> None:
+        if self._new:
+            self._stated_last, self._new = [], False
+        self._stated_last.append(stated)
 
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
@@ -382,7 +401,9 @@ class ClauseFinder:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
         mentioned, self._unnamed = self._unnamed, ""
         for one in _UNNAMED.finditer(text):
-            self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+            # "We were given a puppy by my uncle, he's been named Ziggy"
+            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
+                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
         called = _NAMES_IT(text)
         word = self._unnamed or mentioned
         relation = KIN.get(word, "pet") if word else ""
@@ -426,8 +447,11 @@ class ClauseFinder:
         starts = [begin, *(bound.end() for bound in BOUND.finditer(text, begin, stop))]
         at = -1
         for start in starts:
-            if start < at or start >= stop:
+            if start < at or start >= stop or (found and not text[at:start].strip()):
                 continue
+            if found and (found[-1].subjects[0].name or found[-1].subjects[0].kin not in ("", HE, THEY)):
+                # "Mum remarried, her husband is Alan": whose, is known from here on.
+                self._person = found[-1].subjects[0]
             clause = self._head(text, start, found, first=start == begin)
             if clause is not None:
                 found.append(clause)
@@ -534,6 +558,9 @@ class ClauseFinder:
         one, end = self._subject(text, at)
         if one is None:
             return (), at
+        theirs = _AND_THEIRS(text, end)
+        if theirs is not None and not one.is_speaker:
+            return (one, Subject(kin="?", owner="'s")), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
         if other is not None and other.is_speaker and joint and joint[0].startswith(","):

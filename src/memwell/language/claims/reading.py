@@ -20,7 +20,7 @@ LOOKED_AT = 100_000
 """How many characters of a text are read."""
 
 _HAN = re.compile("[\u4e00-\u9fff]").search
-_LATIN = re.compile("[A-Za-z]{2}").search
+_LATIN = re.compile("[A-Za-z]").search
 _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )

@@ -226,6 +226,7 @@ class EnglishReader(ClauseFinder):
         self._sentence = ""
         self._quoted = False
         self._plain = False
+        self._withdrawn: list[RuleMatch] = []
         self._planning = False
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
@@ -241,14 +242,15 @@ class EnglishReader(ClauseFinder):
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
-        self._new = True
+        self._new, self._withdrawn = True, []
         found = self._statements(text)
         if text != sentence:
             found = [
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
                 for one in found
             ]
-        found += _taken_back(text, found)
+        stated = {_about(one) for one in found if not one.negated}
+        found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         if _RECTIFIES(sentence):
             found += [
                 before._replace(negated=True, start=0, end=len(sentence))
@@ -468,8 +470,11 @@ class EnglishReader(ClauseFinder):
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
         contrasted = contrasts(text, match, places[-1], frame.take)
-        taken_back = not contrasted and TAKEN_BACK(text, places[-1][1])
-        return [one._replace(negated=True) for one in found] if taken_back else found + contrasted
+        if not contrasted and TAKEN_BACK(text, places[-1][1]):
+            # It states nothing, unless another value follows.
+            self._withdrawn += [one._replace(negated=True) for one in found if not one.negated]
+            return []
+        return found + contrasted
 
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to

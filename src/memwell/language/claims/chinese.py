@@ -79,6 +79,9 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = False
+        sentence = clauses.TOLD(
+            lambda said: f"{said['what']:，>{said.end('what') - said.start()}}".ljust(len(said[0]), "。"), sentence
+        )
         plain = clauses.DOCTOR(lambda said: "，" * len(said[0]), clauses.FULL_STOP("。", sentence))
         self.text = _without_quotes(plain) if clauses.QUOTE(plain) else plain
         self.found: list[RuleMatch] = []
@@ -119,6 +122,9 @@ class _Said:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
             one = last._replace(negated=True, start=one.start, end=one.end)
             del self.found[self._place(last)]
+        elif one.negated and one.object_start == one.object_end and (trade := self._given_up(one)) is not None:
+            self.found[self._place(trade)] = self.last = trade._replace(negated=True)
+            return
         elif last is not None and one.kind == STATE and self._is_within(one, last):
             return
         elif last is not None and not one.negated and (self.slip or self._succeeds(one, last)):
@@ -134,6 +140,12 @@ class _Said:
         asked = (one.relation, one.subject, one.kin, False)
         known = (old for old in reversed(self.found[-_RECENT:]) if old.start < one.start and old.kind != PAST)
         return next((old for old in known if (old.relation, old.subject, old.kin, old.negated) == asked), None)
+
+    def _given_up(self, one: RuleMatch) -> RuleMatch | None:
+        """The trade of the clause before that nobody works in any longer: 干了十年厨师，现在不干了."""
+        if one.relation != "works_at" or "不干" not in self.text[one.start : one.end]:
+            return None
+        return self._same_relation(one._replace(relation="occupation"))
 
     def _place(self, last: RuleMatch) -> int:
         """Where the last claim is, searched from the end: a text may have thousands."""
@@ -217,6 +229,8 @@ class _Said:
                 else (owner.object_start, owner.object_end)
             )
             pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
+            word = self.text[slice(*kind)]
+            self.found = [one for one in self.found if one.relation != "pet" or self.text[slice(*one[1:3])] != word]
             self.found += [
                 pet,
                 pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
@@ -271,6 +285,11 @@ class _Said:
         mine = people.MY_PET(self.text, at, self.end)
         if mine is not None and mine["apposed"]:
             self._say_pet(mine.span("apposed"))
+        for fond in clauses.FOND_KIN(self.text, self.start, self.end):
+            self._say("likes", fond.span("likes"), _Who(kin=KIN[fond["kin"]].word))
+        eats = people.EATS(self.text, self.start, self.end)
+        if eats is not None and not self.found:
+            self._say_pet(eats.span("kind"))
         walked = people.WALKED(self.text, self.start, self.end)
         if walked is not None:
             self._say_pet(walked.span("kind"))
@@ -290,6 +309,8 @@ class _Said:
             self.found[self._place(last)] = last._replace(negated=True)
             self._keep(last._replace(subject="", kin=KIN[found["o"]].word, start=self.start, end=self.end))
             return True
+        if self.text.startswith("的", found.end("o")) and RELATIONS.get(last.relation, _NO_RELATION).people:
+            return False
         renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
         back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(
             self.text, max(self.start, found.end("say")), self.end
@@ -392,7 +413,10 @@ class _Stating(_Said):
     def _happened(self) -> bool:
         """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
         clause = (self.text, self.start, self.end)
-        return bool(clauses.DONE(*clause)) and not clauses.SURELY_AHEAD(*clause)
+        rest = (self.text, self.start, self.last_of_sentence)
+        # 周六去喝喜酒，跳了一晚上舞 is over; 周六去爬山，票都订了 is not.
+        told = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
+        return (bool(clauses.DONE(*clause)) or told) and not clauses.SURELY_AHEAD(*clause)
 
     def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:
@@ -555,6 +579,8 @@ class _Reading(_Stating):
             return ""
         company = people.COMPANY(self.text, subject.end, self.end)
         if company is not None:
+            if company["us"] and subject.who[0] != _USER:
+                subject = subject._replace(who=(*subject.who, _USER))
             named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)
@@ -669,6 +695,12 @@ class _Reading(_Stating):
             return _Who(self.text[self.last.object_start : self.last.object_end])
         if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
             return self.subject.owner
+        if (
+            self.text.startswith(("现在的", "后来的", "新"), self.start)
+            and self.subject
+            and self.subject.who[:1] != (_USER,)
+        ):
+            return self.subject.who[0] if self.subject.who else _USER
         near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
         known = self.subject.who[:1] if self.subject is not None and near else ()
         if self.subject is not None and self.subject.relation == "married_to" and self.subject.owner == _USER:

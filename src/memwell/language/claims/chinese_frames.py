@@ -115,7 +115,11 @@ _TWICE = (
     rf"明明)(?P<twice>[{H}])(?P=twice)"
 )
 _GIVEN2 = f"[{''.join(sorted(entities.GIVEN))}]"
-KIN_NAME = rf"(?:{PERSON}|{_TWICE}{_FOLLOW}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
+_FOREIGN_NAME = (
+    "(?:[阿艾安奥巴贝本比伯博布查达戴丹道德迪蒂杜恩尔法菲费弗福盖格哈海汉赫亨霍基吉加杰金卡凯坎柯科克肯库拉莱兰劳勒雷蕾里丽莉琳伦罗"
+    "洛马麦曼梅米莫穆娜纳妮尼诺帕佩皮普奇乔琼让瑞萨塞莎史斯丝苏索塔泰汤特廷托瓦威薇韦维温沃乌希辛休雅亚耶伊英尤约泽詹珍兹佐健司]{2,4})"
+)
+KIN_NAME = rf"(?:{PERSON}|{_FOREIGN_NAME}{_FOLLOW}|{_TWICE}{_FOLLOW}|(?!天天){_GIVEN2}{{2}}{_FOLLOW})"
 """A name directly after the word for a relative."""
 
 # Objects.
@@ -144,6 +148,8 @@ _JOB_ENDS = (
     "|(?:经纪|主持|制片|策展|投资|创始|合伙|媒体|军|工|商|艺|诗|代理|音乐|出版|猎|手艺|牧羊|守夜|公证)人"
     "|(?:医|学|大学|研究|博士|硕士|高中|初中|小学|中学|实习|留学|规培)生|大夫|护士|老师|教授|司机|会计|出纳|编辑|记者|"
     "主编|编剧|导演|翻译|秘书|助理|经理"
+    "|采购|质检|品控|仓管|文案|新媒体|公关|狱警|特警|消防|城管|辅警|园丁|[果菜茶蜂]农|猎头|保洁|代驾|收银|剪辑|配音|算法|运维"
+    "|(?:助产|药剂|道|护)士|大厨|主厨|厨子|厨师长|育儿嫂|店主|军官|警官|产品|架构|幼师"
     "|主管|总监|总裁|老板|顾问|客服|销售|运营|策划|行政|前台|保安|保姆|月嫂|教练|裁判|法官|检察官|警察|刑警|交警|民警|"
     "士兵|农民|渔民|博士后"
     "|码农|设计|测试|法务|人事|HR|审计|精算|主播|博主|[Uu][Pp]主|网红|中介|经纪|代购|个体户|创业者|自由职业者?|家庭主妇|"
@@ -159,7 +165,7 @@ _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|�
 _NOT_PLACE = (
     "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
-    "未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
+    "冰箱|被窝|沙发|桥洞|天上|垃圾|厕所|手机|游戏|菠萝|未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
     "妈|父母|男|女|"
     "公|婆|[一二三四五六七八九十几\\d]+楼|多|很|大房|单人|养老"
 )
@@ -223,6 +229,7 @@ PETS = (
     "泰迪 哈士奇 柴犬 布偶 布偶猫 橘猫 边牧 八哥 拉布拉多 萨摩耶 萨摩 "
     "博美 比熊 雪纳瑞 法斗 英短 美短 蓝猫 加菲 暹罗 三花 狸花猫 狸花 土狗 田园犬 吉娃娃 贵宾 阿拉斯加 德牧 松鼠 刺猬 "
     "蜥蜴 守宫 蛇 鸽子 鸡 鸭子 羊驼 猪 小香猪 玄凤 乌鸦 猴子 雪貂 "
+    "比格犬 比格 串串 中华田园犬 中华田园猫 西施 牧羊犬 德文 金渐层 银渐层 虎斑 花枝鼠 蜜袋鼯 角蛙 巴西龟 草龟 孔雀鱼 斗鱼 龙鱼 鹅 "
     "巴哥 斗牛 杜宾 腊肠 秋田 喜乐蒂 缅因 无毛猫 奶牛猫 黑猫 白猫 老猫 老狗 流浪猫 流浪狗 画眉 百灵 文鸟 虎皮 金丝熊 陆龟"
 ).split()
 PET = "|".join(sorted(PETS, key=len, reverse=True))
@@ -234,7 +241,7 @@ COUNT = (
 )
 ACTIVITIES = (
     "钓鱼|跑步|游泳|健身|瑜伽|爬山|徒步|骑行|骑车|登山|露营|滑雪|滑板|潜水|冲浪|攀岩|打?(?:羽毛球|篮球|乒乓球?|网球|"
-    "高尔夫|排球|台球|桌球|太极拳?|架子鼓|麻将|游戏|鼓)|踢(?:足)?球|足球"
+    "高尔夫|橄榄球|保龄球|冰球|棒球|排球|台球|桌球|太极拳?|架子鼓|麻将|游戏|鼓)|踢(?:足)?球|足球"
     "|弹(?:吉他|钢琴|古筝|琴|贝斯)|拉(?:二胡|小提琴|大提琴)|二胡|小提琴|大提琴|吹(?:笛子|口琴|萨克斯|葫芦丝)|练(?:毛笔字|"
     "书法|字|瑜伽|拳|太极|琴)|毛笔字|书法|画画|画水彩|写诗|写字|摄影|拍照|拍鸟|观鸟|下(?:象棋|围棋|棋)"
     "|跳(?:广场舞|街舞|舞|绳|拉丁|芭蕾)|唱(?:歌|K|京剧)|烘焙|做饭|烤面包|做手工|种(?:花|菜|多肉)|养花|集邮|拼(?:乐高|图)|"
@@ -372,7 +379,15 @@ _SIGHT = LazyPattern(
 
 
 def _is_sight(word: str) -> bool:
-    return known_place(word) or bool(_SIGHT(word))
+    return known_place(word) or bool(_SIGHT(word)) or _is_foreign(word)
+
+
+_FOREIGN_TAGS = frozenset("nr nrt nz nt nrfg ns".split())
+
+
+def _is_foreign(word: str) -> bool:
+    """Whether a word is a name in foreign sounds: 波尔图."""
+    return len(word) > 2 and not entities.is_a_word(word) and all(tag in _FOREIGN_TAGS for _, tag in _tags()(word))
 
 
 def _is_school(word: str) -> bool:
@@ -404,17 +419,19 @@ TYPES: dict[str, Callable[[str], object]] = {
     "alma": _SCHOOL,
     "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
     "graduated_from": _is_alma_mater,
-    "studies": lambda word: not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
+    "studies": lambda word: (len(word) > 1 or word in "医法画") and not re.search("[我你她什了吗]|(?<!吉)他|[大中小]学$|学校|幼儿园|一下|学会|习$|坏|好", word),
     "name": is_name,
     "nick": _is_nickname,
     "full_name": _is_own_name,
     "age": _is_age,
     "likes": _is_taste,
-    "dislikes": _is_taste,
+    "dislikes": lambda word: not _NOT_LIKED(word) and "你" not in word and "的是" not in word,
     "hobby": _is_taste,
     "favourite": _is_taste,
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|^没|"
         "任何", word),
+    "firm": lambda word: word in _ORGS or bool(_IS_ORG(word)),
+    "new_firm": lambda word: word in _ORGS and word not in _VISITED_ORGS,
     "owns": lambda word: word not in PETS and not re.search("作业|[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|"
     "男朋友|女朋友|关系|梦|信心|心得|"
         "朋友|人$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
@@ -440,12 +457,12 @@ _CHANGES = [
     for kind, verb in (
         ("studies", "系|专业|转[到成]"), ("studies_at", "转学|[退辍休]学|录取|保送|读书|上学|念书|考"),
         ("lives_in", "搬|迁|移|定居|住|生活|安家|落户|租房"), ("occupation", "转行|改行|转岗|[做当成]了"),
-        ("works_at", "跳|[离辞]职|辞|入职|加入|[裁炒聘挖招雇录签]|开除|解雇|优化|上班|工作|任职|实习|打工|干活|被"),
+        ("works_at", "跳|[离辞]职|辞|走|离开.*去|入职|加入|[裁炒聘挖招雇录签]|开除|解雇|优化|上班|工作|任职|实习|打工|干活|被"),
     )
 ]  # fmt: skip
 _SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
-    "nick": "name", "school": "studies_at", "work": "occupation", "pet_name": "pet", "trip": "plans",
+    "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation", "pet_name": "pet", "trip": "plans",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 
@@ -499,6 +516,8 @@ def _family(cues: str) -> None:
 
 def sort_of(words: list[str], verb: str, *, sure: bool) -> str:
     """The type of what changes by its words, or else by the verb; empty if neither tells."""
+    if sure and "不在" in verb and any(map(_is_foreign, words)):
+        return "works_at"
     for kind, check in SORTS.items():
         if any(check(word) for word in words) and not (sure and kind == "occupation"):
             return kind
@@ -537,6 +556,7 @@ _add(rf"(?:的年龄|年龄)?(?:是|才|刚|刚满|满|虚岁|刚过|刚刚|周�
 _add(rf"(?:的)?(?:新历|农历|阴历|阳历)?生日(?:正好|刚好|就|一般)?(?:是|在|就是|：|:|"
     rf"为)?(?P<birthday>{DATE})", confidence=0.9)
 _add(rf"(?:是)?(?P<birthday>(?:19|20)?\d\d年)(?:出生|生人|生)的?{END}")
+_add(r"是(?P<birthday>(?:19|20)?\d\d年)的$")
 _add(rf"(?:是)?(?P<birthday>{DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
 # Where someone is from, and which passport.
 _family("家乡籍自生护民人的")
@@ -553,6 +573,7 @@ _add(rf"是(?:土生土长的|地道的|正宗的|地地道道的|个|一个)?(?
 _add(rf"(?:土生土长的?|地道的?)?(?P<nationality>{_PLACE})人{END}", sure=False)
 _add(rf"(?:土生土长的?|地道的?)?(?P<home>{_PLACE})人{END}", sure=False)
 _add(rf"(?:就)?(?:是)(?P<home>{_PLACE})的$", sure=False)
+_add(rf"是(?:个|一个)?(?:从)?(?P<home>{_PLACE})(?:过)?来的(?P<occupation>[{H}]{{2,8}}){END}")
 _L = rf"(?P<lives_in>{_PLACE})"
 _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区|这边|那边|附近|边上)*(?:了|啦|的)*{ON}"
 _SOME = "(?:[一那这某]家?|一个|一所|一间)?"
@@ -563,7 +584,7 @@ _HOPPING = "字节跳动|好未来|转转|一加"
 """Employers whose names have a verb of moving in them."""
 _A_JOB = r"(?:一?(?:名|个|位))?"
 # What changes: homes, schools, jobs and employers; the type of the object tells which.
-_family("从由离在被让给去到来进入考加跳换调转搬迁移回辞")
+_family("从由离在被让给去到来进入考加跳换调转搬迁移回辞告把")
 _LEFT = rf"(?:(?![我你他她就毕])[{H}A-Za-z0-9·&]){{2,16}}?"
 _FROM_V = rf"(?P<no_value>{_HOPPING}|(?!小|来|没|{_HOPPING}){_LEFT})(?:系|专业)?"
 _TO_V = rf"{_SOME}(?P<value2>{_ORG})(?:系|专业)?"
@@ -572,7 +593,7 @@ _GO = (
     "回|进|至|往|成(?!都)|为|做|当|在)*了?"
 )
 _LEAVES = (
-    "(?:正式|主动|刚|已经|早就?)*(?:离职|辞职|辞工|辞了|辞掉|被裁|走人|跑路|跳槽|出来|离开|退学|辍学|休学|肄业|"
+    "(?:正式|主动|刚|已经|早就?)*(?:离职|辞职|辞工|辞了|辞掉|被裁|走人|跑路|跳槽|出来|走|离开|退学|辍学|休学|肄业|"
     "搬走|搬离)"
 )
 _STAYS = "(?:定居|住|生活|安家|落户|发展|工作|上班|入职|任职|实习|干活|打工|打拼|读书|上学|念书|常驻|驻场|租房)"
@@ -591,6 +612,11 @@ _FIRED = "(?:裁员|裁|炒鱿鱼|炒|开除|辞退|解雇|优化|劝退|退学|
 _add(rf"(?P<no_studies_at>)被(?:学校|学院)(?:给)?{_FIRED}了?{END}")
 _add(rf"(?P<no_works_at>)(?:被|让|给)(?:公司|单位|老板|厂里|领导|他们|原公司)?(?:给)?{_FIRED}(?:掉|"
     rf"了)+{END}", confidence=0.9)
+_add(rf"被{_SOME}(?P<no_firm>{_ORG})(?:给)?(?:裁员|裁|炒鱿鱼|炒|解雇|优化|辞退)(?:掉|了)+{END}", confidence=0.9)
+_add(rf"把{_SOME}(?P<no_firm>{_ORG})(?:那边|那份|这份)?的?(?:工作|班|活儿?|职位|职)(?:给)?(?:辞|丢|扔|弄丢)(?:掉)?了{END}", confidence=0.9)
+_add(rf"(?:离开|告别|辞了|离了)了?(?P<no_value>{_ORG})[，,]?(?:去|到|来|进|加入|跳槽到?|跳去|转投)了(?P<value2>{_ORG}){END}", kind=STARTED)
+_add(rf"告别了?(?P<no_new_firm>{_ORG}){END}")
+_add(rf"(?:去|到|来|进|加入)了(?P<new_firm>{_ORG}){END}", kind=STARTED)
 _add(rf"被{_SOME}(?P<no_value>{_ORG})(?:给)?{_FIRED}(?:掉|了)*{END}", confidence=0.9)
 _add(rf"被{_SOME}(?P<value>{_ORG})(?:高薪|成功|正式|给|重新|破格|提前)*{_HIRED}(?:过去|进去)?(?:(?:为|去当|去做|当|"
     rf"做){_A_JOB}(?P<occupation>{_JOB}))?了?{END}", kind=STARTED)
@@ -604,25 +630,30 @@ _add(rf"(?:回|到|去|来)了?(?:老家)?{_SOME}(?P<value>{_ORG}){_STAYS}了?{E
 # Homes.
 _family("搬住居址家在人坐定租")
 _add(rf"的?(?:现在|新|现)?的?(?:住址|地址|家庭住址)(?:是|在|：|:){_L}{END}", confidence=0.9)
-_add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|暂住|住|现居|常住|安家|落户|坐标|人在)(?:的是|的地方是|的地方叫|"
+_add(rf"(?:一家|全家|家人)?(?:都)?(?:居住|定居|租住|合租|同住|蜗居|暂住|住|现居|常住|安家|落户|坐标|人在)(?:的是|的地方是|的地方叫|"
     rf"的小区叫|"
     rf"的小区是)?(?:在|于|到)?{_L}{_HOME_AFTER}", confidence=0.9)
 _add(rf"在(?P<no_lives_in>{_PLACE})住过|住过(?P<no_lives_in2>{_PLACE}){END}")
 _add(rf"(?P<no_lives_in>)(?:就|已经|又)*搬(?:走|出来|出去)了{END}")
 _add(rf"人?在{_L}(?:定居|落脚|扎根|安顿下来|安家|落户|租房住|租房|租了房|生活|住|居住)(?:着|"
     rf"下来)?[了的]*{ON}", confidence=0.9)
-_add(rf"(?:的?新?家)(?:住|在|住在|安在){_L}{END}", confidence=0.8)
+_add(rf"(?:的?新?(?:家|房子|房))(?:住|在|住在|安在|买在|租在){_L}{END}", confidence=0.8)
 # Schools and subjects.
 _family("学读念上录考授修退辍休在专攻业系")
 _S = rf"(?P<studies_at>{_ORG})"
 _STUDY = (
-    "(?:读书|上学|念书|就读|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:大学|高中|初中|本科|硕士?|博士?|研究生|研|"
+    "(?:[读念上][一二三四五六七八九]年级|[读念上][小中大]班|读书|上学|念书|就读|接着念博士|进修|留学|读过书|上过学|念过书|[读念上](?:大学|高中|初中|本科|硕士?|博士?|研究生|研|"
     "[高初大小研][一二三四]))"
 )
 _add(rf"(?:转学[到去进]|考[上进取入]|就读于?|在读于)了?{_S}(?:的研究生|的博士|研究生)?{END}", kind=STARTED)
 _add(rf"(?:在|到){_S}{_STUDY}(?:[，]?(?:读|学|念)(?P<studies>{_MAJOR})(?:专业)?)?{ON}")
 _add(rf"在{_S}(?:读|学|念|攻读|主修|修)的?(?:是)?(?P<studies>{_MAJOR})(?:专业|系|的)?(?:本科|硕士|博士|研究生)?{END}")
+_add(rf"没有?(?:读|上|念)过(?P<no_school>{_ORG}){END}")
 _add(rf"(?:在)?(?:读|上|念)(?:的是|的)?(?P<school>{_ORG}){END}")
+_add(rf"在(?P<school>{_ORG})(?:读|学|念)(?P<studies>医|法|画)(?:科|的)?{ON}")
+_add(rf"(?:在[{H}]{{2,6}}?)?(?:读|学|念)(?P<studies>医|法|画)(?:科|的)?{ON}")
+_add(rf"在[{H}]{{2,6}}?(?:那边|留学)?(?:读|学|念)(?P<studies>(?:(?![的了我你校费])[{H}]){{0,6}}(?:学|工程|管理|设计|金融|会计|法律|计算机|经济|艺术|音乐"
+    rf"|建筑)){ON}", sure=False)
 _add(rf"(?P<no_studies_at>)(?:就|已经)?(?:退学|辍学|休学)了?{END}")
 _DEGREE = "(?:(?:本科|大学|研究生|硕士|博士)(?:里|阶段|时|期间)?)"
 _add(rf"(?:的?{_DEGREE}?的?专业)(?:就|其实)?(?:是|：)?(?P<studies>{_MAJOR})(?:专业)?{END}", confidence=0.9)
@@ -710,7 +741,10 @@ _add(rf"(?:从来|从|一直|都|向来)?(?P<diet>不能?(?:吃|沾)(?:[猪牛�
     rf"蛋奶|糖|主食|生冷|海鲜|内脏|葱姜蒜|甜食|晚饭|晚餐|夜宵|油炸食品|"
     rf"油腻的?)(?:和[{H}]{{1,3}})?)(?:的)?{END}", confidence=0.85)
 _add(rf"(?:{_VERY})(?:不{_VERY}(?:喜欢|爱)|讨厌|受不了|烦|反感|不待见|厌恶|吃不惯|不{_VERY}吃(?!.*[饭药了亏素])|"
-    rf"从来?不吃|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|见不得)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
+    rf"(?:从来?|向来|一向)不[吃喝碰]|不{_VERY}喝(?!.*[药了])|恨透了|看不惯|接受不了|见不得)(?:吃|喝)?(?P<dislikes>{_THING}){END}", many=True)
+_add(rf"(?:怕|恨|烦|讨厌)(?P<dislikes>{_THING})[怕恨烦]得(?:要死|要命|不行){END}")
+_add(rf"(?:属于|是)(?:那种|个|一个)?不(?:吃|喝|喜欢|爱吃)(?P<dislikes>{_THING})的人{END}")
+_add(rf"对(?P<dislikes>{_THING})(?:真的|实在|是|完全)*(?:一点|半点|丝毫)?(?:儿)?(?:兴趣都没有|兴趣也没有|没啥兴趣|毫无兴趣){END}", many=True)
 _add(rf"对(?P<dislikes>{_THING})(?:一点)?(?:无感|不感冒|没兴趣|不感兴趣|没什么兴趣|提不起兴趣){END}", many=True)
 _add(rf"(?:{_VERY})(?:对)(?P<likes>{_THING}){_VERY}(?:感兴趣|着迷|情有独钟|上瘾|有兴趣|入迷){END}", many=True)
 _add(rf"(?:{_VERY})(?:迷上|爱上|喜欢上|沉迷|沉迷于|痴迷|痴迷于|入坑)了?(?:吃|喝)?(?P<likes>{_THING}){END}", many=True)
@@ -724,7 +758,7 @@ _add(rf"(?:还|也)?(?:天天|每天|每周|周末|每个周末|每晚|经常|�
 _add(rf"(?:很久|好久|早就?|已经|再也)*(?:没有?|不|放弃了?)(?:再|怎么|去|玩)*(?P<no_hobby>{ACTIVITIES})了?{END}")
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?!坑)(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 # Health and food.
-_family("肉荤事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
+_family("戒功肉荤事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
 _A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,12}}?){_NOT_ALLERGIC}", many=True, confidence=0.9)
@@ -737,11 +771,13 @@ _add(rf"(?:一)?(?:吃|碰|喝|沾)到?了?{_A}(?:就|会|就会|都会|必)(?:�
     rf"发?痒|肿)", many=True)
 _add(rf"(?:所以)?(?:吃不了|碰不得|不能碰|不能吃|不能喝){_A}[，,]?(?:因为)?会?过敏{END}", many=True)
 _add(rf"过敏的(?:其实)?是{_A}{END}", many=True)
+_add(rf"{_A}不耐{END}")
 _DIETS = (
     "清淡饮食|弹性素食|戒糖|戒碳水|低盐饮食|低糖饮食|低脂饮食|低嘌呤|控糖|断碳|断糖|半素|奶素|蛋素|轻食|无乳糖|"
     "高蛋白饮食|吃素|素食|纯素|全素|"
     "蛋奶素|清真|吃斋|生酮|低碳|无麸质|轻断食|间歇性断食|地中海饮食|减脂餐|低GI|无糖饮食|生食|鱼素|锅边素"
 )
+_add(rf"(?P<no_diet>)(?:又|已经|最后|还是)*(?:破戒|开荤|破功)了{END}")
 _add(rf"(?P<no_diet>)(?:又|重新|现在)*(?:开始|恢复|改回)(?:又|重新)?吃(?:肉|荤)了?{END}")
 _add(rf"(?:不再|再也不|不|已经不|没有|没)(?:是)?(?:个)?(?:吃)?(?P<no_diet>{_DIETS})(?:餐|饮食)?(?:主义)?者?")
 _add(rf"(?:开始|一直|常年|长期|是|信佛|改|改成|改为|坚持|采用|在|走|执行|只|只能|属于|个|吃|的|一名|一个|"
@@ -801,6 +837,7 @@ _add(rf"(?:去过|到过|来过|去了趟|去了一趟|去的是|游过|玩过|�
 _add(rf"(?:带|陪|跟|和)?(?:爸妈|老婆|老公|孩子|家人|朋友|女儿|儿子|男友|女友|全家|一家人|我妈|我爸|闺蜜|同事|爱人|"
     rf"对象)?(?:一起)?(?:去了|爬了|逛了|游了|飞了|跑了趟|打卡了|登了)(?:趟|"
     rf"一趟)?(?P<visited>[{H}A-Za-z·、和]{{2,16}}?){_TRIP}(?:了)?{END}", kind=EVENT, many=True)
+_add(rf"(?:刚刚?|才)?从{_V}(?:旅游|旅行|出差|度假|玩|飞)*回来{END}", kind=EVENT)
 _add(rf"(?:目前|暂时|现在)?没(?:有)?(?P<no_plans>[{H}]{{2,10}}?)的(?:打算|计划|想法){END}", kind=PLAN)
 _add(rf"(?P<no_plans>[去回来][{H}]{{2,10}}?)的?(?:计划|行程|打算|安排|旅行)(?:泡汤|取消|黄|作废|搁置)了", kind=PLAN)
 _add(rf"(?:决定|最后|还是|现在)*(?:不(?:打算|准备|想|计划)?|取消)(?P<no_plans>(?:去|回|飞|搬|考|学|参加|报|出国|留学|"
@@ -813,11 +850,12 @@ _add(rf"报了(?:个|一个|名)?(?P<plans>[{H}A-Za-z]{{2,10}}?(?:班|课|考试
 
 
 _FUTURE = LazyPattern(
+    rf"(?:我?有|约了)(?:个|一个|场|一场)?(?P<plans2>[{H}A-Za-z]{{0,8}}?(?:面试|考试|手术|体检|约会|婚礼|复查|比赛|演出|答辩|聚会|会)){END}|"
     r"(?:就|已经|还|都|也|全家|一起)*(?:是)?(?:要|会|得|将|就)?(?P<plans>(?:去|回|飞|到|考|学|带|办|开|换|搬|参加|结婚|"
     rf"把|提|领证|做|看|来|陪|上(?!小学|初中|高中|幼儿园|大学)|跑|入职|加入|跳槽|转|戒|买|减|租|养|报(?!名了)|见|面试|自己|"
     rf"从(?=[^，]*(?:搬|离职|辞职|跳|转|毕业))){_WORDS}|入职|辞职|离职|毕业|结婚|领证|搬家|出国|考研|考公|退休|换工作){END}"
 )
-WILL = ChineseFrame(_FUTURE.match, ("plans",), PLAN, False, True, 0.75)
+WILL = ChineseFrame(_FUTURE.match, ("plans", "plans2"), PLAN, False, True, 0.75)
 """After a time to come: 下个月要去三亚度假."""
 _GOING = LazyPattern(rf"要(?P<plans>(?:去|回|飞|搬|考|学|自己开|开|戒|攒钱|出国|留学){_WORDS}|结婚|换工作|出国){END}")
 GOING = ChineseFrame(_GOING.match, ("plans",), PLAN, False, False, 0.75)
@@ -833,6 +871,17 @@ _T = rf"[{H}A-Za-z]{{1,8}}?(?:这东西|这玩意儿?|这种东西|这个|什么
 _add(rf"(?P<no_speaks>{LANGUAGE}){_ME}?(?:是)?(?:早|已经|都|早就|基本)?(?:一句都|一句也|一个字都|完全|根本)?(?:不会说|"
     rf"不会讲|不会|说不了|忘光了|听不懂|全忘了|忘得差不多了)", whole=True)
 _add(rf"(?P<speaks>{_LANGUAGES}){_ME}(?:也|还|都)?(?:会|能|说得|讲得|懂)", whole=True, many=True)
+_add(rf"(?P<allergic_to>{_T}){_ME}?(?:一|只要)?(?:碰|吃|沾|闻|喝)(?:到|了)?(?:一点)?就(?:会)?(?:浑身|全身|满身)?(?:过敏|起疹子?|发?痒|肿)",
+    whole=True)
+_add(rf"(?:作为|身为)(?:一个|一名|一位|个)?(?:在(?P<works_at>{_ORG})(?:上班|工作)的(?:人|打工人)|(?P<occupation>{_JOB})){END}", whole=True)
+_add(rf"(?P<no_plans>[{H}]{{2,8}}(?:之行|之旅|聚会|婚礼|面试|约会|旅游|会议|饭局)){_ME}?(?:临时|已经|都)?(?:取消|泡汤|黄|吹)了{END}",
+    whole=True, kind=PLAN)
+_add(rf"(?P<no_plans>[{H}]{{0,6}}(?:演唱会|音乐节|聚会|婚礼|同学会|展览|比赛|马拉松|讲座|派对|团建|年会)){_ME}?(?:也|还是|就|先)?不(?:去|参加)了{END}",
+    whole=True, kind=PLAN)
+_add(rf"(?:给|把|送)(?:我家|我们家)?(?:(?:{PET}))?(?P<no_pet_name>[{H}]{{2,3}}?|[A-Z][a-z]+)(?:做了?|送去"
+    rf"|给)?安乐(?:死)?了{END}", whole=True)
+_add(rf"(?P<no_hobby>[{H}]{{2,5}}?){_ME}?(?:早就?|已经|现在|再也|都|好久|很久)*[不没](?:怎么|再)?[打弹跳练踢拉钓画吹](?:过)?了{END}", whole=True)
+_add(rf"(?P<no_owns>[{H}A-Za-z0-9]{{2,8}}?)换成了?(?P<owns>(?:{_BRANDS})[{H}A-Za-z0-9]{{0,6}}?){END}", whole=True)
 _add(rf"(?P<no_allergic_to>{_T}){_ME}(?:吃)?(?:是)?(?:没事|不过敏|没问题){END}", whole=True)
 _add(rf"(?P<dislikes>{_T})[，,]?{_ME}(?:真的?|实在|是|从来|一直|就|最|都|可|怎么也)*(?:喜欢不起来|受不了|吃不惯|讨厌|"
     rf"不喜欢|不爱吃|不爱|不吃|欣赏不来|接受不了)(?!了){END}", whole=True)

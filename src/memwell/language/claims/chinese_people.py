@@ -9,7 +9,7 @@ from memwell.language.patterns import LazyPattern
 NAMES_KIN = LazyPattern(
     rf"(?:的名字|的大名|的小名|的全名|大的|小的|老大|老二|老三|一个|另一个)?(?:其实|就)?(?:名叫|叫做|叫作|名为|取名叫?|"
     rf"起名叫?|小名叫?|大名叫?|叫){frames.QUOTE}(?P<any>{frames.ANY_NAME})(?:{frames.END}|(?={frames.AGED}))"
-    rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME}){frames.END}"
+    rf"|(?:就|其实)?是(?:[{H}]{{1,4}}的)?(?P<sure>{frames.KIN_NAME})(?!的){frames.END}"
 ).match
 SECOND = LazyPattern("(?:大的|小的|老大|老二|老三|一个|另一个)叫").match
 TWO_NAMES = LazyPattern(rf"(?:分别)?叫(?P<one>{frames.PERSON})和(?P<two>{frames.PERSON})").match
@@ -21,7 +21,7 @@ WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{frames
 WITH_NAME = LazyPattern(WITH).match
 COMPANY = LazyPattern(
     rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{frames.KIN_WORDS})(?P<kinname>{frames.KIN_NAME})?|"
-    rf"(?P<name>{frames.PERSON}))(?:一起)?"
+    rf"(?P<name>{frames.PERSON})|(?P<us>我们|咱们?))(?:俩|一家)?(?:一起|一块儿?)?"
 ).match
 _ARE = "都?(?:是|成了|成为|做了)(?:多年的?|大学|高中|初中|小学|亲|双胞胎|孪生)*"
 # What two people are or did, the relation it states, and whether that is over; the first that fits counts.
@@ -63,7 +63,7 @@ WEDS = LazyPattern(
     rf"(?:[他她]的?(?:{frames.KIN_WORDS}))?(?P<name>{frames.KIN_NAME})"
 ).search
 PAIR_CUE, ALONE_CUE = LazyPattern("[和与跟同嫁娶被把]").search, LazyPattern("[婚离单恋没独娶嫁掰吹分甩]").search
-DIED = LazyPattern("[^，]{0,8}?(?:去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
+DIED = LazyPattern("[^，]{0,8}?(?:[年月周号]走的|去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 PET_GONE = LazyPattern(
     "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|"
     "被.{1,4}[收领]养|送给|安乐死|"
@@ -109,6 +109,10 @@ MORE_PETS = LazyPattern(rf"(?:还有|和|以及|另有)(?:一|两|三|\d)?(?:只
 ALSO = LazyPattern(rf"(?:、|和|还有)?(?:[一两二三四五六几]|\d+)(?:只|条|缸)(?P<kind>{_PET})").match
 WALKED = LazyPattern(rf"(?:遛|喂|抱着|带)(?:着|了)?我(?:家)?(?:的)?(?P<kind>{_PET}){frames.END}").search
 
+EATS = LazyPattern(
+    rf"(?:我们家|我家|我)的?(?:{frames.COUNT})(?P<kind>{frames.PET})(?=能|可以|会|总|老|最近|不|为什么|怎么|突然|今天|这几天)"
+).search
+
 # Contacts.
 
 _EMAIL_CUE = LazyPattern("邮箱|邮件|[Mm]ail|发到|发我|联系|信箱|写信").search
@@ -135,7 +139,9 @@ INSTEAD = LazyPattern(
     rf"去的?是|对|学|读|从|姓|我)?{frames.QUOTE}(?P<o>[{H}A-Za-z0-9·@._《》-]{{1,24}}?)(?:人|籍|毕业的|专业的|专业|系|"
     rf"了)?{frames.END}"
 ).match
-TOPIC_CUE = LazyPattern("[我死丢走送去俺叫喊称除忘会懂卖换偷转]|本人|取消|泡汤|黄了|作废|搁置|预约").search
+TOPIC_CUE = LazyPattern(
+    "[我死丢走送去俺叫喊称除忘会懂卖换偷转]|[作身]为|安乐|[不没][打弹跳练踢拉钓画吹]|本人|取消|泡汤|黄了|作废|搁置|预约"
+).search
 SLIP = LazyPattern(
     "(?:[ 哦啊噢呃额哎呀诶唉晕欸我又给等下一]|抱歉|对不起|不好意思|刚才|刚刚|前面|上面|之前)*"
     "(?:(?:说|打|写|讲|记|搞|弄|给|听)(?:错|反)字?了?|[口手笔]误|手滑了?|不对|不是的?|更正|纠正|输入法|"

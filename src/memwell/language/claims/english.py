@@ -92,7 +92,8 @@ _ASIDE = LazyPattern(
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess|suppose)(?= I should)"
+    r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess"
+    r"|suppose)(?= I should)"
     r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
@@ -206,7 +207,8 @@ _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
 _IS_OVER = LazyPattern(
-    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|old|former\w*|ex|used to|died|buried|gone"
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|old|former\w*|ex|used to|died"
+    r"|buried|gone"
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
     re.IGNORECASE,
 ).search

@@ -216,7 +216,8 @@ add(
 )
 add(
     "drive; ride; fly; sail",
-    rf"(?:an?|my|our) (?:(?!(?:in|at|for|to|through|around|from|with|on|of|across|into|near|round)\b)[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)",
+    rf"(?:an?|my|our) (?:(?!(?:in|at|for|to|through|around|from|with|on|of|across|into|near"
+    rf"|round)\b)[a-z-]+ )*?(?P<o>(?:\d{{4}} )?[{UPPER}]\S.*)",
     "owns",
     proper,
 )
@@ -249,7 +250,8 @@ add(
 
 add(
     "pick; snap; find; score",
-    r"(?:up )?(?P<o>(?:an?|some|two|three) \S.*)(?= (?:at|from|in) (?:an?|the|my local) (?:[\w-]+ ){0,2}?(?:market|shop|store"
+    r"(?:up )?(?P<o>(?:an?|some|two|three) \S.*)(?= (?:at|from|in) (?:an?|the|my local) (?:[\w-]+ ){0,2}?(?:market"
+    r"|shop|store"
     r"|sale|fair|auction)\b| on eBay\b| off eBay\b| for (?:only |just )?[£$€]?\d)",
     "bought",
     phrases,

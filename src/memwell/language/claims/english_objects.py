@@ -77,7 +77,8 @@ _EATING = LazyPattern(
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
 LOWER_WORDS = LazyPattern(
-    r"(?!(?:with|without|onto|into|next|together|the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
+    r"(?!(?:with|without|onto|into|next|together|the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed"
+    r"|denial|trouble|love|touch|case"
     r"|general|fact|"
     r"home|work|school|here|there|person|public|private|time|not|and|town|me|him|them|order|charge|pain|shock"
     r"|two|three|"

@@ -53,7 +53,8 @@ _EMAIL_CUE = LazyPattern(
     re.IGNORECASE,
 ).search
 _DROPPED = LazyPattern(
-    r"(?:don['’]t|do not|no longer|never|stop|old|not|forget|delete|instead of|by mistake|rather than|gave you|wrong|former"
+    r"(?:don['’]t|do not|no longer|never|stop|old|not|forget|delete|instead of|by mistake|rather than|gave you|wrong"
+    r"|former"
     r"|from(?=\s*\Z))\b[^,;@]{0,25}\Z",
     re.IGNORECASE,
 ).search
@@ -317,7 +318,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "with ",
-            rf"(?:\b[Mm]y relationship|\b[Tt]hings|\b[Ii]t) (?:with|between me and) {_PLACE} (?:has |had |is |are |was )?(?:ended|over)",
+            rf"(?:\b[Mm]y relationship|\b[Tt]hings|\b[Ii]t) (?:with|between me and) {_PLACE} (?:has |had |is |are "
+            rf"|was )?(?:ended|over)",
             "{o} and I broke up",
         ),
         ("over with", rf"\b[Ii]t['’]?s (?:all )?over with {_PLACE}", "{o} and I broke up"),
@@ -423,21 +425,25 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
 _PETS_DO = (
-    r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with|for|from"
-    r"|all|every|just|who|got|ate|eat|sleep|have|need|drink|live|run|again|today|yesterday|tonight|threw|keeps|[a-z]+(?:ed|[^s]s))\b))"
+    r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with"
+    r"|for|from"
+    r"|all|every|just|who|got|ate|eat|sleep|have|need|drink|live|run|again|today|yesterday|tonight|threw|keeps"
+    r"|[a-z]+(?:ed|[^s]s))\b))"
 )
 PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
         (
             "",
-            rf"\b(?:[Mm]y|[Oo]ur) (?:(?!(?:old|new|late|first|dead|childhood|former|next|future|dream|last)\b)[a-z-]+ ){{0,2}}?"
+            rf"\b(?:[Mm]y|[Oo]ur) (?:(?!(?:old|new|late|first|dead|childhood|former|next|future|dream"
+            rf"|last)\b)[a-z-]+ ){{0,2}}?"
             rf"(?P<o>{_ANIMALS}){_PETS_DO}",
             "I have a {o}",
         ),
         (
             "y ",
-            rf"\b(?P<a>[Mm]y) (?P<b>vegan|vegetarian|veggie|pescatarian|coeliac|celiac|lactose[- ]intolerant) (?P<o>{_KINDS})\b",
+            rf"\b(?P<a>[Mm]y) (?P<b>vegan|vegetarian|veggie|pescatarian|coeliac|celiac"
+            rf"|lactose[- ]intolerant) (?P<o>{_KINDS})\b",
             "my {o} is {b}",
         ),
         (
@@ -447,17 +453,20 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "who",
-            rf"\b[Mm]y (?P<o>(?:{_KINDS})(?: {NAME})?),? who(?P<a>['’]s| [a-z]+s(?:n['’]t)?| can['’]t| has| is) (?P<b>[^,;.!?]{{3,60}})",
+            rf"\b[Mm]y (?P<o>(?:{_KINDS})(?: {NAME})?),? who(?P<a>['’]s| [a-z]+s(?:n['’]t)?| can['’]t| has"
+            rf"| is) (?P<b>[^,;.!?]{{3,60}})",
             "my {o}{a} {b}",
         ),
         (
             "did i",
-            r"\b[Dd]id I (?:ever |already )?(?:tell|mention)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we|our)\b[^?]{3,80})",
+            r"\b[Dd]id I (?:ever |already )?(?:tell|mention)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we"
+            r"|our)\b[^?]{3,80})",
             "{o}",
         ),
         (
             "my ",
-            r"\b(?:[Mm]y|[Tt]hanks to my|with my|given my) (?:severe |bad |mild |damn |stupid )?(?P<o>(?!food\b|skin\b)[a-z]+(?: [a-z]+)?) "
+            r"\b(?:[Mm]y|[Tt]hanks to my|with my|given my) (?:severe |bad |mild |damn |stupid )?(?P<o>(?!food\b"
+            r"|skin\b)[a-z]+(?: [a-z]+)?) "
             r"(?:allergy|intolerance)\b(?! (?:is gone|has gone|test|went|disappeared|cleared))",
             "I am allergic to {o}",
         ),
@@ -468,7 +477,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             " in ",
-            rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home|place) (?:here )?in {_PLACE}",
+            rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home"
+            rf"|place) (?:here )?in {_PLACE}",
             "I live in {o}",
         ),
         (

@@ -74,10 +74,12 @@ _TITLED = LazyPattern(
     rf"(?=(?P<name>{NAME}))"
 )
 _APPOSED_AFTER = LazyPattern(
-    rf"(?P<name>(?!I\b){NAME})(?: (?:from|in|at) [a-z]+(?=,))?(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?: (?:from|in|at) [a-z]+(?=,))?(?P<joint>,? (?:\(|who is "
+    rf"|who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 _APPOSED_SUBJECT = LazyPattern(
-    rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
+    rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our"
+    rf"|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
 ).match
 _SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
@@ -237,7 +239,8 @@ _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
     r"|hate|hired by|fired "
-    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
+    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t"
+    r"|can['’]?t)\b",
     re.IGNORECASE,
 ).match
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search

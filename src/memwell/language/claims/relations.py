@@ -110,8 +110,10 @@ STATE, PAST, STARTED, EVENT, PLAN = "state", "past", "started", "event", "plan"
 """The kinds of statements: it is so, it was so, it became so, it happened, it will happen."""
 
 _HINT = re.compile(
-    r"\d|\b(?:ago|last|next|this|since|yesterday|today|tomorrow|tonight|years?|months?|weeks?|summer|winter|spring|autumn|"
-    r"fall|jan|feb|mar|apr|may|june?|july?|aug|sep|sept|oct|nov|dec|january|february|march|april|august|september|october|"
+    r"\d|\b(?:ago|last|next|this|since|yesterday|today|tomorrow|tonight|years?|months?|weeks?|summer|winter|spring"
+    r"|autumn|"
+    r"fall|jan|feb|mar|apr|may|june?|july?|aug|sep|sept|oct|nov|dec|january|february|march|april|august|september"
+    r"|october|"
     r"november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b"
     r"|[年月日周号天前昨今明]|星期|去年|上个|下个",
     re.IGNORECASE,

@@ -92,6 +92,7 @@ _ASIDE = LazyPattern(
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess"
     r"|suppose)(?= I should)"
     r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
@@ -102,7 +103,7 @@ _ASIDE = LazyPattern(
     re.IGNORECASE,
 )
 _JOKE = LazyPattern(
-    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
+    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
     r"|\bthe (?:school of hard|university of life)",
@@ -212,6 +213,7 @@ _IS_OVER = LazyPattern(
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
     re.IGNORECASE,
 ).search
+_SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
     "likes dislikes hobby owns allergic_to".split()
@@ -471,6 +473,9 @@ class EnglishReader(ClauseFinder):
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
+        if negated and relation in _SAID_INSTEAD:
+            # "I'm not allergic to eggs, it's milk"
+            self._topic = (subject, relation, frame.take)
         contrasted = contrasts(text, match, places[-1], frame.take)
         if not contrasted and TAKEN_BACK(text, places[-1][1]):
             # It states nothing, unless another value follows.
@@ -727,7 +732,8 @@ _WHAT = (
     r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
 )
 _COPULA = (
-    r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:"
+    r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)| (?:has"
+    r"|have|would have|must|would)(?: got)?(?: to)? be|:"
     r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
     r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
 )
@@ -737,7 +743,10 @@ _OWN = LazyPattern(
 ).match
 _IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
-    r"|actually) )*"
+    r"|actually|really|only|just) )*"
+    r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different|been|so"
+    r"|too|very"
+    r"|because|like|called|getting|hard|funny|sad|bad|great|nice|about|what|why|how|when|where|who)\b)"
 ).match
 _PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
@@ -817,7 +826,8 @@ def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
 
 
 _TOGETHER = LazyPattern(
-    r"(?:(?P<over>broken? up|broke up|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
+    r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
+    r"|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
     r"|(?:are|have) separated|parted ways|broke off our engagement)"
     r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
     r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"

@@ -120,7 +120,20 @@ add(
     confidence=0.9,
 )
 add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
-add("be; follow; be put; keep", r"(?:on )?(?:an? |the )?(?P<o>[\w-]+(?:-\w+)?) diet\b(?! of)", "diet", anything)
+add("be", rf"done with (?:being )?(?:an? )?{_O}", "diet", listed(DIETS), ENDS, after="present")
+add(
+    "close; shut; wind; lose",
+    rf"(?:down |up )?(?:my|our) (?:own |little |small )?{_O}",
+    "owns",
+    listed(THINGS, most=3),
+    ENDS,
+)
+add(
+    "be; follow; be put; keep",
+    r"(?:on )?(?:an? |the )?(?P<o>(?!any\b|special\b|strict\b|new\b|crash\b|this\b|that\b|no\b|my\b)[\w-]+(?:-\w+)?) diet\b(?! of)",
+    "diet",
+    anything,
+)
 add("be put; go; start; switch", r"(?:on |to )+(?:an? |the )?(?P<o>[\w-]+) diet\b(?! of)", "diet", anything, BEGINS)
 add("stop; quit; give", rf"(?:up )?being (?:an? )?{_O}", "diet", listed(DIETS), ENDS)
 add("go; switch; change", r"from (?P<o>[a-z-]+) to ", "diet", listed(DIETS), ENDS)
@@ -192,7 +205,7 @@ add("be marry", r"(?P<o>)(?=\s*(?:\Z|[,.;!]|yet\b|any))", "married_to", lambda _
 # Animals and things.
 _PET = listed(PETS, most=4)
 _GOT = r"(?:got |myself |ourselves |us |just )*"
-add("keep", rf"(?:{_AN})?{_O}", "pet", several(listed(PETS)), confidence=0.8)
+add("keep", rf"(?:(?!the\b){_AN})?(?!the\b){_O}", "pet", several(listed(PETS)), confidence=0.8)
 add("have; own", rf"{_GOT}(?:any |{_AN})?(?!to\b|not\b){_O}", "pet", several(_PET), confidence=0.85)
 add(
     "get; adopt; buy; rescue; foster; take; bring",
@@ -331,6 +344,15 @@ add(
     after="over",
 )
 add(
+    "; ".join(sorted(PASTIMES)),
+    r"(?P<o>)(?=(?: (?:a lot|a bit|regularly|competitively|for fun))?(?: (?:on|every|at|most|in) (?:the |my "
+    r"|our )?(?:weekends?|day|week"
+    r"|morning|evenings?|side|(?:spare|free) time|mon\w+|tue\w+|wed\w+|thu\w+|fri\w+|sat\w+|sun\w+|summer|winter)\b))",
+    "hobby",
+    lambda s, at, _e: [_verb_before(s, at)],
+    after="present",
+)
+add(
     "write",
     r"(?P<o>poetry|poems|songs|novels|short stories|haiku|fiction|fan fiction|a blog)\b",
     "hobby",
@@ -399,7 +421,12 @@ add(
 )
 
 # Names.
-add("be call; be name; be christen; be baptise; be baptize; be know; be spell", rf"(?:as )?{_O}", "name", name)
+add(
+    "be call; be nickname; be name; be christen; be baptise; be baptize; be know; be spell",
+    rf"(?:as )?{_O}",
+    "name",
+    name,
+)
 add("be call; be name; be christen; be baptise; be baptize", rf"{_O}", "name", name, BEGINS)
 add("go", rf"by (?:the name (?:of )?)?(?P<o>[{UPPER}]\S.*)", "name", name, confidence=0.7)
 

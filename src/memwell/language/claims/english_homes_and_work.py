@@ -130,14 +130,14 @@ add("be", rf"an? (?:[\w-]+ ){{1,4}}?from (?P<o>[{UPPER}]\S.*)", "from", proper)
 add(
     "be; hail; come",
     rf"(?:born and raised |originally |all the way |actually )*from (?:an? (?:[a-z]+ ){{1,3}}(?:near|outside"
-    rf"|in) )?{_O}",
+    rf"|in) (?![^,;.]*\b(?:called|named)\b))?{_O}",
     "from",
     proper,
     confidence=0.85,
 )
 add(
     "be bear; be raise; be bring; be rear",
-    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:in|near) (?P<o>(?!\d)\S.*)",
+    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:to [\w ]{3,30}? )?(?:in|near) (?P<o>(?!\d)\S.*)",
     "from",
     proper,
     HAPPENS,
@@ -169,7 +169,13 @@ add(
 )
 add("become; be make", r"an? (?P<o>[A-Z]\w+) (?:citizen|national)\b", "nationality", anything, BEGINS)
 add("be", r"an? (?P<o>[A-Z]\w+) (?:citizen|national)\b", "nationality", anything)
-add("have; hold", r"(?:an? |my |both )?(?P<o>[A-Z]\w+) (?:citizenship|nationality|passport)", "nationality", anything)
+add(
+    "have; hold",
+    r"(?:an? |my |both |dual )*(?P<o>[A-Z]\w+(?:(?:,| and|, and) (?:an? )?[A-Z]\w+)*) (?:citizenship|nationality"
+    r"|passport)s?\b",
+    "nationality",
+    several(listed(NATIONALITIES)),
+)
 add(
     "give; renounce; lose",
     r"(?:up )?(?:my |his |her )(?P<o>[A-Z]\w+) (?:citizenship|nationality|passport)",
@@ -195,7 +201,8 @@ add(
 )
 add(
     "work",
-    rf"(?:\w+-time |weekends |nights |shifts |days |evenings |freelance |mostly )?(?:at|for) {_O}",
+    rf"(?:\w+-time |weekends |nights |shifts |days |evenings |freelance |mostly |remotely |from home |here )*(?:at"
+    rf"|for) {_O}",
     "works_at",
     employer,
     confidence=0.85,
@@ -220,7 +227,8 @@ add(
 )
 add(
     "be employ; be contract; be hire; be recruit; be poach; be headhunt; be take; be snap; be appoint",
-    rf"(?:on |up |away |as [^,;]{{1,40}}? )?(?:by|at|with) {_O}",
+    rf"(?:on |up |away |as [^,;]{{1,40}}? |straight [a-z ]{{3,25}}? |right [a-z ]{{3,25}}? |last [a-z]+ |back )?(?:by"
+    rf"|at|with) {_O}",
     "works_at",
     employer,
     BEGINS,
@@ -297,7 +305,7 @@ add(
     BEGINS,
     after="accepted",
 )
-add("make; earn", rf"(?:my|a|his|her) living as (?:an? )?{_O}", "occupation", job)
+add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(
     "switch; change",
@@ -472,6 +480,7 @@ add(
     school,
 )
 add("be", rf"at (?:the )?(?P<o>[{UPPER}].*?)(?=,? (?:reading|studying|doing)\b)", "studies_at", school)
+add("start; begin", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field, BEGINS)
 add("be", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field)
 add(
     "be",

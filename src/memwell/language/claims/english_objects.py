@@ -48,7 +48,7 @@ _CAPITALS = LazyPattern(
     rf"|-)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
 ).match
 _SINGLE_NAME = LazyPattern(NAME).match
-_CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,4}}?)?(?:called|named) (?=[{UPPER}])").match
+_CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,6}}?)?(?:called|named) (?=[{UPPER}])").match
 WORDS = LazyPattern(r"[^\s]+")
 _ENDS_PHRASE = (
     "because but since when while so if though although which who whose that where after before until as for with "

@@ -90,7 +90,8 @@ _SCHOOL = LazyPattern(
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
 _CHILDREN = _PUPILS - {"sister", "brother", "cousin"}
 _SCHOOLING = LazyPattern(
-    r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
+    r"\b(?:phd|thesis|graduated|reading (?=[a-z])|studying|school|schools|college|uni|university|degree|course|student"
+    r"|class|classes|studies|semesters?"
     r"|major)\b",
     re.IGNORECASE,
 ).search
@@ -295,10 +296,14 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
 
 def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
     """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
+    if relation == "works_at" and _READING(text, place[1]):
+        return "studies_at"
     if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
         return "studies_at"
     if relation not in ("left", "joined"):
         return relation
+    if text[slice(*place)] in entities.ORGANISATIONS:
+        return "works_at"
     if _DEPARTS(text):
         return ""
     if _SCHOOL(text) or _SCHOOLING(text):
@@ -308,6 +313,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
+_READING = LazyPattern(r",? (?:reading|studying) [a-z]").match
 _DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"
     r"|ten|five|four))\b"
@@ -370,6 +376,8 @@ def _auxiliary(
         return said._replace(negated=True, tense="past"), is_ or word.startswith("w"), False
     if word == "did":
         return said._replace(tense="past"), is_, False
+    if word in ("haven't", "hasn't"):
+        return said._replace(negated=True, tense="perfect"), is_, False
     if word in NEGATIONS:
         return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
     if word in ("can", "can't", "cannot", "cant"):

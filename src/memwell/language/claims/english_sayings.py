@@ -59,7 +59,9 @@ _DROPPED = LazyPattern(
     re.IGNORECASE,
 ).search
 _IS_NOT = LazyPattern(
-    r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE
+    r"[ ,]*(?:(?:no longer|doesn['’]t|does not) works?|stopped working|bounces|is gone|isn['’]t|is not|was never"
+    r"|is dead|any ?more|any longer|is no longer|was my old)",
+    re.IGNORECASE,
 ).match
 _IT = LazyPattern(r"\W*(?:no,? |sorry,? )?(?:it|that)\b", re.IGNORECASE).match
 _IS_ASKED = LazyPattern(r"\?\s*\Z").search
@@ -249,8 +251,16 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?P<b>[^,;.!?]{0,30}(?:, not [^;.!?]{2,30})?)",
             "{a} {o}{b}",
         ),
-        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b", "{a} in {o}"),
-        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b", "{a} at {o}"),
+        (
+            "where",
+            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
+            "{a} in {o}",
+        ),
+        (
+            "where",
+            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
+            "{a} at {o}",
+        ),
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
         ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
         (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
@@ -279,7 +289,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I cancelled my {o}",
         ),
         (
-            "y ",
+            "",
             rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold"
             rf"|stolen|scrapped|written off)",
             "I sold my {o}",
@@ -295,7 +305,13 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
-        ("contract", rf"\b[Mm]y contract (?:with|at) {_PLACE}", "I no longer work at {o}"),
+        (
+            "contract",
+            r"\b[Mm]y contract (?:with|at) (?P<o>(?:the |an? )?[\w&' -]{2,30}?) (?:has |just |finally )*(?:ran out"
+            r"|run out|ended|expired"
+            r"|is up|is over|finished|wasn['’]t renewed|was not renewed|ends today|was terminated)",
+            "I no longer work at {o}",
+        ),
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
@@ -376,7 +392,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|(?:native|first) language|home ?town)\b",
             "my {a} is {o}",
         ),
-        ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
+        (
+            "is where i",
+            rf"(?!That|It|This|Here|There){_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})",
+            "{a} in {o}",
+        ),
         ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
@@ -458,8 +478,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             "my {o}{a} {b}",
         ),
         (
-            "did i",
-            r"\b[Dd]id I (?:ever |already )?(?:tell|mention)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we"
+            "did ",
+            r"\b[Dd]id (?:I|you) (?:ever |already )?(?:tell|mention|know)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we"
             r"|our)\b[^?]{3,80})",
             "{o}",
         ),

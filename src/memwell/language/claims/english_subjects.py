@@ -73,6 +73,10 @@ _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
+_OF_MINE = LazyPattern(
+    rf"(?:[Aa]n?|[Tt]his|[Oo]ne) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}) of (?:mine|ours)(?:,? (?:named|called) |, | )"
+    rf"(?P<name>(?!I\b){NAME}),?"
+)
 _APPOSED_AFTER = LazyPattern(
     rf"(?P<name>(?!I\b){NAME})(?: (?:from|in|at) [a-z]+(?=,))?(?P<joint>,? (?:\(|who is "
     rf"|who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
@@ -89,7 +93,7 @@ _BARE_KIN = LazyPattern(
     rf"|boss))(?=['’ ])"
 ).match
 _AND_THEIRS = LazyPattern(
-    rf" (?:and|&) (?:his|her|their) (?:[a-z]+ )??(?:{KIN_WORDS})\b(?: (?!I\b){NAME})?(?!['’])"
+    rf" (?:and|&) (?:his|her|their) (?:[a-z]+ )??(?:{KIN_WORDS})\b(?: (?P<name>(?!I\b){NAME}))?(?!['’])"
 ).match
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 _FILLER = LazyPattern(
@@ -231,7 +235,8 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|(?:mad|crazy|nuts|passionate) about|obsessed with|into|fond of"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
+    r"|obsessed with|into|fond of"
     r"|keen on|hooked on|in love with)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
     r"|originally |not from|in [A-Z]"
 ).match
@@ -243,6 +248,8 @@ _FRAGMENT = LazyPattern(
     r"|can['’]?t)\b",
     re.IGNORECASE,
 ).match
+_ARTICLE = LazyPattern(r"an? (?:(?:part|full)-time |freelance |trained |qualified )*").match
+_IS_A = LazyPattern(r"(?:['’]m|['’]s| am| is) (?:also )?an? ").match  # "I'm a mum of three and a florist"
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
 _WHO = LazyPattern(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
@@ -295,7 +302,7 @@ _GERUND = LazyPattern(
     r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
     r"|gets?|should|could)\b"
 ).match
-_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+,|an? |living|from|male|female|work))").match
+_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced))").match
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 
 
@@ -384,6 +391,11 @@ class ClauseFinder:
             if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
                 self._person = Subject(name=found["name"])
+        if " of mine" in short or " of ours" in short:
+            for found in _OF_MINE.finditer(short):
+                if KIN[found["kin"]] and found["name"].lower() not in NOT_NAMES:
+                    self._person = Subject(name=found["name"], relation=KIN[found["kin"]])
+                    yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.8)
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
                 # "Visiting my sister." is no name.
@@ -489,7 +501,7 @@ class ClauseFinder:
         subjects, end = self._subjects(text, at)
         if subjects:
             return Clause(subjects, at, end, end)
-        if first and _CARD(text, at):
+        if (first or text[start - 2 : start] == ": ") and _CARD(text, at):
             return Clause((SPEAKER,), at, at, at, "bare")
         if first:
             return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
@@ -527,6 +539,9 @@ class ClauseFinder:
             # "I met Ann, nurse at …" is about Ann.
             named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
             return None if named else Clause(others, at, at, at, "bare")
+        article = _ARTICLE(text, at)
+        if article is not None and text[start - 5 : start] == " and " and _IS_A(text, before[-1].at):
+            return Clause(others, at, at, at, "bare") if job(text, article.end(), at + 60) else None
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
@@ -563,7 +578,8 @@ class ClauseFinder:
             return (), at
         theirs = _AND_THEIRS(text, end)
         if theirs is not None and not one.is_speaker:
-            return (one, Subject(kin="?", owner="'s")), theirs.end()
+            other = Subject(name=theirs["name"]) if theirs["name"] else Subject(kin="?", owner="'s")
+            return (one, other), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
         if other is not None and other.is_speaker and joint and joint[0].startswith(","):
@@ -590,6 +606,9 @@ class ClauseFinder:
             owner = _owner(found, self._person)
             if owner is not None:
                 return self._relative(text, found, owner)
+        found = _OF_MINE.match(text, at)
+        if found is not None and found["name"].lower() not in NOT_NAMES:
+            return Subject(name=found["name"], relation=KIN[found["kin"]] or "known"), found.end()
         found = _TITLED.match(text, at)
         if found is not None:
             return Subject(name=found["name"], relation="relative"), found.end("name")

@@ -46,6 +46,7 @@ SAME_KIN = {
         "mother": "mom mum mommy mummy mama mam ma",
         "father": "dad daddy papa",
         "grandmother": "grandma granny gran nan nana",
+        "parents": "folks",
         "grandfather": "grandpa grandad granddad",
         "sister": "sis",
         "brother": "bro",
@@ -115,7 +116,7 @@ THINGS = _set(
     "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
     "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan agency "
     "salon gallery pub hotel startup practice "
-    "campervan camper "
+    "campervan camper bookshop bookstore barbershop gym guesthouse hostel brewery nursery garage clinic newsagent deli "
     "allotment greenhouse cello harp accordion banjo vineyard tractor yacht bungalow villa jeep suv sedan hatchback "
     "convertible pickup moped vespa trailer motorhome record-player typewriter kiln loom printer console boats "
     "cars houses "
@@ -125,6 +126,9 @@ THINGS = _set(
 # Professions: a list, and the endings of most others.
 
 OCCUPATIONS = _set(
+    "notary imam chaplain valet barmaid historian actuary sheriff emt postdoc dev sysadmin admin masseur civil-servant steward "
+    "captain referee jockey doula registrar bursar bishop deacon missionary corporal stonemason mason temp bailiff tech "
+    "househusband sous-chef bellhop "
     "accountant actress analyst apprentice architect artist astronaut athlete attorney au-pair barista bodyguard "
     "cashier chef clerk coach comic cook courier cto ceo cfo coo dentist detective diplomat dj doctor "
     "economist estate-agent "
@@ -372,6 +376,8 @@ own owned owned owning; call called called calling; co-own co-owned co-owned co-
 enrol enrolled enrolled enrolling; bake baked baked baking; hike hiked hiked hiking; ski skied skied skiing
 tie tied tied tying; commit committed committed committing; refer referred referred referring
 prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
+expel expelled expelled expelling; scrap scrapped scrapped scrapping; step stepped stepped stepping
+sublet sublet sublet subletting; snag snagged snagged snagging; wind wound wound winding
 rear reared reared rearing; chuck chucked chucked chucking
 """
 PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"

@@ -24,6 +24,7 @@ from memwell.language.claims.english_objects import (
     names,
     phrase,
     phrases,
+    place,
     proper,
 )
 from memwell.language.claims.english_predicates import (
@@ -56,6 +57,7 @@ from memwell.language.claims.english_sayings import (
 )
 from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder, recased
 from memwell.language.claims.english_words import (
+    CITIES,
     INVERSE_KIN,
     KIN,
     NOT_NAMES,
@@ -128,6 +130,19 @@ def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
 
+_AGED = LazyPattern(r" ?\((?P<age>\d{1,2})(?: years old)?\)").match
+
+
+def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """Ages in brackets after the names of people: "a son, Milo (4)"."""
+    people = [one for one in found if (known := RELATIONS.get(one.relation)) and known.people and not one.object]
+    return [
+        RuleMatch("age", *aged.span("age"), one.start, aged.end(), text[one.object_start : one.object_end])
+        for one in people
+        if (aged := _AGED(text, one.object_end)) is not None
+    ]
+
+
 _NO_WAIT = LazyPattern(r"\b(?:no|wait|sorry|I mean|I meant|oops|scratch that|correction|hang on|hold on)\b").search
 
 
@@ -149,7 +164,8 @@ _JOKES_AT_END = LazyPattern(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
 _IRONIC = LazyPattern(
-    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:\w+th|third) time"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|in (?:dog|cat) years|for the (?:\w+th"
+    r"|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
     r"|losing|when)|"
@@ -208,11 +224,14 @@ _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
 """What a question may say besides."""
 _IS_OVER = LazyPattern(
-    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|old|former\w*|ex|used to|died"
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
+    r"|died"
     r"|buried|gone"
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
     re.IGNORECASE,
 ).search
+_LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
+_LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
@@ -253,6 +272,7 @@ class EnglishReader(ClauseFinder):
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
                 for one in found
             ]
+        found += _ages(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         if _RECTIFIES(sentence):
@@ -338,7 +358,7 @@ class EnglishReader(ClauseFinder):
             return owned
         said = predicate_of(text, clause)
         if said is None:
-            return []
+            return self._likewise(text, clause, subject)
         if len(clause.subjects) > 1 or subject.plural:
             together = _together(text, clause, said)
             if together:
@@ -360,6 +380,17 @@ class EnglishReader(ClauseFinder):
         self._planning = any(one.relation == "plans" and not one.negated for one in found)
         self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found
+
+    def _likewise(self, text: str, clause: Clause, subject: Subject) -> list[RuleMatch]:
+        """A clause without a verb that says the same of another: "My brother lives in Leuven, my sister in Liège"."""
+        last, joint = self._last, _LIKEWISE(text, clause.at)
+        if self._new or last is None or joint is None or subject.is_speaker or subject.owner or last.match.negated:
+            return []
+        if last.match.relation not in _LIKEWISE_SAYS.get(joint[1], ()):
+            return []
+        places = last.take(text, joint.end(), clause.end)
+        start = clause.start
+        return [match_of(last.match.relation, one, start, max(clause.end, one[1]), subject) for one in places[:1]]
 
     def _introduced(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         """The speaker by name ("I'm Ines, 29"), and when someone was born."""
@@ -397,6 +428,11 @@ class EnglishReader(ClauseFinder):
         )
         self._last = Stated(match, text[slice(*places[0])], take)
         more = contrasts(text, match, _past_now(text, places[0]), take)
+        found = _FROM(text, places[0][1]) if relation == "name" and kind == STATE and not said.negated else None
+        # "Born on 3 May in Lima"
+        found = _IN(text, places[0][1]) if relation == "birthday" else found
+        home = place(text, found.end(), len(text)) if found is not None else []
+        more += [match._replace(relation="from", object_start=first, object_end=last) for first, last in home[:1]]
         return [match, *more]
 
     def _framed(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
@@ -681,7 +717,7 @@ _MOST_MEANT = 8
 def _likeness(words: str, last: Stated) -> int:
     """How likely words are meant instead of a value: they begin like it, or are a place or a name where it is one."""
     begins = len(commonprefix((words.lower(), last.object.lower())))
-    place = last.match.relation in ("lives_in", "from") and words in entities.PLACES
+    place = last.match.relation in ("lives_in", "from") and (words in entities.PLACES or words in CITIES)
     person = words in entities.FIRST_NAMES and (last.take is name or last.take is names)
     return begins + 3 * (place or person)
 
@@ -744,7 +780,8 @@ _OWN = LazyPattern(
 _IT_IS = LazyPattern(
     r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
     r"|actually|really|only|just) )*"
-    r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different|been|so"
+    r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
+    r"|been|so"
     r"|too|very"
     r"|because|like|called|getting|hard|funny|sad|bad|great|nice|about|what|why|how|when|where|who)\b)"
 ).match
@@ -862,6 +899,7 @@ _IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
+_FROM, _IN = LazyPattern(r",? from (?=[A-Z])").match, LazyPattern(r",? in (?=[A-Z])").match
 _ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 _NO_NAME_ENDINGS = tuple(

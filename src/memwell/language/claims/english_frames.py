@@ -111,6 +111,7 @@ add(
     anything,
     ENDS,
 )
+add("go; become; turn", rf"(?:an? )?(?:fully |full |completely )?{_O}", "diet", listed(DIETS), BEGINS, confidence=0.9)
 add(
     "be; go; eat; become; turn; be raise; keep",
     rf"(?:an? )?(?:strict |strictly |lifelong |committed |fully |full |mostly |proud |completely |raised "
@@ -130,7 +131,8 @@ add(
 )
 add(
     "be; follow; be put; keep",
-    r"(?:on )?(?:an? |the )?(?P<o>(?!any\b|special\b|strict\b|new\b|crash\b|this\b|that\b|no\b|my\b)[\w-]+(?:-\w+)?) diet\b(?! of)",
+    r"(?:on )?(?:an? |the )?(?P<o>(?!any\b|special\b|strict\b|new\b|crash\b|this\b|that\b|no\b"
+    r"|my\b)[\w-]+(?:-\w+)?) diet\b(?! of)",
     "diet",
     anything,
 )
@@ -217,7 +219,7 @@ add(
 )
 add("be give; be gift", rf"{_AN}{_O}", "pet", several(_PET), BEGINS, confidence=0.85)
 add("run", rf"(?:an?|my own|our own) {_O}", "owns", listed(THINGS, most=4))
-add("own; co-own", rf"(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
+add("own; co-own", rf"(?!half\b|most\b)(?:{_AN}|both )?(?:a pair of )?{_O}", "owns", phrases, confidence=0.75)
 add("have; get", rf"{_GOT}(?:an?|my|our|two|three|another) {_O}", "owns", listed(THINGS, most=4), confidence=0.75)
 add("have; get", rf"{_GOT}an? (?P<o>(?:\w+ ){{0,2}}?[{UPPER}][a-z]\S.*)", "owns", make, after="now")
 add(
@@ -392,6 +394,14 @@ add(
 add("believe", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
 
 # Travel.
+add(
+    "go",
+    rf"(?:camping|hiking|skiing|climbing|cycling|sailing|diving|backpacking|kayaking|fishing) (?:in|around|through|on) "
+    rf"(?P<o>(?:the )?[{UPPER}]\S.*)",
+    "visited",
+    proper,
+    HAPPENS,
+)
 add("visit; tour; explore", r"(?P<o>\S.*)", "visited", several(proper), HAPPENS)
 add(
     "go; travel; fly; drive; sail; cycle; hike; backpack; be; come",

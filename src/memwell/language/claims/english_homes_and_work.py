@@ -20,6 +20,7 @@ from memwell.language.claims.english_objects import (
     job,
     listed,
     name,
+    place,
     proper,
     school,
     several,
@@ -77,7 +78,7 @@ add(
     "live; reside; dwell; be base; be settle; be locate",
     rf"{_HERE}(?:down )?(?:in|near) (?:the (?=[a-z]+ of ))?{_O}",
     "lives_in",
-    proper,
+    place,
     confidence=0.9,
 )
 add(
@@ -86,73 +87,74 @@ add(
     rf"|\d+)|hotel"
     rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
     "lives_in",
-    proper,
+    place,
 )
 add(
     "live; be base",
     rf"(?:with [^,;]{{1,40}}? |alone |just |right )?(?:outside|in|near)(?: of)? {_O}",
     "lives_in",
-    proper,
+    place,
 )
 add(
     "move; relocate; emigrate; immigrate; be transfer; be relocate; be post; be station; be move; resettle",
     rf"{_JOINED_TO}(?:to|into|in(?![^,;]* to an? )) (?!the [A-Z]\w+ (?:office|branch|team))(?:an? [a-z "
     rf"]{{2,20}}? in )?{_O}",
     "lives_in",
-    proper,
+    place,
     BEGINS,
 )
-add("settle", rf"(?:down )?in {_O}", "lives_in", proper, BEGINS)
+add("settle", rf"(?:down )?in {_O}", "lives_in", place, BEGINS)
 add(
     "move; relocate; emigrate",
     rf"(?:here |away |over |out |back )*(?:from|of|out of) (?:an? [a-z ]{{2,20}}? in )?{_O}",
     "lives_in",
-    proper,
+    place,
     ENDS,
 )
-add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", proper, ENDS)
-add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", proper, BEGINS)
-add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="now")
-add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", proper, after="before")
+add("swap; trade; exchange; ditch", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) for [{UPPER}]", "lives_in", place, ENDS)
+add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}", "lives_in", place, BEGINS)
+add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="now")
+add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="before")
+add("be", rf"back (?:home )?in {_O}", "lives_in", place, after="since")
 add(
     "share; rent; sublet",
     rf"(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
     rf"(?: with [^,;]{{1,30}}?)? (?:in|near) {_O}",
     "lives_in",
-    proper,
+    place,
 )
 add("call", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)?) (?:my |our )?home\b", "lives_in", anything)
 
-add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", proper)
+add("be", rf"an? (?:[\w-]+ ){{1,4}}?(?:living|based) (?:in|near|outside) {_O}", "lives_in", place)
 
 # Whence.
-add("be", rf"an? (?:[\w-]+ ){{1,4}}?from (?P<o>[{UPPER}]\S.*)", "from", proper)
+add("be", rf"an? (?:[\w-]+ ){{1,4}}?from (?P<o>[{UPPER}]\S.*)", "from", place)
 add(
     "be; hail; come",
     rf"(?:born and raised |originally |all the way |actually )*from (?:an? (?:[a-z]+ ){{1,3}}(?:near|outside"
     rf"|in) (?![^,;.]*\b(?:called|named)\b))?{_O}",
     "from",
-    proper,
+    place,
     confidence=0.85,
 )
 add(
     "be bear; be raise; be bring; be rear",
     r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:to [\w ]{3,30}? )?(?:in|near) (?P<o>(?!\d)\S.*)",
     "from",
-    proper,
+    place,
     HAPPENS,
     confidence=0.85,
 )
-add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", proper, HAPPENS)
+add("spend", rf"(?:my|his|her) (?:childhood|early years|youth|teens) in {_O}", "from", place, HAPPENS)
 add(
     "grow",
     rf"up (?:on [a-z ]{{3,20}} |just )?(?:in|near|outside)(?: of)? {_O}",
     "from",
-    proper,
+    place,
     HAPPENS,
     confidence=0.7,
 )
-add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", proper)
+add("be", rf"(?:a |an )?(?:proud )?native of {_O}", "from", place)
 add(
     "be",
     r"(?:an? |both |half |part |actually |originally |proud )*(?P<o>\S.*)",
@@ -339,6 +341,7 @@ add(
     proper,
     BEGINS,
 )
+add("leave", rf"(?P<o>[{UPPER}]\S*(?: [{UPPER}]\S*)*)(?= for (?:[{UPPER}]|an? ))", "left", proper, ENDS)
 add("leave", rf"(?P<o>[{UPPER}]\S.*)", "left", proper, ENDS)
 add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", proper, BEGINS)
 add(

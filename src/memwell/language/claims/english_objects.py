@@ -61,7 +61,8 @@ _PHRASE_END = LazyPattern(
     rf"\s+(?:{'|'.join(_ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
-    r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
+    r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m|live|lives|work|works|moved|bought|went"
+    r"|started|left|study)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
     r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+(?:completely|altogether"
     r"|entirely)\b"
 ).search
@@ -159,6 +160,15 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
 
 
 _VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
+
+
+_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
+
+
+def place(sentence: str, start: int, end: int) -> list[Place]:
+    """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
+    near = _NEAR_PLACE(sentence, start, end)
+    return proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
 
 
 def proper(sentence: str, start: int, end: int) -> list[Place]:

@@ -12,7 +12,7 @@ from memwell.language import entities
 from memwell.language.claims.english_frames import FORMS, FRAMES
 from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS, HOLDS, VerbFrame
 from memwell.language.claims.english_objects import Place, Taker
-from memwell.language.claims.english_words import ADULTS, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
+from memwell.language.claims.english_words import ADULTS, CITIES, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -237,6 +237,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
             _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
         ),
         "been": lambda: said.tense == "perfect",
+        "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
         "never": lambda: said.negated and said.ended,
@@ -308,7 +309,8 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return ""
     if _SCHOOL(text) or _SCHOOLING(text):
         return "studies_at"
-    if text[slice(*place)] in entities.PLACES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
+    words = text[slice(*place)]
+    if words in entities.PLACES or words in CITIES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
         return "lives_in"
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
@@ -346,6 +348,8 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
         start = at if found is None else found.start(1)
         following = WORD(text, after, end)
         next_word = "" if following is None else following[1].lower()
+        if is_ and word == "going" and said.tense == "past" and next_word == "to":
+            return None
         if word == "did" and next_word in ("my", "a", "an", "the", "his", "her"):
             return Predicate("do", after, start, "past", form=PAST_FORM)
         if (word in _HEDGES and not (word == "did" and next_word == "not")) or word == "hadn't":

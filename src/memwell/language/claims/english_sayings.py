@@ -362,6 +362,19 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
                 ),
             )
         ),
+        (
+            "birthday",
+            rf"\bmy (?P<o>{_KINDS})['’]s (?P<a>\d{{1,2}})(?:st|nd|rd|th)(?: birthday| bday)\b(?= (?:yesterday|last"
+            rf"|on \w+|this|was)|[,.!]|\Z)",
+            "my {o} is {a}",
+        ),
+        (
+            "told me",
+            rf"(?P<o>\b[Mm]y (?:{_KINDS})(?: {NAME})?|(?:\A|[,.;] ){NAME}) (?:just |once |recently )?(?:told me"
+            rf"|mentioned)(?: that)? "
+            r"(?:he|she)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{3,50})",
+            "{o}{a} {b}",
+        ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
@@ -501,6 +514,7 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
             rf"|place) (?:here )?in {_PLACE}",
             "I live in {o}",
         ),
+        ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
         (
             "here in",
             rf"\b(?:[Hh]ere|[Dd]own here|[Uu]p here|[Oo]ver here) in {_PLACE}(?=,? (?:we|I|it|where|the)\b|[,.!?]|\Z)",

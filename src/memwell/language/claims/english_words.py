@@ -235,6 +235,24 @@ PLAYED = _set(
     "percussion horn cornet "
     "xylophone lute sitar instruments sports"
 )
+CITIES = frozenset(
+    "Aarhus Aberdeen Accra Adelaide Amsterdam Ankara Antwerp Athens Atlanta Auckland Austin Baltimore Bangalore Bangkok Barcelona "
+    "Basel Bath Belfast Belgrade Bergen Berlin Bern Bilbao Birmingham Bogotá Bologna Bonn Bordeaux Boston Bratislava Bremen "
+    "Brighton Brisbane Bristol Brno Bruges Brussels Bucharest Budapest Buffalo Cairo Calgary Cambridge Canberra Cardiff Casablanca "
+    "Charlotte Chennai Chicago Cleveland Cologne Copenhagen Cork Cracow Dakar Dallas Darwin Delhi Denver Derby Detroit Dortmund "
+    "Dresden Dubai Dublin Durban Durham Düsseldorf Edinburgh Edmonton Eindhoven Essen Exeter Florence Frankfurt Galway Gdansk "
+    "Geneva Genoa Ghent Glasgow Gothenburg Granada Graz Groningen Halifax Hamburg Hanoi Hanover Havana Helsinki Hobart Honolulu "
+    "Houston Hull Inverness Istanbul Jakarta Jerusalem Johannesburg Karachi Kathmandu Kiel Kraków Kyiv Kyoto Lagos Lahore Leeds "
+    "Leicester Leiden Leipzig Leuven Lille Lima Limerick Linz Lisbon Liverpool Ljubljana Lodz London Lund Lviv Lyon Madrid Malaga "
+    "Malmö Manchester Manila Marrakech Marseille Melbourne Memphis Miami Milan Milwaukee Minneapolis Montevideo Montpellier "
+    "Montreal Moscow Mumbai Munich Málaga Nairobi Nantes Naples Nashville Newcastle Nice Nicosia Norwich Nottingham Nuremberg "
+    "Odense Odesa Omaha Oporto Orlando Osaka Oslo Ottawa Oxford Padua Palermo Paris Perth Philadelphia Phoenix Pisa Pittsburgh "
+    "Plymouth Portland Porto Portsmouth Poznan Prague Quebec Quito Reykjavik Riga Rome Rotterdam Sacramento Salzburg Santiago "
+    "Sarajevo Seattle Seoul Seville Sheffield Singapore Skopje Sofia Split Stockholm Strasbourg Stuttgart Sunderland Swansea Sydney "
+    "Taipei Tallinn Tampa Tampere Tartu Tbilisi Tehran Thessaloniki Tokyo Toronto Toulouse Trieste Trondheim Tucson Tunis Turin Turku "
+    "Uppsala Utrecht Valencia Vancouver Venice Verona Vienna Vilnius Warsaw Wellington Winnipeg Wrocław York Zagreb Zurich Zürich".split()
+)
+"""Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
 FIELDS = _set(
     "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history "
     "philosophy "
@@ -342,7 +360,7 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "
-    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love "
+    "vibes bad negativity adulting stupid toxic idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love "
     "lies liars"
 )
 JOKE_SUBJECTS = _set(

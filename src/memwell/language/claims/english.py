@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from os.path import commonprefix
 
-from memwell.language import entities
 from memwell.language.claims.english_frames import FRAMES
 from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
-    NAME,
     Place,
-    Taker,
-    age,
     birthday,
     name,
     names,
-    phrase,
-    phrases,
     place,
-    proper,
+)
+from memwell.language.claims.english_people import (
+    ENDS_NAME,
+    IS_KIN,
+    contact_owner,
+    is_relative,
+    named_pets,
+    of_pet,
+    over,
+    together,
 )
 from memwell.language.claims.english_predicates import (
     DEGREE,
@@ -55,19 +57,12 @@ from memwell.language.claims.english_sayings import (
     plan_place,
     sayings,
 )
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder, recased
+from memwell.language.claims.english_subjects import recased
+from memwell.language.claims.english_values import PROPERTIES, ValueReader
 from memwell.language.claims.english_words import (
-    CITIES,
-    INVERSE_KIN,
-    KIN,
-    NOT_NAMES,
-    PETS,
     PRESENT,
-    SAME_KIN,
-    SECRETS,
-    singular,
 )
-from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
@@ -218,7 +213,7 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
-_MEANS = dict.fromkeys(("coeliac", "celiac"), "gluten")
+_MEANS: dict[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
 """What people cannot eat, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
 _ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
@@ -239,13 +234,12 @@ _PLAIN = frozenset(
 )
 
 
-class EnglishReader(ClauseFinder):
+class EnglishReader(ValueReader):
     """Reads the sentences of one text in order; remembers whom and what they are about."""
 
     def __init__(self) -> None:
         super().__init__()
         self._before: list[RuleMatch] = []
-        self._topic: tuple[Subject, str, Taker] | None = None
         self._sentence = ""
         self._quoted = False
         self._plain = False
@@ -323,7 +317,7 @@ class EnglishReader(ClauseFinder):
         stop = len(text)
         topic = _TOPIC(short)
         if topic is not None:
-            self._topic = (SPEAKER, *_PROPERTIES[topic["what"].lower()])
+            self._topic = (SPEAKER, *PROPERTIES[topic["what"].lower()])
         if asked:
             question = _ASKED(text)
             if question is None:
@@ -348,11 +342,11 @@ class EnglishReader(ClauseFinder):
             self._person = subject
             self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
         if subject.pet:
-            of_pet = _of_pet(text, clause, subject)
-            self._topic = (SPEAKER, "pet", name) if of_pet else self._topic
-            if of_pet and not of_pet[0].negated:
-                self._last = Stated(of_pet[0], text[of_pet[0].object_start : of_pet[0].object_end], name)
-            return of_pet
+            pets = of_pet(text, clause, subject)
+            self._topic = (SPEAKER, "pet", name) if pets else self._topic
+            if pets and not pets[0].negated:
+                self._last = Stated(pets[0], text[pets[0].object_start : pets[0].object_end], name)
+            return pets
         owned = self._property(text, clause)
         if owned is not None:
             return owned
@@ -360,10 +354,10 @@ class EnglishReader(ClauseFinder):
         if said is None:
             return self._likewise(text, clause, subject)
         if len(clause.subjects) > 1 or subject.plural:
-            together = _together(text, clause, said)
-            if together:
-                return together
-        related = _over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
+            both = together(text, clause, said)
+            if both:
+                return both
+        related = over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
         if related:
             return related
         found: list[RuleMatch] = []
@@ -468,28 +462,11 @@ class EnglishReader(ClauseFinder):
         self, frame: VerbFrame, said: Predicate, places: list[Place], clause: Clause, subject: Subject, text: str
     ) -> list[RuleMatch]:
         outcome = outcome_of(frame, said, clause)
-        if outcome is None:
+        meant = None if outcome is None else _meant(frame, said, places, subject, text, negated=outcome[1])
+        if outcome is None or meant is None:
             return []
-        kind, negated = outcome
-        relation = relation_left(frame.relation, text, places[0], subject)
-        if not relation:
-            return []
-        if relation == "name" and not subject.is_speaker:
-            if not subject.kin:
-                return []
-            relation, subject = subject.relation, SPEAKER
-            if not relation:
-                return []
-        if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
-            negated, places = True, [(retired.end(), places[0][1])]
-        if relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids"):
-            return []
-        if relation == "age" and not is_possible_age(text[slice(*places[0])], subject):
-            return []
-        if subject.plural and relation not in _PLURAL_SAYS:
-            return []
-        if negated and relation in _OPPOSITE and not said.ended and frame.mode != ENDS:
-            relation, negated = _OPPOSITE[relation], False
+        kind = outcome[0]
+        relation, subject, places, negated = meant
         match = match_of(
             relation,
             places[0],
@@ -505,7 +482,7 @@ class EnglishReader(ClauseFinder):
         if relation == "allergic_to":
             found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
-            return [one for each in found for one in _named_pets(text, each)]
+            return [one for each in found for one in named_pets(text, each)]
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
@@ -523,82 +500,22 @@ class EnglishReader(ClauseFinder):
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
         if not simple and said.verb not in ("be call", "be name"):
             return []
-        is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
+        is_kin = IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
-            return _is_relative(text, clause, said, subject, is_kin)
+            return is_relative(text, clause, said, subject, is_kin)
         if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
         if said.verb == "be" and places and text[places[0][0]].islower():
             return []
-        if not places or (said.verb == "be" and not _ENDS_NAME(text, places[-1][1])):
+        if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
             return []
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
         return self._called(text, clause, places, owner, subject, negated=said.negated)
 
-    def _called(
-        self, text: str, clause: Clause, places: list[Place], owner: Subject, subject: Subject, *, negated: bool = False
-    ) -> list[RuleMatch]:
-        match = match_of(
-            subject.relation,
-            places[0],
-            clause.start,
-            max(clause.end, places[-1][1]),
-            owner,
-            negated=negated,
-            confidence=0.85,
-        )
-        self._topic = (owner, subject.relation, name)
-        self._last = Stated(match, text[slice(*places[0])], name)
-        if not negated:
-            self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
-            self._person = self._people[0]
-        found = [match._replace(object_start=first, object_end=last) for first, last in places]
-        return found + contrasts(text, match, places[-1], name)
-
-    def _property(self, text: str, clause: Clause) -> list[RuleMatch] | None:
-        """The claims of a clause about a property of its subject, or None when it is about no property."""
-        found = (
-            _PROPERTY(text, clause.at, clause.end) if clause.how == "subject" and len(clause.subjects) == 1 else None
-        )
-        if found is None:
-            return None
-        return self._valued(text, clause.start, clause.end, clause.subjects[0], found)
-
-    def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
-        what = " ".join(found["what"].lower().split())
-        relation, take = _PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
-        if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
-            return []
-        if relation == "name" and not owner.is_speaker:
-            if not owner.kin or not owner.relation:
-                places = [] if owner.pet or owner.name or not owner.kin else name(text, found.end(), len(text))
-                return [match_of("name", one, start, max(end, one[1]), owner) for one in places]
-            places = names(text, found.end(), len(text))
-            clause = Clause((owner,), start, start, end)
-            return self._called(text, clause, places, SPEAKER, owner, negated=bool(found["not"])) if places else []
-        self._topic = (owner, relation, take)
-        places = take(text, found.end(), end if relation != "birthday" else len(text))
-        if not places:
-            return []
-        match = match_of(
-            relation,
-            places[0],
-            start,
-            max(end, places[-1][1]),
-            owner,
-            kind=PAST if found["was"] else STATE,
-            negated=bool(found["not"]),
-            confidence=0.9,
-        )
-        self._last = Stated(match, text[slice(*places[0])], take)
-        return [match._replace(object_start=one[0], object_end=one[1]) for one in places] + contrasts(
-            text, match, places[-1], take
-        )
-
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
-        for match, take in contacts(text, self._sentence, lambda before: _contact_owner(before, self._person)):
+        for match, take in contacts(text, self._sentence, lambda before: contact_owner(before, self._person)):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
         yield from self._properties(text, short, doubt)
@@ -622,54 +539,23 @@ class EnglishReader(ClauseFinder):
                 place = (found.start(), found.start(), *found.span())
                 yield RuleMatch(match.relation, *place, *match[5:])._replace(object=words)
 
-    def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
-        """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
-        if self._topic is None and not _HAS_PROPERTY(short):
-            return
-        for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
-            own = _OWN(short, start)
-            if own is not None and start < doubt:
-                owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
-                if owner is not None and not (owner.name and "name" in own["what"].lower()):
-                    yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
-            its = _IT_IS(short, start)
-            if its is not None and self._topic is not None and start < doubt:
-                owner, relation, take = self._topic
-                for place in take(text, its.end(), len(text))[:1]:
-                    match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
-                    yield match
-                    yield from contrasts(text, match, place, take)
 
-    def _corrections(self, text: str) -> list[RuleMatch]:
-        """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
-        lead = _CORRECTS(text)
-        if lead is None or not lead[0].strip() or self._last is None:
-            return []
-        meant = [
-            (_likeness(text[slice(*places[0])], last), at, places[0], last)
-            for at, last in enumerate(self._stated_last[-_MOST_MEANT:])
-            if (places := last.take(text, lead.end(), len(text))) and _ENDS_NAME(text, places[0][1])
-        ]
-        if not meant:
-            return []
-        _, _, place, last = max(meant, key=lambda one: one[:2])
-        return self._replaced(text, place, last)
-
-    def _replaced(self, text: str, place: Place, last: Stated) -> list[RuleMatch]:
-        if text[slice(*place)].lower() == last.object.lower():
-            return []
-        match = last.match._replace(object_start=place[0], object_end=place[1], object="", start=0, end=len(text))
-        self._last = Stated(match, text[slice(*place)], last.take)
-        return [match, match._replace(object=last.object, negated=True)]
-
-    def _wronged(self, text: str) -> Iterator[RuleMatch]:
-        """Values that were said by mistake: "I said 52 earlier but I'm 53", "I don't know why I typed Delft"."""
-        if self._last is None or not (wrong := _WRONGLY(text[:_MOST_SEARCHED])):
-            return
-        last = self._last
-        places = last.take(text, wrong.end(), len(text))
-        if places and text[slice(*places[0])].lower() != last.object.lower():
-            yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
+def _meant(
+    frame: VerbFrame, said: Predicate, places: list[Place], subject: Subject, text: str, *, negated: bool
+) -> tuple[str, Subject, list[Place], bool] | None:
+    """The relation that a frame states, of whom, the objects, and whether it is denied; None when it states nothing."""
+    relation = relation_left(frame.relation, text, places[0], subject)
+    if relation == "name" and not subject.is_speaker:
+        relation, subject = subject.relation if subject.kin else "", SPEAKER
+    if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
+        negated, places = True, [(retired.end(), places[0][1])]
+    young = relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids")
+    too_young = relation == "age" and not is_possible_age(text[slice(*places[0])], subject)
+    if not relation or young or too_young or (subject.plural and relation not in _PLURAL_SAYS):
+        return None
+    if negated and relation in _OPPOSITE and not said.ended and frame.mode != ENDS:
+        relation, negated = _OPPOSITE[relation], False
+    return relation, subject, places, negated
 
 
 def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
@@ -692,49 +578,6 @@ def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> li
     return found
 
 
-def _is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]) -> list[RuleMatch]:
-    relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
-    if not relation or said.tense != "present":
-        return []
-    if subject.is_speaker:
-        if not found["of"] or clause.how != "subject":
-            return []
-        inverse = INVERSE_KIN.get(relation, relation)
-        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
-    owner = Subject(name=found["of"]) if found["of"] else SPEAKER
-    start = clause.start
-    match = match_of(
-        relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
-    )._replace(object=subject.name)
-    other = _NOT_KIN(text, found.end(), clause.end + 40)
-    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
-    return [match, *more]
-
-
-_MOST_MEANT = 8
-
-
-def _likeness(words: str, last: Stated) -> int:
-    """How likely words are meant instead of a value: they begin like it, or are a place or a name where it is one."""
-    begins = len(commonprefix((words.lower(), last.object.lower())))
-    place = last.match.relation in ("lives_in", "from") and (words in entities.PLACES or words in CITIES)
-    person = words in entities.FIRST_NAMES and (last.take is name or last.take is names)
-    return begins + 3 * (place or person)
-
-
-def _contact_owner(before: str, person: Subject | None) -> Subject:
-    found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
-    if found is None or found["my"]:
-        return SPEAKER
-    if found["hers"]:
-        return person or SPEAKER
-    if found["kin"]:
-        word = found["kin"].lower()
-        return Subject(kin=SAME_KIN.get(word, word))
-    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
-    return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
-
-
 def _without_asides(sentence: str) -> str:
     """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
@@ -751,151 +594,8 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
-_IS_KIN = LazyPattern(
-    rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
-    rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
-    rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
-).match
-_NOT_KIN = LazyPattern(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
-_ENDS_NAME = LazyPattern(
-    r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
-    r"|sorry|as|from)\b|\()"
-).match
-_WHAT = (
-    r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
-    r"town|hobby|hobbies|"
-    r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
-    r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
-)
-_COPULA = (
-    r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)| (?:has"
-    r"|have|would have|must|would)(?: got)?(?: to)? be|:"
-    r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
-    r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
-)
-_PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
-_OWN = LazyPattern(
-    rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
-).match
-_IT_IS = LazyPattern(
-    r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
-    r"|actually|really|only|just) )*"
-    r"(?!(?:not|fine|ok|okay|an?|the(?! \d)|my|more|that|all|nothing|good|true|false|something|complicated|different"
-    r"|been|so"
-    r"|too|very"
-    r"|because|like|called|getting|hard|funny|sad|bad|great|nice|about|what|why|how|when|where|who)\b)"
-).match
-_PROPERTIES: dict[str, tuple[str, Taker]] = {
-    **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
-    **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
-    **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
-    **dict.fromkeys(("hometown", "home town"), ("from", proper)),
-    **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
-    **dict.fromkeys(("mother tongue", "native language", "first language", "native tongue"), ("speaks", proper)),
-    "surname": ("name", name),
-    "age": ("age", age),
-    "nationality": ("nationality", proper),
-}
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_HAS_PROPERTY = LazyPattern(
-    r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
-).search
 _TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
-_CONTACT_OF = LazyPattern(
-    rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
-    rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
-    rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
-).finditer
-_CORRECTS = LazyPattern(
-    r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
-    r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
-    re.IGNORECASE,
-).match
-_WRONGLY = LazyPattern(
-    r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
-    r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
-    r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
-    re.IGNORECASE,
-).search
-_VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
-
-
-def _end_of_value(text: str, at: int) -> int:
-    found = _VALUE_END(text, at)
-    return len(text) if found is None else found.start()
-
-
-def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
-    """What two people do with each other: "Malik and I broke up", "we are engaged"."""
-    found = _TOGETHER(text, said.start, clause.end)
-    planned = said.tense == "ing" and text.startswith("getting married", said.start)
-    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
-        return []
-    speaker = any(one.is_speaker for one in clause.subjects)
-    other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
-    mine = other.kin and other.relation in ("partner", "married_to")
-    if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
-        return []
-    relation, negated = "partner", said.negated or said.ended
-    if found is not None:
-        kind = found[0].lower()
-        negated = negated or found["over"] is not None
-        relation = (
-            "friend"
-            if "friend" in kind
-            else "colleague"
-            if "colleague" in kind
-            else "married_to"
-            if kind.endswith(("married", "divorced", "divorcing"))
-            else "partner"
-        )
-    if not other.name and not negated:
-        return []
-    match = match_of(
-        relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=negated
-    )._replace(object=other.name)
-    plan = plan_place(text, clause.start, clause.end, said) if found is None else []
-    return [
-        match,
-        *(match_of("plans", one, clause.start, clause.end, SPEAKER, kind=PLAN, confidence=0.7) for one in plan),
-    ]
-
-
-_TOGETHER = LazyPattern(
-    r"(?:(?P<over>over(?=\s*(?:\Z|[,.!;]))|finished(?=\s*(?:\Z|[,.!;]))|done(?=\s*(?:\Z|[,.!;]))|broken? up|broke up"
-    r"|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
-    r"|(?:are|have) separated|parted ways|broke off our engagement)"
-    r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
-    r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
-).match
-_PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
-).match
-_PET_CALLED = LazyPattern(
-    r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"
-    r"|(?:['’]s name (?:is|was)|(?:['’]s| is| are| was)(?: called| named)?)(?P<not> not)? "
-).match
-
-
-def _over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
-    """Relatives who died, and colleagues who left."""
-    died = (said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))) and not _IN_JEST(
-        text, said.at
-    )
-    relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
-    left = relation == "colleague" and (
-        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at) is not None)
-    )
-    known = relation in RELATIONS and not subject.owner and (subject.name or (died and subject.kin))
-    if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
-        return []
-    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
-    return [match._replace(object=subject.name)]
-
-
-_IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
@@ -917,60 +617,3 @@ _OR_WAS = LazyPattern(
     r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
 ).match  # "a nurse, or was until May"
 _RETIRED = LazyPattern(r"(?:retired|former|ex-?) ?").match
-_COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
-
-
-def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
-    """What is said of a pet of the speaker: its name, and that it is no more."""
-    over = _PET_OVER(text, clause.at, clause.end)
-    if over is not None:
-        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
-        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
-        return [match._replace(object=pet.relation or pet.pet)]
-    if pet.owner:
-        return []
-    called = _PET_CALLED(text, clause.at, clause.end)
-    if called is None:
-        return []
-    places = names(text, called.end(), clause.end)
-    if not places or ("call" not in called[0] and "name" not in called[0] and not _ENDS_NAME(text, places[-1][1])):
-        return []
-    found: list[RuleMatch] = []
-    for place in places:
-        no = bool(called["not"] or called["no"])
-        match = match_of("pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=no, confidence=0.85)
-        found += [match, *contrasts(text, match, place, name)]
-        if not no:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
-    return found
-
-
-_CALLED = r"(?: too| now)?(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
-_PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
-_MOST_PETS = 10
-
-
-def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
-    """A pet with its name and kind, or by its animal."""
-    named = _PET_NAMED(text, found.object_end)
-    places: list[Place] = []
-    if named is not None and not (named[0] == ", " and not NAME_NEXT(text, named.end())):
-        places = names(text, named.end(), min(len(text), named.end() + 80))
-        if named[0] == ", " and places and not _ENDS_NAME(text, places[-1][1]):
-            places = []
-    result: list[RuleMatch] = []
-    kind, at = text[found.object_start : found.object_end], len(text)
-    for first, last in places[:_MOST_PETS]:
-        pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
-        # "a dog named Rex and a cat named Luna"
-        kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last
-        result.append(pet)
-        if not found.negated:
-            # The kind of a pet never changes.
-            result.append(
-                pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
-            )
-    return result or [found]
-
-
-NAME_NEXT = LazyPattern(NAME).match

@@ -376,14 +376,15 @@ def _auxiliary(
 ) -> tuple[Predicate, bool, bool] | None:
     """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word "
     "with it."""
-    if word in PAST_NEGATIONS:
-        return said._replace(negated=True, tense="past"), is_ or word.startswith("w"), False
-    if word == "did":
-        return said._replace(tense="past"), is_, False
-    if word in ("haven't", "hasn't"):
-        return said._replace(negated=True, tense="perfect"), is_, False
+    if word in PAST_NEGATIONS or word == "did":
+        return said._replace(negated=said.negated or word != "did", tense="past"), is_ or word.startswith("w"), False
     if word in NEGATIONS:
-        return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
+        tense = "perfect" if word in ("haven't", "hasn't") else said.tense
+        return (
+            said._replace(negated=True, tense=tense),
+            is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"),
+            False,
+        )
     if word in ("can", "can't", "cannot", "cant"):
         return said._replace(can=True, negated=said.negated or word != "can"), is_, False
     if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about") and to):
@@ -392,10 +393,9 @@ def _auxiliary(
         return said._replace(ended=True), is_, word == "no"
     if word == "used" and next_word == "to":
         return said._replace(used_to=True), is_, True
-    if word == "being":
-        return said._replace(tense="ing" if said.tense == "present" else said.tense), True, False
     if word in BE:
-        return said._replace(tense="perfect" if word == "been" and said.tense == "present" else said.tense), True, False
+        tense = {"been": "perfect", "being": "ing"}.get(word, said.tense) if said.tense == "present" else said.tense
+        return said._replace(tense=tense), True, False
     if word in WAS:
         return said._replace(tense="past"), True, False
     if (word in HAVE or word == "had") and _is_helper(next_word):

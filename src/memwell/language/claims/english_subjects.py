@@ -236,7 +236,7 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 _BARE = LazyPattern(
     r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
     r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
-    r"|obsessed with|into|fond of"
+    r"|obsessed with|into(?! (?:an?|the|my|our) )|fond of"
     r"|keen on|hooked on|in love with)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
     r"|originally |not from|in [A-Z]"
 ).match
@@ -387,6 +387,10 @@ class ClauseFinder:
                             kind = singular(text[found.start("adjectives") : found.end("pet")])
                             span = (first, last, found.start(), last, text[first:last])
                             yield RuleMatch("kind", *span, object=kind, confidence=0.85)
+        yield from self._titled(text, short)
+
+    def _titled(self, text: str, short: str) -> Iterator[RuleMatch]:
+        """People with a title ("Uncle Raj"), "a friend of mine, Zoë", and "Ann, my sister"."""
         for found in _TITLED.finditer(text):
             if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)

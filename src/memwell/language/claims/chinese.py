@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 from memwell.language.claims import chinese_clauses as clauses
 from memwell.language.claims import chinese_frames as frames
+from memwell.language.claims import chinese_objects as objects
 from memwell.language.claims import chinese_people as people
 from memwell.language.claims.chinese_frames import (
     CLAUSES,
     FAMILIES,
     GOING,
-    KIN,
-    TYPES,
     WILL,
     ChineseFrame,
-    H,
     relation_of_group,
 )
+from memwell.language.claims.chinese_objects import KIN, TYPES, H
 from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 from memwell.language.patterns import LazyPattern
@@ -178,9 +177,9 @@ class _Said:
     def _fits(self, words: str, last: RuleMatch) -> bool:
         """Whether words can be another value of the last claim's relation."""
         if RELATIONS.get(last.relation, _NO_RELATION).people:
-            return frames.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
+            return objects.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
         if last.relation == "birthday":
-            return re.fullmatch(rf"{frames.DATE}|(?:19|20)?\d\d年", words) is not None
+            return re.fullmatch(rf"{objects.DATE}|(?:19|20)?\d\d年", words) is not None
         if last.relation in ("age",):
             return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
         check = TYPES.get(last.relation)
@@ -278,7 +277,7 @@ class _Said:
         if mentioned is not None:
             self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
         for found in clauses.PRESUPPOSED(self.text, self.start, self.end):
-            if KIN[found["kin"]].relation and frames.is_person(found["name"]):
+            if KIN[found["kin"]].relation and objects.is_person(found["name"]):
                 ended = found["kin"].startswith("前") or bool(found["ex"])
                 self._say(KIN[found["kin"]].relation, found.span("name"), _USER, negated=ended)
         at = max(self.start, self.text.find("我家", self.start, self.end))
@@ -323,7 +322,7 @@ class _Said:
         if not self._fits(words, last) or ((no or formerly) and ended):
             return False
         later = last.relation in people.CHANGING and found["yes"] and people.BY_NOW(found[0])
-        if later and last.relation == "lives_in" and not frames.known_place(words):
+        if later and last.relation == "lives_in" and not objects.known_place(words):
             return False
         if not (no or formerly or ended or back or later):
             return False
@@ -345,7 +344,7 @@ class _Said:
     def _is_exactly(self) -> bool:
         """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""
         last, words = self.last, self.text[self.start : self.end]
-        if last is None or last.relation not in ("from", "lives_in") or not frames.known_place(words):
+        if last is None or last.relation not in ("from", "lives_in") or not objects.known_place(words):
             return False
         self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
         return True
@@ -445,7 +444,7 @@ class _Stating(_Said):
                 return False
             if relation == "favourite":
                 relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
-            if relation == "studies" and not ended and frames.is_pastime(self.text[slice(*spans[0])]):
+            if relation == "studies" and not ended and objects.is_pastime(self.text[slice(*spans[0])]):
                 relation = "hobby"
             for who in subject.who:
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
@@ -459,7 +458,7 @@ class _Stating(_Said):
         """Where the objects of a group are that have its type; an empty one stands for every value."""
         if not found[group]:
             return [found.span(group)]
-        spans = frames.parts(self.text, *found.span(group), many=frame.many)
+        spans = objects.parts(self.text, *found.span(group), many=frame.many)
         check = TYPES.get(kind, bool)
         return [span for span in spans if check(self.text[slice(*span)])]
 
@@ -581,7 +580,7 @@ class _Reading(_Stating):
         if company is not None:
             if company["us"] and subject.who[0] != _USER:
                 subject = subject._replace(who=(*subject.who, _USER))
-            named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
+            named = company["name"] and objects.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)
         self._predicates(subject.end, subject, _State(formerly, False, ahead))
@@ -676,16 +675,16 @@ class _Reading(_Stating):
         """Whether what looks like a name at the front of a clause is one."""
         if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(_TITLES)):
             return False
-        return _Who(name) in self.people or frames.is_person(name)
+        return _Who(name) in self.people or objects.is_person(name)
 
     def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
         word = found["kin"] or found["alone"]
         word = word.removeprefix("另一个")
         kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
         if found["alone"] and kin.relation == "sibling" and clauses.CHILDREN(self.text, self.first, self.start):
-            kin = frames.Kin("child", "child")
+            kin = objects.Kin("child", "child")
         if owner != _USER and word in _IN_LAWS:
-            kin = frames.Kin("married_to", kin.word)
+            kin = objects.Kin("married_to", kin.word)
         ex = bool(found["ex"]) or word.startswith("前")
         return self._relative(found, kin, owner, ex)
 
@@ -707,7 +706,7 @@ class _Reading(_Stating):
             return _USER
         return known[0] if known and known[0].name else _USER
 
-    def _relative(self, found: re.Match[str], kin: frames.Kin, owner: _Who, ex: bool) -> _Subject:
+    def _relative(self, found: re.Match[str], kin: objects.Kin, owner: _Who, ex: bool) -> _Subject:
         if found["name"] and not is_a_word(found["name"]) and found["name"] not in KIN:
             if kin.relation:
                 self._say(kin.relation, found.span("name"), owner, negated=ex, confidence=0.85)
@@ -720,7 +719,7 @@ class _Reading(_Stating):
             name = self.named.get(kin.word) if kin.relation in _FAMILY and len(self.kin_words[kin.word]) == 1 else ""
             return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
         called = people.NAMES_KIN(self.text, end, self.end)
-        if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
+        if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
             return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
         return _Subject(end, (), owner, kin.relation, ex)
@@ -747,12 +746,12 @@ class _Reading(_Stating):
         if (who == _USER or who.name) and people.PAIR_CUE(self.text, subject.end, self.end):
             for pattern, relation, ended in people.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
-                if found is not None and frames.is_person(found["name"]):
+                if found is not None and objects.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
                     return "婚礼" not in found[0]
             with_name = people.WITH_NAME(self.text, at, self.end)
-            if with_name is not None and frames.is_person(with_name["name"]):
+            if with_name is not None and objects.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
         for pattern, relation in people.ALONE if people.ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
@@ -764,7 +763,7 @@ class _Reading(_Stating):
     def _wed(self, who: _Who, at: int) -> None:
         """Remember who is spoken of after a wedding, and as a man or as a woman."""
         found = people.WEDS(self.text, at, self.end)
-        if found is None or not frames.is_person(found["name"]):
+        if found is None or not objects.is_person(found["name"]):
             return
         spouse = _Who(found["name"])
         self.people.append(spouse)
@@ -811,7 +810,7 @@ class _Reading(_Stating):
         if found is None:
             return False
         group = "any" if found["any"] else "sure"
-        if not (frames.is_name if group == "any" else frames.is_person)(found[group]) or who.kin == "parents":
+        if not (objects.is_name if group == "any" else objects.is_person)(found[group]) or who.kin == "parents":
             return False
         self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
         self.subject = subject._replace(who=(_Who(found[group]),), end=found.end(group))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memwell.language.claims import chinese_frames as frames
-from memwell.language.claims.chinese_frames import H
+from memwell.language.claims import chinese_objects as objects
+from memwell.language.claims.chinese_objects import H
 from memwell.language.patterns import LazyPattern
 
 # Where clauses end, and what makes them state nothing.
@@ -55,7 +55,7 @@ HEDGE = LazyPattern(
 ).search
 REPORTS = LazyPattern(
     f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|"
-    f"叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
+    f"叫我|劝|催|骂)(?!{objects.LANGUAGE}|一口)"
 ).match
 
 # The subject, and what may stand before it.
@@ -116,7 +116,7 @@ HABIT = LazyPattern("天天|每天|每周|每晚|周末|晚上|平时|经常|没
 NEARLY = LazyPattern("[就要快]满|即将|快.{1,3}了").search
 USUAL = LazyPattern("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
 DECIDED = LazyPattern("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
-NOT_THAT = LazyPattern(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
+NOT_THAT = LazyPattern(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){objects.END}").match
 FOR_NOW = LazyPattern("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
 _MOD = (
@@ -126,10 +126,10 @@ _MOD = (
 )
 KIN = LazyPattern(
     rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
-    rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
-    rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
+    rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{objects.KIN_WORDS})"
+    rf"|(?:现在的?|另一个|新)?(?P<alone>{objects.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
     rf"宿舍)(?:里)?(?:新来|新)?的?(?:同事|同学|室友|领导|老板)|[大二三小]?(?:哥|姐|弟|妹|儿子|"
-    rf"女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
+    rf"女儿)(?=叫)))(?:们)?(?P<name>{objects.KIN_NAME})?"
 ).match
 ME = LazyPattern(
     "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|新|来|多|还|"
@@ -138,26 +138,26 @@ ME = LazyPattern(
 ).match
 PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她|人家(?=是)").match
 OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
-NAME, NAME_OF_KIN = LazyPattern(frames.PERSON).match, LazyPattern(frames.KIN_NAME).match
-IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{frames.KIN_WORDS})").match
-CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-KIN_AT_END = LazyPattern(rf"(?:{frames.KIN_WORDS})\Z").search
-HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
+NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
+IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
+CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
+KIN_AT_END = LazyPattern(rf"(?:{objects.KIN_WORDS})\Z").search
+HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
     rf"名)(?:双胞胎|亲|"
-    rf"大胖|可爱的?|新|好)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
+    rf"大胖|可爱的?|新|好)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?"
 ).match
 STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
 FOND_KIN = LazyPattern(
-    rf"我(?:那个?|家)?(?:特别|很|最|超)?(?:爱|喜欢)(?P<likes>[{H}]{{1,6}}?)的(?P<kin>{frames.KIN_WORDS})"
+    rf"我(?:那个?|家)?(?:特别|很|最|超)?(?:爱|喜欢)(?P<likes>[{H}]{{1,6}}?)的(?P<kin>{objects.KIN_WORDS})"
 ).finditer
 PRESUPPOSED = LazyPattern(
     rf"(?:(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|公司)*(?P<ex>前(?![年天几]))?|(?<=[带陪跟和给找被、])养?)"
-    rf"(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})"
+    rf"(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})"
 ).finditer
 MENTIONED = LazyPattern(
-    rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
+    rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{objects.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
 ).search
 CHILDREN = LazyPattern("生了|双胞胎|龙凤胎|孩子|娃").search
-COUPLE = LazyPattern(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
+COUPLE = LazyPattern(rf"被?(?:他|她)(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})").search

@@ -284,6 +284,9 @@ class _Said:
         mine = people.MY_PET(self.text, at, self.end)
         if mine is not None and mine["apposed"]:
             self._say_pet(mine.span("apposed"))
+        for aged in clauses.AGED_KIN(self.text, self.start, self.end):
+            if not any(one.relation == "age" and one.start == self.start for one in self.found):
+                self._say("age", aged.span("age"), _Who(kin=KIN[aged["kin"]].word))
         for fond in clauses.FOND_KIN(self.text, self.start, self.end):
             self._say("likes", fond.span("likes"), _Who(kin=KIN[fond["kin"]].word))
         eats = people.EATS(self.text, self.start, self.end)
@@ -473,6 +476,11 @@ class _Stating(_Said):
             return found[group].endswith("的") or (
                 group == "sure" and relation == "lives_in" and subject.who[0] == _USER
             )
+        if group == "back" and not any(one.relation == "lives_in" for one in self.found[-_RECENT:]):
+            # 回长沙了 may be a visit; after a home elsewhere it is a move.
+            return True
+        if relation == "age" and len(found[group]) == 1 and not found[group].isdigit() and "岁" not in found[0]:
+            return subject.who[0] == _USER
         described = relation in ("likes", "dislikes") and self._describes(*found.span(group))
         return described or (ended and state.denied)
 
@@ -498,6 +506,8 @@ class _Stating(_Said):
         self, relation: str, span: tuple[int, int], who: _Who, frame: ChineseFrame, state: _State, ended: bool
     ) -> RuleMatch:
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
+        if relation == "occupation" and self.text.startswith("退休", span[0]):
+            ended, span = True, (span[0] + 2, span[1])
         if kind == PAST and frame.kind == PLAN:
             ended = True
             kind = PLAN
@@ -580,6 +590,9 @@ class _Reading(_Stating):
         if company is not None:
             if company["us"] and subject.who[0] != _USER:
                 subject = subject._replace(who=(*subject.who, _USER))
+            if company["kin"] and not company["kinname"] and subject.who[0] == _USER and KIN[company["kin"]].relation:
+                kin = KIN[company["kin"]]
+                self._remember(_Subject(0, (_Who(kin=kin.word),), _USER, kin.relation))
             named = company["name"] and objects.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)

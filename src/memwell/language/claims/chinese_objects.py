@@ -96,7 +96,7 @@ _NICK = (
 _FOLLOW = (
     rf"(?=$|[^{H}]|"
     rf"[在是叫住的喜爱讨对今现最特很也都还已刚就才又不没有会要去来从被把搬跟和与同养买学读毕考辞离结嫁娶得说打准计决上下明前后能想正一两二三四五六七八九十"
-    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友名本硕])"
+    rf"生出换跳进到给为做当开吃喝常平总每周昨早晚老因年约那快教分绝甩办成认掰吹订复交领闹登扯合谈终踹绿带推管介送拉断同友名本硕需该应可属])"
 )
 PERSON = (
     rf"(?:{ANY_SURNAME}{G}(?![一二三四五六七八九十]){G}{_FOLLOW}|{ANY_SURNAME}{G}{_FOLLOW}|{_NICK}{_FOLLOW}|"
@@ -132,7 +132,7 @@ EMAIL, PHONE = LazyPattern(_EMAIL), LazyPattern(_PHONE)
 DATE = (
     rf"(?:(?:农历|阴历|阳历|公历)?(?:(?:\d{{4}}|\d{{2}}|[{N}]{{4}}|[{N}]{{2}})年)?(?:[{N}]{{1,3}}月|腊月|"
     rf"正月)初?[{N}廿]{{1,3}}(?:日|号)?"
-    r"|\d{1,2}[./]\d{1,2}|(?:教师|圣诞|儿童|情人|国庆|中秋|妇女|劳动|愚人|万圣|元宵|端午|重阳|青年|建军)节|元旦|除夕|"
+    r"|初[一二三四五六七八九十]{1,2}|\d{1,2}[./]\d{1,2}|(?:教师|圣诞|儿童|情人|国庆|中秋|妇女|劳动|愚人|万圣|元宵|端午|重阳|青年|建军)节|元旦|除夕|"
     r"平安夜|七夕|中秋|国庆|圣诞)"
 )
 _JOB_ENDS = (
@@ -159,7 +159,7 @@ _IS_JOB = LazyPattern(
 ).fullmatch
 _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
 _NOT_PLACE = (
-    "这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
+    "[跟和陪与]|这|那|哪|别的|另|我|你|他|她|它|自己|家里|家$|外面|一起|一个|一栋|一间|医院$|学校$|宿舍|酒店|宾馆|新家|新房|隔壁|"
     "楼上|楼下|公司$|单位$|附近|"
     "冰箱|被窝|沙发|桥洞|天上|垃圾|厕所|手机|游戏|菠萝|未来(?:的|$)|火星|月球|地球|天堂|外太空|宇宙|海边$|北极|南极"
     "|网上|心里|梦里|过|了|得|着|在|不|院|校|里面|朋友|爸|"
@@ -191,7 +191,7 @@ _SCHOOL = LazyPattern(
     r"天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
-    "这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
+    "地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
     "户外|一线|晚上|白天|早上|夜里|"
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
@@ -313,7 +313,7 @@ def _is_employer(word: str) -> bool:
         word in _SOME_EMPLOYER
         or (TYPES["occupation"](word) and not _ORG_ENDS(word))
         or not _IS_ORG(word)
-        or word.endswith(("的", "里", "地", "部", "科", "组", "专业"))
+        or (word.endswith(("的", "里", "地", "部", "科", "组", "专业")) and "医院" not in word)
         or re.search("(?<!当)当(?!当)", word)
     ):
         return False
@@ -421,7 +421,7 @@ TYPES: dict[str, Callable[[str], object]] = {
     "works_at": _is_employer,
     "occupation": lambda word: bool(_IS_JOB(word)) and not _NO_JOB(word),
     "work": lambda word: len(word) <= 10 and not re.search("[我你他她]|什么|玩笑|梦|饭|客|题|对|好|错|完|了", word),
-    "studies_at": _is_school,
+    "studies_at": lambda word: _is_school(word) and not re.search("[证照编研]$|公务|事业|驾", word),
     "alma": _SCHOOL,
     "school": lambda word: bool(_SCHOOL(word)) and not re.search("^[上在]|[读念]|上(?:大学|高中|初中|中学|小学)$", word),
     "graduated_from": _is_alma_mater,
@@ -437,12 +437,13 @@ TYPES: dict[str, Callable[[str], object]] = {
     "favourite": _is_taste,
     "allergic_to": lambda word: not _DULL(word) and not re.search("[我你他她吗呢了会是对候被诊]|什么|都|这|那|不|^没|"
         "任何", word),
+    "back": known_place,
     "firm": lambda word: word in _ORGS or bool(_IS_ORG(word)),
     "new_firm": lambda word: word in _ORGS and word not in _VISITED_ORGS,
     "owns": lambda word: word not in PETS and not re.search("作业|[我你她吗呢]|(?<!吉)他|什么|事|问题|办法|时间|"
     "男朋友|女朋友|关系|梦|信心|心得|"
         "朋友|人$|点|会$|课|在|工作|被|把|从|邮箱|号|电话", word) and len(word) <= 12,
-    "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡|东西|"
+    "bought": lambda word: not re.search("[我你他她吗呢]|什么|很多|好多|一些|单$|菜$|水果|早餐|晚饭|午饭|奶茶|咖啡$|东西|"
         "票$|醉|账|面包|零食|药$", word),
     "plans": lambda word: len(word) <= 24 and not re.search("你|他|她|吗|什么|怎么|哪|好$|^[了的是睡]|^(?:吃饭|下班|休息|"
         "洗澡|出门|走了)|去世|去的世|过世", word),
@@ -471,7 +472,7 @@ CHANGES = [
 SAME = {
     "alma": "graduated_from", "spot": "lives_in", "employer": "works_at", "home": "from", "full_name": "name",
     "firm": "works_at", "new_firm": "works_at", "nick": "name", "school": "studies_at", "work": "occupation",
-    "pet_name": "pet", "trip": "plans",
+    "pet_name": "pet", "back": "lives_in", "trip": "plans",
 }  # fmt: skip
 """Groups that are a relation with a stricter type."""
 

@@ -20,14 +20,14 @@ IS_KIN = LazyPattern(
 WITH = rf"[和与跟同](?:我的?|他的?|她的?|自己的)?(?:前)?(?:{objects.KIN_WORDS})?(?P<name>{objects.KIN_NAME})"
 WITH_NAME = LazyPattern(WITH).match
 COMPANY = LazyPattern(
-    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?:{objects.KIN_WORDS})(?P<kinname>{objects.KIN_NAME})?|"
+    rf"[和与跟同](?:我的?|他的?|她的?)?(?:(?P<kin>{objects.KIN_WORDS})(?P<kinname>{objects.KIN_NAME})?|"
     rf"(?P<name>{objects.PERSON})|(?P<us>我们|咱们?))(?:俩|一家)?(?:一起|一块儿?)?"
 ).match
 _ARE = "都?(?:是|成了|成为|做了)(?:多年的?|大学|高中|初中|小学|亲|双胞胎|孪生)*"
 # What two people are or did, the relation it states, and whether that is over; the first that fits counts.
 _TOGETHER = (
     ("离婚|离了|办完离婚|离的婚", "married_to", True),
-    ("分手|分了|掰了|吹了|结束了", "partner", True),
+    ("分手|分了|掰了|吹了|结束了|断了(?!联系)|断干净", "partner", True),
     ("绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|不是朋友", "friend", True),
     ("不再是同事|不在一个(?:单位|公司)|不是同事", "colleague", True),
     (f"结婚|领证|领了证|成家|扯证|登记结婚|{_ARE}(?:两口子|夫妻|夫妇)", "married_to", False),
@@ -42,7 +42,7 @@ BETWEEN = [
     (LazyPattern(rf"[被把](?P<name>{objects.KIN_NAME})(?:给)?(?:甩|踹|绿)了"), "partner", True),
 ]
 _DONE = "(?:就|已经|刚|正式|终于|早就?|又|都|上周|昨天|去年|彻底|最近|现在|还|目前|是|一直|至今)*"
-_LOVER, _SPOUSE = "(?:女友|男友|女朋友|男朋友|对象)", "(?:老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)"
+_LOVER, _SPOUSE = "(?:女友|男友|女朋友|男朋友|对象)", "(?:前夫|前妻|老公|老婆|丈夫|妻子|先生|太太|爱人|媳妇|他|她)"
 ALONE = [
     (LazyPattern(pattern), relation)
     for pattern, relation in (
@@ -63,7 +63,7 @@ WEDS = LazyPattern(
     rf"(?:[他她]的?(?:{objects.KIN_WORDS}))?(?P<name>{objects.KIN_NAME})"
 ).search
 PAIR_CUE, ALONE_CUE = LazyPattern("[和与跟同嫁娶被把]").search, LazyPattern("[婚离单恋没独娶嫁掰吹分甩]").search
-DIED = LazyPattern("[^，]{0,8}?(?:[年月周号]走的|去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
+DIED = LazyPattern("[^，]{0,8}?(?:[年月周号天][走没]的|去世|走了|过世|病逝|不在了|离世|没了|离开了我们|因病走了)").match
 PET_GONE = LazyPattern(
     "(?:.{0,8}?)(?:去世|走了|死了|没了|撞死|病死|丢了|跑丢|送人|送走|回汪星|回喵星|不在了|走丢|没救|偷|领走|"
     "被.{1,4}[收领]养|送给|安乐死|"

@@ -186,9 +186,9 @@ STATES = {
     "They call me Slim, but my name is Jonathan.": "user name Jonathan",
     # What is over by another word for it.
     "I quit and became a freelance illustrator.": "-user works_at ; user occupation freelance illustrator",
-    "My wife died.": "-user married_to ", "My friend Bob died.": "-user friend Bob", "Mum died.": "-user parent ",
+    "My wife died.": "-user married_to ", "My friend Bob died.": "-user friend Bob", "Mum died.": "-user parent mother",
     "We put Mimi down.": "-user pet Mimi", "We had to put Mimi to sleep.": "-user pet Mimi",
-    "I lost my dad in January.": "-user parent ", "Me and Kevin broke up.": "-user partner Kevin",
+    "I lost my dad in January.": "-user parent dad", "Me and Kevin broke up.": "-user partner Kevin",
     "Liam is my brother. His dog Biscuit died.": "-Liam pet Biscuit; Biscuit kind dog; user sibling Liam",
     "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "-user works_at NASA",
     # A pet by its name, also when it is named later.
@@ -540,3 +540,21 @@ def test_a_joke_in_a_text_of_its_own_takes_back_the_one_before_it():
 @pytest.mark.parametrize("text", ["Actually I love it there", "No, it's fine", "不是很喜欢这里", "I like tea"])
 def test_what_corrects_nothing_is_read_as_if_it_stood_alone(text: str):
     assert claims(text, time=NOW, preceding=("I work at Acme. 我住在北京。", NOW)) == claims(text, time=NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm 30.", "user age 30"), ("I live in Nice", "user lives_in Nice"), ("i live in nice", "user lives_in nice"),
+        ("我叫小明，我的狗叫旺财", "user name 小明; user pet 旺财; 旺财 kind 狗"), ("I wish I had a dog", ""),
+        ("Maybe I work at Shell.", ""), ("I live in Leeds, maybe.", ""), ("I live in Leeds, I think.", ""),
+        ("I maybe live in Leeds", ""), ("我可能住在北京", ""), ("我住在北京吧，可能", ""), ("我大概是对花生过敏", ""),
+        ("My cousin Farid drives a taxi in Tunis.", "user relative Farid"),
+        ("I'm being moved to Leipzig in April.", "user plans moved to Leipzig"),
+        ("Sven and I are no longer friends.", "-user friend Sven"),
+        ("I was going to buy a Fiat but didn't.", ""), ("我被福特裁了", "-user works_at 福特"),
+        ("我的名字是爷爷起的", ""), ("我去年在西藏待了半个月", "user visited 西藏"),
+    ],
+)  # fmt: skip
+def test_a_sentence_states_this(text: str, expected: str) -> None:
+    assert stated(text, NOW) == expected

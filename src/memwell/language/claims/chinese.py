@@ -78,7 +78,7 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = False
-        sentence = clauses.TOLD(
+        sentence = clauses.MENTIONS_AGAIN(
             lambda said: f"{said['what']:，>{said.end('what') - said.start()}}".ljust(len(said[0]), "。"), sentence
         )
         plain = clauses.DOCTOR(lambda said: "，" * len(said[0]), clauses.FULL_STOP("。", sentence))
@@ -141,7 +141,7 @@ class _Said:
         return next((old for old in known if (old.relation, old.subject, old.kin, old.negated) == asked), None)
 
     def _given_up(self, one: RuleMatch) -> RuleMatch | None:
-        """The trade of the clause before that nobody works in any longer: 干了十年厨师，现在不干了."""
+        """The trade of the clause before that is given up: 干了十年厨师，现在不干了."""
         if one.relation != "works_at" or "不干" not in self.text[one.start : one.end]:
             return None
         return self._same_relation(one._replace(relation="occupation"))
@@ -417,8 +417,8 @@ class _Stating(_Said):
         clause = (self.text, self.start, self.end)
         rest = (self.text, self.start, self.last_of_sentence)
         # 周六去喝喜酒，跳了一晚上舞 is over; 周六去爬山，票都订了 is not.
-        told = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
-        return (bool(clauses.DONE(*clause)) or told) and not clauses.SURELY_AHEAD(*clause)
+        went_on = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
+        return (bool(clauses.DONE(*clause)) or went_on) and not clauses.SURELY_AHEAD(*clause)
 
     def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:

@@ -122,7 +122,8 @@ _add(rf"的?(?:大名|本名|全名|真名|姓名|名字|英文名|中文名|小
 _add(rf"(?:的名字)?被(?:登记|写|打|念|叫)成了?{QUOTE}(?P<no_name>{ANY_NAME}){END}")
 _add(rf"{_CALL}(?!我|你|他|她|人|车|外卖|了|过|什么|啥|醒|停|好){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
 _add(rf"改名(?:叫|为|成)?了?{QUOTE}(?P<name>{ANY_NAME}){END}", kind=STARTED)
-_add(rf"(?:就)?是(?:[{H}]{{1,4}}的)?(?P<occupation>(?:(?!的)[{H}]){{2,6}}?)(?P<nick>[小老阿][{H}]|{ANY_SURNAME}{G}{{1,2}}){END}", sure=False)
+_add(rf"(?:就)?是(?:[{H}]{{1,4}}的)?(?P<occupation>(?:(?!的)[{H}]){{2,6}}?)(?P<nick>[小老阿][{H}]"
+    rf"|{ANY_SURNAME}{G}{{1,2}}){END}", sure=False)
 _add(rf"(?:就)?是(?P<full_name>{ANY_SURNAME}(?:{G}){{1,2}}){END}", sure=False)
 _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEONE}(?:叫|喊|称)(?:作|做|为)?|(?:叫|喊|称)(?:作|做|"
     rf"为)){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -183,6 +184,7 @@ _add(rf"(?!打算|决定|准备|计划|干脆|"
 _add(rf"(?:辞掉|辞去|辞了|离开)了?(?P<no_value>{ORG})(?:的工作|的职位|的职务|工作|一职){END}", confidence=0.9)
 _add(rf"(?:搬离|搬出|离开|退出)了?(?P<no_sure>{ORG})了?{END}")
 _add(rf"(?:已经|早就?)?不在(?P<no_sure>{ORG})(?:{_STAYS}|待|呆|这边|那边|混|干)*了{END}")
+_add(rf"在(?P<visited>{PLACE})(?:待|玩|住|呆|逛)了[{N}半几]+多?个?(?:天|周|星期|月|晚|礼拜){END}", kind=EVENT)
 _add(rf"在{_SOME}(?P<sure>{ORG}){END}")
 _add(rf"在(?P<value>{ORG})(?:待|干|呆|漂|混|讨生活|打拼)[着过]?(?:{END}|(?={LONG}))")
 _HIRED = "(?:录用|录取|聘用|聘请|聘|挖走|挖过去|挖去|挖|招聘|招走|招|返聘|保送|签下|签|雇用|雇|要走)"
@@ -208,7 +210,6 @@ _add(rf"(?:一家|全家|一家人|举家)?(?:都)?(?:搬家|搬|迁|移居|移�
     rf"往)了?(?:老家)?{_L}{_HOME_AFTER}", kind=STARTED)
 _add(rf"(?:搬|跑|退)?回(?:到)?了?(?:老家)?(?P<back>{PLACE})(?:发展)?了{END}", kind=STARTED, sure=False)
 _add(rf"嫁(?:到|去|来)了?{_L}(?:去|来)?了?{END}", kind=STARTED)
-_add(rf"在(?P<visited>{PLACE})(?:待|玩|住|呆|逛)了[{N}半几]+多?个?(?:天|周|星期|月|晚|礼拜){END}", kind=EVENT)
 _add(rf"(?:回|到|去|来)了?(?:老家)?{_SOME}(?P<value>{ORG}){_STAYS}了?{END}", kind=STARTED, sure=False)
 # Homes.
 _family("搬住居址家在人坐定租")

@@ -158,6 +158,12 @@ def _taken_back(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
 _JOKES_AT_END = LazyPattern(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
+_UNSURE = LazyPattern(
+    r",? (?:maybe|perhaps|probably|possibly|I think|I guess|I suppose|not sure(?: though)?"
+    r"|if I remember (?:right|correctly)"
+    r"|or something(?: like that)?)[.!…\s]*\Z",
+    re.IGNORECASE,
+).search
 _IRONIC = LazyPattern(
     r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|in (?:dog|cat) years|for the (?:\w+th"
     r"|third) time"
@@ -291,7 +297,7 @@ class EnglishReader(ValueReader):
         """What a sentence states, and what it takes for granted."""
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
-        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
+        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]) or _UNSURE(text[-40:]):
             return []
         found = self._stated_in(text, short)
         if not (_UNREAL(text) or _IS_OVER(short)):

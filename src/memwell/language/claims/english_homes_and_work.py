@@ -561,6 +561,14 @@ add(
     school,
     after="degree",
 )
+add(
+    "graduate",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|in \w+|two|a|and|with|finally|recently)\b))(?!.*\b(?:from"
+    r"|at) [A-Z])",
+    "studies_at",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("graduate", rf"(?:\w+ ){{0,4}}?(?:from|at) {_O}", "graduated_from", school, HAPPENS)
 add(
     "finish; qualify",

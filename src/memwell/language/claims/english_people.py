@@ -128,7 +128,8 @@ def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict
     if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
         return []
     match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
-    return [match._replace(object=subject.name)]
+    # Which parent it was, is known by the word for them.
+    return [match._replace(object=subject.name or ("" if RELATIONS[relation].single else subject.kin))]
 
 
 _IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match

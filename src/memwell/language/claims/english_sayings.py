@@ -661,7 +661,8 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     relation = KIN[lost["kin"]] if lost["kin"] else "pet"
     place = (lost.start(), lost.start()) if which == "kin" else lost.span(which)
     if relation:
-        yield RuleMatch(relation, *place, *lost.span(), negated=True, confidence=0.8)
+        word = lost["kin"] if which == "kin" and relation not in ("married_to", "partner") else ""
+        yield RuleMatch(relation, *place, *lost.span(), object=word, negated=True, confidence=0.8)
 
 
 def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:

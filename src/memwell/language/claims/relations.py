@@ -40,7 +40,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A statement of a text about someone. ``start`` and ``end`` bound the characters that state it.
 
     ``valid_from`` and ``valid_to`` are when it holds, None where the text does not say. A ``negated`` claim says that it
-    does not, or no longer, hold; one without an object negates every value. ``time`` is when it was said.
+    does not, or no longer, hold; one without an object negates every value. One that is not negated and has no object says
+    that what was said at ``valid_from`` to be over was meant in jest. ``time`` is when it was said.
     """
 
     subject: str

@@ -313,6 +313,8 @@ class _Said:
             return True
         if self.text.startswith("的", found.end("o")) and RELATIONS.get(last.relation, _NO_RELATION).people:
             return False
+        if self.text[slice(*last[1:3])] in found["o"]:
+            return False
         renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
         back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(
             self.text, max(self.start, found.end("say")), self.end
@@ -432,6 +434,8 @@ class _Stating(_Said):
         made: list[RuleMatch] = []
         typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
         sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
+        if typed and not sort and "sure" in frame.groups and clauses.AT_WORK(self.text, self.first, self.start):
+            sort = "works_at"
         for group in frame.groups:
             if found[group] is None:
                 continue
@@ -499,6 +503,7 @@ class _Stating(_Said):
             subject.own
             or first
             or "改名" in self.text
+            or "我姓" in self.text[self.first : self.start]
             or (self.last is not None and self.last.relation in ("name", "age"))
         )
 
@@ -593,6 +598,8 @@ class _Reading(_Stating):
             if company["kin"] and not company["kinname"] and subject.who[0] == _USER and KIN[company["kin"]].relation:
                 kin = KIN[company["kin"]]
                 self._remember(_Subject(0, (_Who(kin=kin.word),), _USER, kin.relation))
+            if company["kin"] and not company["kinname"] and self.text.startswith(("都", "一起"), company.end()):
+                subject = subject._replace(who=(*subject.who, _Who(kin=KIN[company["kin"]].word)))
             named = company["name"] and objects.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)

@@ -41,6 +41,9 @@ friend classmate 老同学 同学; friend deskmate 同桌; colleague colleague �
 colleague manager 经理
 colleague supervisor 导师
 colleague partner 合伙人
+friend schoolmate 学长 学姐 学弟 学妹 师兄 师姐 师弟 师妹; friend comrade 战友 队友 老乡 网友
+relative stepfather 继父 后爸; relative stepmother 继母 后妈; relative godson 干儿子; relative goddaughter 干女儿
+relative godmother 干妈; relative godfather 干爹 干爸; - client 客户; - master 师父 师傅
 - apprentice 徒弟
 - teacher 老师 班主任
 - landlord 房东
@@ -154,7 +157,7 @@ _JOB_ENDS = (
     "中医|法医|校医|村医|外教|家教|助教|幼教|编程"
 )
 _IS_JOB = LazyPattern(
-    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|"
+    rf"(?!普通|好|这|那|我|你|他|她|什么|一种|所有|大家|老司机$|自己|真正的|合格|独生|.*[是叫我你]|[读念考上]过?|"
     rf"[不没是当做像找有去和跟让给被问打在从就都改约]|前任|.*了)(?:[{H}A-Za-z]{{0,8}}?)(?:{_JOB_ENDS})"
 ).fullmatch
 _NO_JOB = LazyPattern("摸鱼|干饭|睡觉|熬夜|搬砖|吃货|追星|气氛|铲屎|甩手|背锅|拖延|优秀|先进|最佳|冠军").search
@@ -241,7 +244,7 @@ PET = "|".join(sorted(PETS, key=len, reverse=True))
 PET_NAMES = "旺财|来福|旺仔|元宝|雪球|煤球|豆包|大黄|咪咪|喵喵|汪汪|球球|毛毛|花花"
 """Names that pets have more often than people or things."""
 COUNT = (
-    "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
+    "(?:[一两二三四五六七八九十几]|\\d+)?(?:只|条|匹|头|个|群|缸|对|窝|口|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|"
     "间|栋|幅|副|瓶|支|家|顶|枚|盒|斤|箱|张|株|棵)?"
 )
 ACTIVITIES = (

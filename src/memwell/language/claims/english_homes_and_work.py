@@ -139,7 +139,8 @@ add(
 )
 add(
     "be bear; be raise; be bring; be rear",
-    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:to [\w ]{3,30}? )?(?:in|near) (?P<o>(?!\d)\S.*)",
+    r"(?:up )?(?:,? ?(?:and|&) (?:raised|bred|brought up|grew up) )?(?:(?:to|by) [\w ]{3,30}? )?(?:in"
+    r"|near) (?P<o>(?!\d)\S.*)",
     "from",
     place,
     HAPPENS,
@@ -278,6 +279,31 @@ add(
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
+add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
+add(
+    "be",
+    r"(?:with|in) the (?P<o>(?:fire (?:brigade|service|department)|police|army|navy|air force|coastguard"
+    r"|ambulance service|civil service"
+    r"|post office|council|railways?|military|marines|NHS))\b",
+    "works_at",
+    anything,
+)
+add(
+    "be make; be appoint; be promote; be name; be elect",
+    rf"(?:to |as )?(?:an? |the )?(?:[a-z]+ ){{1,3}}(?:at|of|for) (?P<o>[{UPPER}]\S.*)",
+    "works_at",
+    proper,
+    BEGINS,
+)
+add("be make; be appoint; be elect; be name", r"(?:an? |the )?(?P<o>[a-z]\S.*)", "occupation", job, BEGINS)
+add(
+    "teach",
+    r"(?P<o>(?!at\b|in\b|him\b|her\b|me\b|you\b|us\b|them\b|my\b|the\b|a\b|people\b|kids\b)[A-Za-z]+(?: [a-z]+)?)"
+    r"(?=\s*(?:\Z|[,.;]|(?:at|in|to|for)\b))",
+    "occupation",
+    lambda s, at, e: [(s.rfind(" ", 0, at - 1) + 1, e)],
+    after="other",
+)
 add(
     "be",
     rf"an? (?:[\w-]+ ){{1,3}}?with (?P<o>[{UPPER}]\S.*)",

@@ -125,7 +125,7 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
 
-_DEMONYMS = LANGUAGES | NATIONALITIES
+_DEMONYMS = (LANGUAGES | NATIONALITIES) - {"finn", "dane"}
 _BRANDS = frozenset(
     "netflix excel google amazon spotify youtube tiktok powerpoint instagram jira slack zoom python siri alexa "
     "chatgpt ikea uber facebook whatsapp twitter reddit wifi wikipedia microsoft apple pinterest".split()
@@ -162,7 +162,7 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
 _VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
 
 
-_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
+_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
 
 
 def place(sentence: str, start: int, end: int) -> list[Place]:

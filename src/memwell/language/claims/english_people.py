@@ -117,15 +117,15 @@ _PET_CALLED = LazyPattern(
 
 def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
     """Relatives who died, and colleagues who left."""
-    died = (said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))) and not _IN_JEST(
-        text, said.at
-    )
+    with_us = said.verb == "be" and said.ended and text.startswith((" with us", "with us"), said.at)
+    passed = said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))
+    died = with_us or (passed and not _IN_JEST(text, said.at))
     relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
     left = relation == "colleague" and (
         said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at) is not None)
     )
     known = relation in RELATIONS and not subject.owner and (subject.name or (died and subject.kin))
-    if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
+    if not (known and (died or left) and (with_us or said.tense in ("past", "perfect"))) or said.negated:
         return []
     match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
     # Which parent it was, is known by the word for them.

@@ -375,6 +375,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?:he|she)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{3,50})",
             "{o}{a} {b}",
         ),
+        (
+            "y time",
+            rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
+            "I no longer work at {o}",
+        ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
         ("fter ", rf"\b[Aa]fter (?:[\w-]+ ){{1,3}}years (?:at|with) {_PLACE}", "I no longer work at {o}"),
@@ -397,6 +402,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|[,.!])",
             "my name is {o}, not {a}",
         ),
+        ("with ", rf"\b[Ii]t['’]s (?P<o>{_CAP}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
         ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
@@ -467,6 +473,12 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
         (
+            "allergy to",
+            r"\bI\b[^,;.]{0,40}? (?:for|with|despite|have|got) (?:an?"
+            r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
+            "I am allergic to {o}",
+        ),
+        (
             "",
             rf"\b(?:[Mm]y|[Oo]ur) (?:(?!(?:old|new|late|first|dead|childhood|former|next|future|dream"
             rf"|last)\b)[a-z-]+ ){{0,2}}?"
@@ -527,7 +539,7 @@ _NONE = LazyPattern(
     rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
     rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! "
     rf"(?:named|called)|['’ ]*[{UPPER}])"
-    r"|\bI['’]?a?m an (?P<only>only child)\b"
+    r"|\bI['’]?a?m an (?P<only>only child)\b|\bI(?:['’]m| am) not (?P<never>allergic) to anything\b"
 ).finditer
 _EVENTS = (
     r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
@@ -636,7 +648,7 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     if newly is not None:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
     for none in _NONE(text, 0, doubt):
-        word = none["no"] or none["not"] or "sibling"
+        word = none["no"] or none["not"] or ("allergies" if none["never"] else "sibling")
         relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
         if relation:
             yield RuleMatch(relation, none.start(), none.start(), *none.span(), negated=True, confidence=0.75)

@@ -25,7 +25,7 @@ _WHAT = (
 )
 _COPULA = (
     r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)| (?:has"
-    r"|have|would have|must|would)(?: got)?(?: to)? be|:"
+    r"|have|would have|must|would)(?: got)?(?: to)? be|:|(?= \d)"
     r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
     r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
 )
@@ -63,10 +63,13 @@ _CORRECTS = LazyPattern(
 ).match
 _WRONGLY = LazyPattern(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
-    r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
+    r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m(?: from)?| my \w+ (?:was|is))?"
     r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
     re.IGNORECASE,
 ).search
+_NOT_FIRST = LazyPattern(
+    r"\A\W*(?:[Nn]o,? )?[Nn]ot (?:in |at |for |from |an? )?(?=[A-Z])"
+).match  # "Not Samsung, I work for Sony"
 _VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
 
 
@@ -196,9 +199,12 @@ class ValueReader(ClauseFinder):
 
     def _wronged(self, text: str) -> Iterator[RuleMatch]:
         """Values that were said by mistake: "I said 52 earlier but I'm 53", "I don't know why I typed Delft"."""
-        if self._last is None or not (wrong := _WRONGLY(text[:_MOST_SEARCHED])):
+        wrong = _WRONGLY(text[:_MOST_SEARCHED]) or _NOT_FIRST(text)
+        if self._last is None or wrong is None:
             return
         last = self._last
         places = last.take(text, wrong.end(), len(text))
+        if wrong.re.pattern.startswith("\\A") and not (places and text.startswith(", ", places[0][1])):
+            return
         if places and text[slice(*places[0])].lower() != last.object.lower():
             yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))

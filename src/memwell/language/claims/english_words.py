@@ -33,7 +33,7 @@ _RELATIONS = {
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern "
     "assistant",
     # Known to the speaker, but in none of the relations.
-    "": "roommate flatmate housemate neighbor neighbour landlord landlady teacher doctor dentist therapist family",
+    "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady teacher doctor dentist therapist family",
 }
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
@@ -100,6 +100,9 @@ PETS = _set(
     "pigs tabby kitty "
     "doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
+
+
+PETS |= {f"{one[:-1]}ies" if one.endswith("y") else f"{one}s" for one in PETS if not one.endswith("s")}
 
 
 def singular(animal: str) -> str:
@@ -228,7 +231,7 @@ DIETS = _set(
     "vegan vegetarian pescatarian pescetarian flexitarian gluten-free dairy-free lactose-free plant-based keto "
     "paleo halal "
     "kosher veggie carnivore raw-vegan low-carb fruitarian"
-)
+) | {"vegans", "vegetarians", "pescatarians", "veggies"}
 PLAYED = _set(
     "guitar piano violin drums flute cello clarinet saxophone sax trumpet ukulele bass harp keyboard tennis "
     "soccer football "

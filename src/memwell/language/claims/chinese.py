@@ -313,7 +313,7 @@ class _Said:
             return True
         if self.text.startswith("的", found.end("o")) and RELATIONS.get(last.relation, _NO_RELATION).people:
             return False
-        if self.text[slice(*last[1:3])] in found["o"]:
+        if found["o"].startswith(f"{self.text[slice(*last[1:3])]}的"):
             return False
         renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
         back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(

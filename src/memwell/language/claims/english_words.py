@@ -33,7 +33,8 @@ _RELATIONS = {
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern "
     "assistant",
     # Known to the speaker, but in none of the relations.
-    "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady teacher doctor dentist therapist family",
+    "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady "
+    "teacher doctor dentist therapist family",
 }
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},

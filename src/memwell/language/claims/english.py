@@ -187,7 +187,8 @@ _FICTION = LazyPattern(
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
     r"sticker|t-shirt|for this exercise|role-?play|hypothetically|in another life|in a past life|"
     r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare"
-    r"|once upon|stuck in my head|"
+    r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
+    r"|says|said|reads|is|was)|"
     r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
     r"|as the saying)\b",
     re.IGNORECASE,

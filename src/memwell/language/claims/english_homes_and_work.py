@@ -116,6 +116,7 @@ add("swap; trade; exchange; ditch", rf"[{UPPER}]\S*(?: [{UPPER}]\S*)? for {_O}",
 add("be", rf"(?:back |home |here |over |living )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="now")
 add("be", rf"(?:over |down |up |back )*in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="before")
 add("be", rf"back (?:home )?in {_O}", "lives_in", place, after="since")
+add("be", rf"in (?P<o>[{UPPER}]\S.*)", "lives_in", place, after="over")
 add(
     "share; rent; sublet",
     rf"(?:an?|my|our|the) (?:[\w-]+ ){{0,3}}?(?:flat|house|apartment|place|room|studio|condo|cottage|bungalow|loft)"
@@ -313,7 +314,7 @@ add(
 add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
-    rf"(?:[a-z][a-z ]{{2,30}}? )(?:at|for) (?P<o>[{UPPER}]\S.*)",
+    rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",
     "works_at",
     proper,
     after="present",
@@ -423,6 +424,20 @@ add(
     "occupation",
     job,
     confidence=0.75,
+)
+add(
+    "leave; quit; give",
+    r"(?:up )?(?P<o>teaching|nursing|law|medicine|banking|journalism|acting|farming)\b",
+    "occupation",
+    anything,
+    ENDS,
+)
+add(
+    "leave; quit; give; go; resign; retrain; stop",
+    rf"[^,;]*? to (?:become|work as|train as) (?:an? )?{_O}",
+    "occupation",
+    job,
+    BEGINS,
 )
 add("become; be become", rf"(?:an?|the) {_O}", "occupation", job, BEGINS, confidence=0.75)
 add("train; qualify; retrain", rf"(?:as|to be) (?:an?) {_O}", "occupation", job, BEGINS)

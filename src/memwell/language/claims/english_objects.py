@@ -238,11 +238,16 @@ def likings(sentence: str, start: int, end: int) -> list[Place]:
     places = [
         place
         for place in phrases(sentence, start, end)
-        if not _of_the_moment(sentence[place[0] : place[1]]) and not _SOME_OF_THEM(sentence, place[1])
+        if not _of_the_moment(sentence[place[0] : place[1]])
+        and not _SOME_OF_THEM(sentence, place[1])
+        and not _MY_PEOPLE(sentence, *place)
     ]
     return [(_after_eating(sentence, *place), place[1]) for place in places]
 
 
+_MY_PEOPLE = LazyPattern(
+    rf"(?:my|our|his|her) (?:[a-z-]+ )??(?:{'|'.join(sorted(KIN, key=len, reverse=True))})\b"
+).match
 _SOME_OF_THEM = LazyPattern(r" (?:who|whose|that|which)\b").match  # "people who like cats"
 
 
@@ -252,7 +257,8 @@ def allergens(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def _in_earnest(words: list[str]) -> bool:
-    return NO_ALLERGENS.isdisjoint(words) and words[-1] not in KIN
+    doing = words[-1].endswith("ing") and words[-1] not in ("dressing", "icing", "pudding")
+    return NO_ALLERGENS.isdisjoint(words) and words[-1] not in KIN and not doing
 
 
 def _after_eating(sentence: str, start: int, end: int) -> int:

@@ -388,7 +388,7 @@ def _auxiliary(
         )
     if word in ("can", "can't", "cannot", "cant"):
         return said._replace(can=True, negated=said.negated or word != "can"), is_, False
-    if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about") and to):
+    if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about", "due") and to):
         return said._replace(tense="future", will=word in ("will", "'ll")), is_, to
     if word == "anymore" or (word == "no" and next_word in ("longer", "more")):
         return said._replace(ended=True), is_, word == "no"

@@ -196,9 +196,13 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
 _AFTER_ALL = LazyPattern(r",? (?:after all|any ?more|any longer)\b").search
 
 
+_CHANGED = LazyPattern(r"\W*(?:[Cc]hange of plans?|(?:[Mm]y |[Oo]ur |[Tt]he )?[Pp]lans (?:have )?changed)\b").match
+_CLAUSE_END = LazyPattern("").match
+
+
 def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
     """The place of what a clause says will not be done after all."""
-    over = _AFTER_ALL(text, said.start, end)
+    over = _AFTER_ALL(text, said.start, end) or (_CHANGED(text) and _CLAUSE_END(text, end))
     decided = said.verb in _LEADS and not said.negated and text.startswith(" not to ", said.at)
     if decided and said.tense in ("past", "perfect", "present"):
         return cut(text, said.at + len(" not to "), end if over is None else over.start())
@@ -272,6 +276,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (" divorced me", rf"(?P<o>{NAME}) {_ME}divorced me\b", "I divorced {o}"),
         (" me", rf"\b[Mm]y (?P<o>husband|wife) {_ME}(?:divorced|left|dumped) me\b", "my {o} and I got divorced"),
+        ("divorce", r"\b(?:[Aa]fter|[Ss]ince) (?:the|my|our) divorce\b(?! from)", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
@@ -472,6 +477,16 @@ _PETS_DO = (
 PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
+        *(
+            (
+                " in ",
+                rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)"
+                rf"|{before}) an? (?:[a-z-]+ )??(?P<o>{_KINDS})(?: (?:who lives|living))? in "
+                rf"(?P<a>[{UPPER}]\w+)",
+                "my {o} lives in {a}",
+            )
+            for before in ("\x00", "(?<=[a-z]) and")
+        ),
         (
             "allergy to",
             r"\bI\b[^,;.]{0,40}? (?:for|with|despite|have|got) (?:an?"
@@ -480,8 +495,10 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "",
-            rf"\b(?:[Mm]y|[Oo]ur) (?:(?!(?:old|new|late|first|dead|childhood|former|next|future|dream"
-            rf"|last)\b)[a-z-]+ ){{0,2}}?"
+            r"\b(?:[Mm]y|[Oo]ur) (?:(?:little|big|lovely|poor|beloved|fat|crazy|stupid|silly|own|two|three|four|five"
+            r"|black|white|ginger|brown"
+            r"|rescue|rescued|pet|elderly|young|cute|sweet|dear|other|oldest|youngest|adorable|lazy"
+            r"|[a-z]+-year-old) ){0,2}"
             rf"(?P<o>{_ANIMALS}){_PETS_DO}",
             "I have a {o}",
         ),

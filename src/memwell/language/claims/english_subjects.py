@@ -235,7 +235,8 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 
 _BARE = LazyPattern(
-    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married"
+    r"|from(?! \S+(?: \S+)? to\b)|allergic"
     r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
     r"|obsessed with|into(?! (?:an?|the|my|our) )|fond of"
     r"|keen on|hooked on|in love with)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
@@ -303,7 +304,9 @@ _GERUND = LazyPattern(
     r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
     r"|gets?|should|could)\b"
 ).match
-_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced))").match
+_CARD = LazyPattern(
+    r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father|mother) of))"
+).match
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 
 
@@ -467,7 +470,11 @@ class ClauseFinder:
         starts = [begin, *(bound.end() for bound in BOUND.finditer(text, begin, stop))]
         at = -1
         for start in starts:
-            if start < at or start >= stop or (found and not text[at:start].strip()):
+            if (
+                start < at
+                or start >= stop
+                or (found and not text[at:start].strip() and not self._subject(text, start)[0])
+            ):
                 continue
             if found and (found[-1].subjects[0].name or found[-1].subjects[0].kin not in ("", HE, THEY)):
                 # "Mum remarried, her husband is Alan": whose, is known from here on.

@@ -121,7 +121,7 @@ THINGS = _set(
     "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
     "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan agency "
     "salon gallery pub hotel startup practice "
-    "campervan camper bookshop bookstore barbershop gym guesthouse hostel brewery nursery garage clinic "
+    "campervan camper café bookshop bookstore barbershop gym guesthouse hostel brewery nursery garage clinic "
     "newsagent deli "
     "allotment greenhouse cello harp accordion banjo vineyard tractor yacht bungalow villa jeep suv sedan hatchback "
     "convertible pickup moped vespa trailer motorhome record-player typewriter kiln loom printer console boats "

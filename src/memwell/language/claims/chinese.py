@@ -480,6 +480,13 @@ class _Stating(_Said):
             return found[group].endswith("的") or (
                 group == "sure" and relation == "lives_in" and subject.who[0] == _USER
             )
+        if (
+            group == "no_firm"
+            and not found[group]
+            and not any(one.relation == "works_at" for one in self.found[-_RECENT:])
+        ):
+            # Who left, is known: 在阿里干了五年，去年走的.
+            return True
         if group == "back" and not any(one.relation == "lives_in" for one in self.found[-_RECENT:]):
             # 回长沙了 may be a visit; after a home elsewhere it is a move.
             return True
@@ -563,7 +570,7 @@ class _Reading(_Stating):
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
-            self.slip = False
+            self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
 
     def _clause(self) -> str:

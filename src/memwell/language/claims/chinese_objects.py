@@ -194,7 +194,7 @@ _SCHOOL = LazyPattern(
     r"天大|港大|中科院|社科院|哈佛|斯坦福|牛津|剑桥|耶鲁|MIT|[一二三四五六七八九十]中)"
 ).fullmatch
 _NOT_ORG = (
-    "地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
+    "第|地球|火星|月球|宇宙|这|那|哪|出差|开会|学习|培训|支援|家(?!乐|得)|外面|外地|网上|努力|认真|忙|一起|老家|国外|国内|本地|附近|室内|"
     "户外|一线|晚上|白天|早上|夜里|"
     "周末|里面|线上|线下|海外|农村|城里|乡下|我|你|他|她|市里|镇上|县里|不同|不|没|是|从|被|在|刚|就(?!业)|都|也|才|已|"
     "[一二两三四五六七八九十半几\\d]+个?(?:周|年|月|天)"
@@ -304,7 +304,9 @@ def known_place(word: str) -> bool:
 
 
 def _is_home(word: str) -> bool:
-    if not _IS_PLACE(word) or re.search("[的最]|公司|地方|全|[部科组处局院店厂司]$", word):
+    if not _IS_PLACE(word) or re.search(
+        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|[的最]|公司|地方|全|[部科组处局院店厂司]$", word
+    ):
         return False
     return word == "老家" or not word.startswith(tuple(_NO_HOME))
 
@@ -337,7 +339,9 @@ _NO_NAMES = frozenset(
 
 def is_name(word: str) -> bool:
     """Whether a word can be a person's name after a word that says so."""
-    return bool(_IS_NAME(word)) and not _NOT_CALLED(word) and word not in _NO_NAMES and word not in KIN
+    return (
+        bool(_IS_NAME(word)) and not _NOT_CALLED(word) and word not in _NO_NAMES and not (word in KIN or word in _ORGS)
+    )
 
 
 def _is_named(word: str) -> bool:
@@ -404,6 +408,8 @@ def _is_school(word: str) -> bool:
 
 
 def _is_alma_mater(word: str) -> bool:
+    if word in ("学校", "大学", "高中", "中学", "小学", "学院", "幼儿园"):
+        return False
     return bool(_SCHOOL(word)) or (_is_school(word) and len(word) <= 8 and not re.search("专业|刚|年|火锅", word))
 
 

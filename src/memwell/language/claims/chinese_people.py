@@ -26,6 +26,8 @@ COMPANY = LazyPattern(
 _ARE = "都?(?:是|成了|成为|做了)(?:多年的?|大学|高中|初中|小学|亲|双胞胎|孪生)*"
 # What two people are or did, the relation it states, and whether that is over; the first that fits counts.
 _TOGETHER = (
+    ("不是(?:情侣|一对)|没在一起|没在谈", "partner", True),
+    ("不是(?:夫妻|两口子)|没结婚", "married_to", True),
     ("离婚|离了|办完离婚|离的婚", "married_to", True),
     ("分手|分了|掰了|吹了|结束了|断了(?!联系)|断干净", "partner", True),
     ("绝交|闹翻|闹掰|断交|断了联系|不来往了|友尽|不是朋友", "friend", True),
@@ -37,7 +39,10 @@ _TOGETHER = (
     (f"{_ARE}(?:同事|搭档)", "colleague", False),
 )
 BETWEEN = [
-    *((LazyPattern(rf"{WITH}.{{0,8}}?(?:{words})"), relation, ended) for words, relation, ended in _TOGETHER),
+    *(
+        (LazyPattern(rf"{WITH}.{{0,8}}?(?<![不没])(?:{words})"), relation, ended)
+        for words, relation, ended in _TOGETHER
+    ),
     (LazyPattern(rf"(?:已经)?(?:嫁给了?|嫁了|娶到?了|娶的是|娶)(?P<name>{objects.KIN_NAME})"), "married_to", False),
     (LazyPattern(rf"[被把](?P<name>{objects.KIN_NAME})(?:给)?(?:甩|踹|绿)了"), "partner", True),
 ]
@@ -49,7 +54,7 @@ ALONE = [
         (rf"{_DONE}(?:离婚|离了婚|离的婚|办完离婚手续)[了后]?(?:{objects.ON}|又嫁了)", "married_to"),
         (rf"{_DONE}(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{objects.END}", "married_to"),
         (
-            rf"{_DONE}(?:被?分手了|被甩了|失恋了|(?:恢复)?单身(?!公寓|汪$|狗$)|单着|没有?{_LOVER}){objects.END}",
+            rf"{_DONE}(?:被?分手(?:了|(?=[半一两二三四五六七八九十几]))|被甩了|失恋了|(?:恢复)?单身(?!公寓|汪$|狗$)|单着|没有?{_LOVER}){objects.END}",
             "partner",
         ),
         (rf"没有?(?:兄弟姐妹|哥哥|姐姐|弟弟|妹妹|亲兄弟){objects.END}|是独生(?:子女|女|子)", "sibling"),

@@ -305,7 +305,8 @@ _GERUND = LazyPattern(
     r"|gets?|should|could)\b"
 ).match
 _CARD = LazyPattern(
-    r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father|mother) of))"
+    r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father"
+    r"|mother) of))"
 ).match
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 

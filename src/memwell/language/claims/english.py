@@ -92,7 +92,10 @@ _ASIDE = LazyPattern(
     r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess"
     r"|suppose)(?= I should)"
-    r"|it (?:might|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
+    r"|(?:just )?(?:an? )?(?:quick |friendly |gentle |little )?reminder(?: that)?|let me (?:introduce myself"
+    r"|tell you(?: that)?|explain)"
+    r"|I was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
+    r"|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
     r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
     r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
@@ -410,6 +413,8 @@ class EnglishReader(ValueReader):
             places, relation, take = name(text, said.at, clause.end), "name", name
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
+            # "I'm a mum with a toddler named Zuri" names another.
+            places = [one for one in places if " with " not in text[said.at : one[0]]]
         else:
             return []
         if (

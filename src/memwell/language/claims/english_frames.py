@@ -80,6 +80,13 @@ add(
     anything,
     confidence=0.9,
 )
+add(
+    "suffer",
+    r"from (?:an? )?(?:severe |mild |bad |serious |terrible )*(?P<o>(?!severe\b|bad\b)[a-z]+(?: [a-z]+)?) (?:allergy"
+    r"|allergies|intolerance)\b",
+    "allergic_to",
+    anything,
+)
 add("have", rf"(?:an? )?(?:[a-z]+ )?(?:allergy|intolerance) to {_O}", "allergic_to", allergens, confidence=0.9)
 add(
     "develop; be diagnose; get",
@@ -165,6 +172,13 @@ add(
 )
 add("go", rf"out with (?P<o>[{UPPER}]\S.*)", "partner", name, after="ing")
 add("be", rf"with (?P<o>[{UPPER}]\w+)", "partner", name, after="love")
+add(
+    "be dump; be ditch; be jilt",
+    r"(?P<o>)(?=\s*(?:\Z|[,.;!]|(?:last|this|yesterday|today|again|and|over|in)\b))",
+    "partner",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("be dump; be ditch; be jilt", rf"by (?P<o>[{UPPER}]\S.*)", "partner", name, ENDS)
 add(
     "give",
@@ -201,6 +215,14 @@ add(
     lambda _s, at, _e: [(at, at)],
     ENDS,
     after="present",
+)
+add(
+    "be",
+    r"(?P<o>)(?:divorced|a widow|a widower|widowed)\b",
+    "married_to",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+    after="been",
 )
 add("be marry", r"(?P<o>)(?=\s*(?:\Z|[,.;!]|yet\b|any))", "married_to", lambda _s, at, _e: [(at, at)], after="not")
 
@@ -292,6 +314,7 @@ add(
 )
 # "I am interested in" may be about an offer; "I have always been interested in" is about oneself.
 add("be", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7, after="been")
+add("be", rf"interested in {_O}", "likes", likings, confidence=0.7, after="not")
 add("prefer", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
 add("have", rf"an? (?:soft spot|weakness|thing|passion) for {_O}", "likes", likings)
 add("hate; dislike; detest; loathe; despise; abhor", rf"(?:to |the sound of )?{_O}", "dislikes", likings)

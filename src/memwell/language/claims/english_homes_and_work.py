@@ -279,6 +279,7 @@ add(
 )
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
+add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
 add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
 add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
 add(
@@ -374,7 +375,7 @@ add("leave", rf"[{UPPER}][^,;]*? for (?P<o>(?:[{UPPER}]|an? )\S.*)", "joined", p
 add(
     "quit; leave; lose",
     r"(?P<o>)(?:my|his|her|the|a|our|that|their)(?: \w+)? (?:day )?(?:job|position|role|work|company"
-    r"|firm)\b(?! (?:at|with|for)\b)",
+    r"|firm)\b(?! (?:at|with|for|application|interview|offer|title|description|hunt|search|market|centre|center)\b)",
     "works_at",
     lambda _s, at, _e: [(at, at)],
     ENDS,
@@ -523,6 +524,7 @@ add(
     "studies_at",
     school,
 )
+add("be", rf"at (?:the )?(?P<o>[{UPPER}][^,;]*)", "studies_at", school, after="reading")
 add("be", rf"at (?:the )?(?P<o>[{UPPER}].*?)(?=,? (?:reading|studying|doing)\b)", "studies_at", school)
 add("start; begin", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field, BEGINS)
 add("be", rf"(?:at [^,;]{{2,40}}?,? )(?:reading|studying) {_O}", "studies", field)

@@ -38,7 +38,7 @@ def is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, fo
         if not found["of"] or clause.how != "subject":
             return []
         inverse = INVERSE_KIN.get(relation, relation)
-        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
+        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), negated=said.negated, confidence=0.8)]
     owner = Subject(name=found["of"]) if found["of"] else SPEAKER
     start = clause.start
     match = match_of(

@@ -244,6 +244,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
+        "reading": lambda: re.match(r"[\s,]*(?:reading|studying)\b", text[clause.end : clause.end + 14]) is not None,
         "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
@@ -302,6 +303,9 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "studies_at"
     if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
         return "studies_at"
+    if relation == "with":
+        words = text[slice(*place)]
+        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in entities.ORGANISATIONS else ""
     if relation not in ("left", "joined"):
         return relation
     if text[slice(*place)] in entities.ORGANISATIONS:
@@ -399,6 +403,8 @@ def _auxiliary(
         return said._replace(tense=tense), True, False
     if word in WAS:
         return said._replace(tense="past"), True, False
+    if word == "had" and next_word == "to":
+        return said._replace(tense="past"), is_, True
     if (word in HAVE or word == "had") and _is_helper(next_word):
         return said._replace(tense="past" if word == "had" else "perfect"), is_, False
     if word in ("do", "does") and (said.negated or next_word in ("not", "n't")):

@@ -308,6 +308,20 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         # Work, school and home by their nouns.
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
+        (
+            "job at",
+            r"\b(?:packed in|chucked in|jacked in|gave up|walked out of|walked away from) my (?:old )?job (?:at"
+            r"|with) (?P<o>[^,;.!?]{3,40})",
+            "I resigned from {o}",
+        ),
+        ("years at", rf"\byears at {_PLACE} (?:came to an end|are over|have ended|ended)", "I no longer work at {o}"),
+        ("y marriage", r"\b[Mm]y marriage (?:is over|ended|has ended|broke down|fell apart)", "I am divorced"),
+        (
+            "with ",
+            rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,40}} with (?:an? |two |three )(?:[a-z]+ )??(?P<o>{_KINDS}) (?:named"
+            rf"|called) (?P<a>{NAME})",
+            "I have a {o} named {a}",
+        ),
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (

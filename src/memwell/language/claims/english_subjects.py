@@ -86,7 +86,7 @@ _APPOSED_SUBJECT = LazyPattern(
     rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our"
     rf"|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
 ).match
-_SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
+_SPEAKS = LazyPattern(r"[Mm]e(?= (?:and|&) my\b)|(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
 _BARE_KIN = LazyPattern(
@@ -371,7 +371,15 @@ class ClauseFinder:
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
         nearest = self._person
-        if "y " in text or "ur " in text or "is " in text or "er " in text or "’s " in text or "'s " in text:
+        if (
+            "y " in text
+            or "he " in text
+            or "ur " in text
+            or "is " in text
+            or "er " in text
+            or "’s " in text
+            or "'s " in text
+        ):
             for found in _MINE.finditer(text):
                 owner = _owner(found, nearest)
                 if not found["name"] or owner is None or found["adjectives"].split()[:1] == ["only"]:
@@ -640,7 +648,7 @@ class ClauseFinder:
                 return Subject(pet=apposed["pet"], relation=found[0]), apposed.end()
             if apposed is not None:
                 return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
-            return Subject(name=found[0]), found.end()
+            return Subject(name=found[0]), (_OF_WHERE(text, found.end()) or found).end()
         return None, at
 
     def _relative(self, text: str, found: re.Match[str], owner: Subject) -> tuple[Subject | None, int]:

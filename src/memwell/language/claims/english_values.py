@@ -18,7 +18,8 @@ from memwell.language.patterns import LazyPattern
 _MOST_SEARCHED = 2_000
 
 _WHAT = (
-    r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
+    r"(?P<what>name|full name|first name|surname|birthday|date of birth|dob|bday|b-day|job|profession|occupation"
+    r"|hometown|home "
     r"town|hobby|hobbies|"
     r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
     r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
@@ -43,7 +44,7 @@ _IT_IS = LazyPattern(
 ).match
 PROPERTIES: dict[str, tuple[str, Taker]] = {
     **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
-    **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
+    **dict.fromkeys(("birthday", "date of birth", "dob", "bday", "b-day"), ("birthday", birthday)),
     **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
     **dict.fromkeys(("hometown", "home town"), ("from", proper)),
     **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
@@ -53,7 +54,9 @@ PROPERTIES: dict[str, tuple[str, Taker]] = {
     "nationality": ("nationality", proper),
 }
 _HAS_PROPERTY = LazyPattern(
-    r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
+    r"name|b-?(?:irth)?day|birth|dob|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language"
+    r"|fav",
+    re.IGNORECASE,
 ).search
 _CORRECTS = LazyPattern(
     r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"

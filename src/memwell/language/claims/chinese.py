@@ -477,9 +477,12 @@ class _Stating(_Said):
         if relation == "age" and (state.ahead or clauses.NEARLY(self.text, self.start, self.end)):
             return True
         if relation in ("from", "nationality", "lives_in"):
-            return found[group].endswith("的") or (
-                group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            here = group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            # 我在太原 may be a visit; 老家大同，现在在太原 is not.
+            now = people.BY_NOW(self.text, self.start, found.start()) and any(
+                one.relation == "from" for one in self.found
             )
+            return found[group].endswith("的") or (here and not now)
         if (
             group == "no_firm"
             and not found[group]
@@ -570,6 +573,9 @@ class _Reading(_Stating):
             stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
+            if not stated and self.end <= limit:
+                # 我男朋友比我小两岁，是教练: the next clause is about him too.
+                self.subject = self._subject(self._lead()[0]) or self.subject
             self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
 

@@ -39,6 +39,7 @@ from memwell.language.claims.chinese_objects import (
     H,
     N,
     is_foreign,
+    known_place,
 )
 from memwell.language.claims.relations import EVENT, PLAN, STARTED, STATE
 from memwell.language.patterns import LazyPattern
@@ -95,6 +96,8 @@ def sort_of(words: list[str], verb: str, *, sure: bool) -> str:
     """The type of what changes by its words, or else by the verb; empty if neither tells."""
     if sure and "不在" in verb and any(map(is_foreign, words)):
         return "works_at"
+    if "调" in verb and not any(map(known_place, words)):
+        return "works_at"
     for kind, check in SORTS.items():
         if any(check(word) for word in words) and not (sure and kind == "occupation"):
             return kind
@@ -124,7 +127,7 @@ _add(rf"{_CALL}(?!我|你|他|她|人|车|外卖|了|过|什么|啥|醒|停|好)
 _add(rf"改名(?:叫|为|成)?了?{QUOTE}(?P<name>{ANY_NAME}){END}", kind=STARTED)
 _add(rf"(?:就)?是(?:[{H}]{{1,4}}的)?(?P<occupation>(?:(?!的)[{H}]){{2,6}}?)(?P<nick>[小老阿][{H}]"
     rf"|{ANY_SURNAME}{G}{{1,2}}){END}", sure=False)
-_add(rf"(?:就)?是(?P<nick>[小阿](?![白偷丑三众孩胖姨丫矮])[{H}]){END}", sure=False)
+_add(rf"(?:就)?是(?:[{H}]{{1,6}}的)?(?P<nick>[小阿](?![白偷丑三众孩胖姨丫矮])[{H}]){END}", sure=False)
 _add(rf"(?:就)?是(?P<full_name>{ANY_SURNAME}(?:{G}){{1,2}}){END}", sure=False)
 _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEONE}(?:叫|喊|称)(?:作|做|为)?|(?:叫|喊|称)(?:作|做|"
     rf"为)){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -141,7 +144,7 @@ _add(r"是(?P<birthday>(?:19|20)?\d\d年)的$")
 _add(rf"(?:是)?(?P<birthday>{DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
 # Where someone is from, and which passport.
 _family("家乡籍自生护民人的长子娘伙")
-_add(rf"(?:的?老家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)(?P<from>{PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
+_add(rf"(?:的?老家|的?娘家|的?家乡|的?故乡|籍贯|祖籍)(?:其实)?(?:是|在)(?P<from>{PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
 _add(rf"(?:的?老家|籍贯|祖籍)(?P<home>{PLACE})(?:人|那边|这边)?{END}", confidence=0.9)
 _add(rf"的?(?:老家|家乡|故乡|籍贯|祖籍)不[是在](?P<no_from>{PLACE})[的人]?{END}", confidence=0.9)
 _add(rf"是?在(?P<from>{PLACE})(?:出生|长大|出生长大|土生土长)的?{END}", confidence=0.9)
@@ -290,12 +293,13 @@ _add(rf"在(?:老家)?[{H}]{{2,6}}?(?:那边|这边)?(?:当|做|担任|干){_A_J
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?(?:从事|负责|做|搞)(?P<work>[{H}A-Za-z]{{2,8}}?)(?:工作|"
     rf"的工作)?{END}", sure=False)
 _add(rf"(?:是)?在(?:一家|一个|一所|某家|某)?{_W}(?:里)?{_NOW_WORKS}(?:的)?{ON}", confidence=0.9)
-_add(rf"(?:的)?(?:工作单位|单位|公司|东家)(?:就)?是{_W}{END}")
+_add(rf"(?:的)?(?:工作单位|单位|公司|东家)(?:就)?[是叫]{_W}{END}")
 _add(rf"的?(?:职业|工作|本职工作|本职|主业)(?:就)?(?:是|"
     rf"：){_A_JOB}(?P<occupation>[{H}A-Za-z]{{2,10}}){END}", confidence=0.9)
 _add(rf"(?:继续|接着|又)?(?:是|当|做|担任|干|成了|成为了?|任)(?:了|着|上了|上|的是|过)?(?:一辈子|半辈子|大半辈子|"
     rf"[{N}几多]+年)?的?{_A_JOB}(?:[{H}A-Za-z]{{0,6}}?的){{0,2}}(?P<occupation>(?:(?!的)[{H}A-Za-z]){{2,10}}?)(?:的)?{ON}")
 _add(rf"(?P<work>(?:做|搞|干|卖|教|开|跑|送|修)[{H}A-Za-z]{{2,8}}?)的$", sure=False)
+_add(rf"(?:早就?|已经)?不(?P<no_work>教书|跑车|送外卖|送快递|跑外卖)了{END}")
 _add(rf"是个?(?P<work>(?:做|搞|干|卖|教|开|跑|送|修|写|拍|画|唱|管|带|跳|玩)[{H}A-Za-z]{{1,8}}?)的{END}", confidence=0.85)
 _SUBJECTS = (
     "数学|语文|英语|物理|化学|历史|地理|生物|体育|美术|音乐|政治|编程|舞蹈|钢琴|日语|法语|小学|初中|高中|作文|"
@@ -403,7 +407,7 @@ _add(rf"(?:没有|没)(?P<no_owns>车|房子?|驾照|手机|电脑|电视|私家
 _add(rf"(?:名下(?:还|也|就|只)?有?|(?:家里|手上|手里|手头)?(?:还|也|就|只)?有)(?:[一两二三四五六七八九十几]|"
     rf"\d+)?{_OWNED}(?:自己的|新的?|二手的?|旧的?)?(?P<owns>[{H}A-Za-z0-9 ]{{1,12}}?){END}", confidence=0.8)
 _add(rf"(?:自己|一个人|和[{H}]{{1,3}}|跟[{H}]{{1,3}})?(?:在[{H}]{{2,6}}?)?(?:开|经营)(?:了|着)?(?:一)?(?:家|间|"
-    rf"个)?(?:自己的)?(?P<owns>[{H}A-Za-z0-9]{{1,8}}(?:店|馆|工作室|公司|厂|诊所|餐厅|民宿|超市|书吧|酒吧|网店|农场|客栈|"
+    rf"个)?(?:自己的)?(?P<owns>[{H}A-Za-z0-9]{{0,8}}(?:店|馆|工作室|公司|厂|诊所|餐厅|民宿|超市|书吧|酒吧|网店|农场|客栈|"
     rf"面馆|咖啡厅|律所|补习班)){END}")
 _BRANDS = (
     "特斯拉|比亚迪|大众|丰田|本田|宝马|奔驰|奥迪|五菱宏光|五菱|吉利|长安|理想|蔚来|小鹏|别克|福特|日产|马自达|"
@@ -486,6 +490,7 @@ _add(rf"(?P<speaks>{LANGUAGES}){_ME}(?:也|还|都)?(?:会|能|说得|讲得|懂
 _add(rf"(?P<allergic_to>{_T}){_ME}?(?:一|只要)?(?:碰|吃|沾|闻|喝)(?:到|了)?(?:一点)?就(?:会)?(?:浑身|全身"
     rf"|满身)?(?:过敏|起疹子?|发?痒|肿)",
     whole=True)
+_add(rf"(?P<birthday>{DATE})(?:的)?(?:生日|出生){END}", whole=True)
 _add(rf"(?P<age>{AGE}岁)的我(?!妈|爸|哥|姐|弟|妹|儿|女|老)", whole=True)
 _add(rf"(?:作为|身为)(?:一个|一名|一位|个)?(?:在(?P<works_at>{ORG})(?:上班|工作)的(?:人|打工人)"
     rf"|(?P<occupation>{_JOB})){END}", whole=True)

@@ -33,7 +33,7 @@ relative aunt 姑姑 姑妈 姨妈 大姑 二姑 小姑 小姨 大姨 二姨 舅
 relative cousin 表哥 表姐 表弟 表妹 堂哥 堂姐 堂弟 堂妹; relative nephew 侄子 外甥 侄儿; relative niece 侄女 外甥女
 relative father-in-law 岳父 公公 老丈人
 relative mother-in-law 岳母 婆婆 丈母娘
-relative sister-in-law 嫂子 弟媳 弟妹 小姨子
+relative sister-in-law 嫂子 弟媳妇 弟媳 弟妹 小姨子
 relative brother-in-law 姐夫 妹夫 小舅子; relative grandson 孙子 外孙; relative granddaughter 孙女 外孙女
 relative son-in-law 女婿; relative daughter-in-law 儿媳妇 儿媳; relative relative 亲戚
 friend friend 好朋友 好友 老朋友 朋友 闺蜜 发小 死党 哥们儿 哥们; friend roommate 室友 舍友; friend neighbour 邻居

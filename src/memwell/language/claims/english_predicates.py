@@ -359,7 +359,7 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
             return Predicate("do", after, start, "past", form=PAST_FORM)
         if (word in _HEDGES and not (word == "did" and next_word == "not")) or word == "hadn't":
             return None
-        to = next_word == "to" and _INFINITIVE(text, after) is not None
+        to = next_word == "to" and (_HAD_TO if word == "had" else _INFINITIVE)(text, after) is not None
         helped = _auxiliary(said, word, next_word, is_=is_, to=to)
         if helped is not None:
             said, is_, both = helped
@@ -403,7 +403,7 @@ def _auxiliary(
         return said._replace(tense=tense), True, False
     if word in WAS:
         return said._replace(tense="past"), True, False
-    if word == "had" and next_word == "to":
+    if word == "had" and to:
         return said._replace(tense="past"), is_, True
     if (word in HAVE or word == "had") and _is_helper(next_word):
         return said._replace(tense="past" if word == "had" else "perfect"), is_, False
@@ -417,6 +417,9 @@ def _is_adverb(word: str, start: int, text: str) -> bool:
 
 
 _INFINITIVE = LazyPattern(r"\s+to\s+(?!the\b|an?\b|my\b|our\b|bed\b|school\b|work\b|sleep\b|[A-Z])").match
+
+
+_HAD_TO = LazyPattern(r"\s+to\s+(?:give|quit|leave|stop|sell|close|cancel|move|resign|drop)\b").match
 
 
 def _is_helper(word: str) -> bool:

@@ -99,7 +99,10 @@ _ASIDE = LazyPattern(
     r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
     r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
-    r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
+    r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
+    r"|note)(?: that)?"
+    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|strictly speaking|please (?:note|remember|correct your notes"
+    r"|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
     re.IGNORECASE,
@@ -179,7 +182,8 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
+    r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
@@ -197,7 +201,8 @@ _FICTION = LazyPattern(
     re.IGNORECASE,
 ).search
 _NO_STATEMENT = LazyPattern(
-    r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
+    r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
+    r"|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
     r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
     r"|\A\s*>",
@@ -439,6 +444,9 @@ class EnglishReader(ValueReader):
         found = _FROM(text, places[0][1]) if relation == "name" and kind == STATE and not said.negated else None
         # "Born on 3 May in Lima"
         found = _IN(text, places[0][1]) if relation == "birthday" else found
+        aged = _AGED(text, places[0][1]) if relation == "name" and not said.negated else None
+        if aged is not None:
+            more.append(match._replace(relation="age", object_start=aged.start("age"), object_end=aged.end("age")))
         home = place(text, found.end(), len(text)) if found is not None else []
         more += [match._replace(relation="from", object_start=first, object_end=last) for first, last in home[:1]]
         return [match, *more]
@@ -614,7 +622,7 @@ _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
 _FROM, _IN = LazyPattern(r",? from (?=[A-Z])").match, LazyPattern(r",? in (?=[A-Z])").match
-_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 _NO_NAME_ENDINGS = tuple(
     "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()

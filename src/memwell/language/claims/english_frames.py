@@ -200,6 +200,20 @@ add(
     ENDS,
     after="present",
 )
+add(
+    "leave",
+    r"(?P<o>)my (?:husband|wife)(?=\s*(?:\Z|[,.;!]|(?:last|this|after|and|for|in)\b))",
+    "married_to",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
+add(
+    "leave",
+    r"(?P<o>)my (?:boyfriend|girlfriend|partner)(?=\s*(?:\Z|[,.;!]|(?:last|this|after|and|for|in)\b))",
+    "partner",
+    lambda _s, at, _e: [(at, at)],
+    ENDS,
+)
 add("tie", rf"the knot with {_O}", "married_to", name, BEGINS)
 add(
     "be",
@@ -336,6 +350,15 @@ add(
     after="present",
 )
 add("play", rf"(?:the |an? |some |a lot of |a bit of )?{_O}", "hobby", several(listed(PLAYED, most=2)), confidence=0.75)
+add(
+    "play",
+    r"(?P<o>(?!with\b|in\b|for\b|the\b|games with\b)[a-z][\w-]+(?: [a-z]+)?)(?= (?:every|on|most|each) (?:\w+day|week"
+    r"|weekend|morning|evening"
+    r"|night)s?\b)",
+    "hobby",
+    anything,
+    after="present",
+)
 add("be", rf"an? (?:keen|avid|passionate|amateur|enthusiastic|hobby) {_O}", "hobby", phrase)
 add(
     "spend",
@@ -446,7 +469,8 @@ add(
 )
 add(
     "spend",
-    rf"(?:[\w ]{{2,30}}?) (?:in|at|exploring|touring|visiting) (?P<o>(?:the )?[{UPPER}]\S.*)",
+    rf"(?!\s*(?:my|his|her) (?:childhood|early years|youth|teens))(?:[\w ]{{2,30}}?) (?:in|at|exploring|touring"
+    rf"|visiting) (?P<o>(?:the )?[{UPPER}]\S.*)",
     "visited",
     proper,
     HAPPENS,

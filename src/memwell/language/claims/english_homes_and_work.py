@@ -91,7 +91,7 @@ add(
 )
 add(
     "live; be base",
-    rf"(?:with [^,;]{{1,40}}? |alone |just |right )?(?:outside|in|near)(?: of)? {_O}",
+    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|in|near)(?: of)? {_O}",
     "lives_in",
     place,
 )
@@ -455,7 +455,7 @@ for _relation in ("works_at", "occupation"):
 
 # Study.
 add("be", rf"an? (?:[\w-]+ )?(?:graduate|alumnus|alumna|alum) of {_O}", "graduated_from", school)
-add("study; be study", rf"(?:\w+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
+add("study; be study", rf"(?:[\w-]+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
 add(
     "study; major; specialise; specialize; minor",
     r"(?:to be (?:an? )?|for a degree in |in (?![A-Z])|towards? a degree in )?(?P<o>\S.*)",
@@ -519,7 +519,8 @@ add(
 )
 add(
     "be",
-    rf"(?:an? )(?:[\w-]+ ){{0,4}}?(?:student|undergrad|undergraduate|freshman|sophomore|postgrad|candidate)(?: "
+    rf"(?:an? )(?:[\w-]+ ){{0,4}}?(?:student(?: [a-z]+)?|undergrad|undergraduate|freshman|sophomore|postgrad"
+    rf"|candidate)(?: "
     rf"(?:in|of) [a-z ]{{2,30}}?)? at (?:the )?{_O}",
     "studies_at",
     school,

@@ -389,7 +389,7 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in _NO_JOB_BEFORE:
+    if not words or words[0] in _NO_JOB_BEFORE or (words[0] == "student" and len(words) > 1):
         return []
     return _unless_compound(sentence, start, last, end)
 
@@ -430,6 +430,7 @@ _SUBJECT = LazyPattern(
     r"|to|degree|student|because|over|under|after|by|is|myself)\b)[\w&'’/-]+){0,3}"
 ).match
 _NO_SUBJECTS = frozenset(
+    "part-time full-time remotely "
     "a an the at in for with abroad hard there here to my about and full part online from late how all what "
     "too it that "
     "again this mainly on up away night every now day together alone as people him her them me more tonight today "

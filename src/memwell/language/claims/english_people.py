@@ -118,7 +118,7 @@ _PET_CALLED = LazyPattern(
 def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
     """Relatives who died, and colleagues who left."""
     with_us = said.verb == "be" and said.ended and text.startswith((" with us", "with us"), said.at)
-    passed = said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))
+    passed = said.verb == "die" or (said.verb == "pass" and _PASSED(text, said.at) is not None)
     died = with_us or (passed and not _IN_JEST(text, said.at))
     relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
     left = relation == "colleague" and (
@@ -132,6 +132,9 @@ def over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict
     return [match._replace(object=subject.name or ("" if RELATIONS[relation].single else subject.kin))]
 
 
+_PASSED = LazyPattern(
+    r" (?:away|on(?= (?:last|in|this))|peacefully|last|this (?:week|month|year|morning)|in \d{4})\b|\s*[.!]?\Z"
+).match
 _IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
 

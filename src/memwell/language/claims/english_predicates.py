@@ -308,7 +308,7 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
         return "partner" if words in entities.FIRST_NAMES else "works_at" if words in entities.ORGANISATIONS else ""
     if relation not in ("left", "joined"):
         return relation
-    if text[slice(*place)] in entities.ORGANISATIONS:
+    if text[slice(*place)] in entities.ORGANISATIONS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
         return "works_at"
     if _DEPARTS(text):
         return ""
@@ -320,6 +320,9 @@ def relation_left(relation: str, text: str, place: Place, subject: Subject) -> s
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
+_COMPANIES = frozenset(
+    "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
+)
 _READING = LazyPattern(r",? (?:reading|studying) [a-z]").match
 _DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"

@@ -322,11 +322,17 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|called) (?P<a>{NAME})",
             "I have a {o} named {a}",
         ),
+        (
+            "jobs",
+            rf"(?:[Mm]oved|[Cc]hanged|[Ss]witched|[Ss]wapped) jobs:?,? (?:from )?(?P<a>[{UPPER}][\w’'&.-]*) to {_PLACE}",
+            "I left {a} for {o}, a new job",
+        ),
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (
-            "contract",
-            r"\b[Mm]y contract (?:with|at) (?P<o>(?:the |an? )?[\w&' -]{2,30}?) (?:has |just |finally )*(?:ran out"
+            "y ",
+            r"\b[Mm]y (?:contract|internship|placement|apprenticeship) (?:with|at) (?P<o>(?:the "
+            r"|an? )?[\w&' -]{2,30}?) (?:has |just |finally )*(?:ran out"
             r"|run out|ended|expired"
             r"|is up|is over|finished|wasn['’]t renewed|was not renewed|ends today|was terminated)",
             "I no longer work at {o}",
@@ -493,6 +499,16 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     for hint, pattern, plain in (
         *(
             (
+                " at ",
+                rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)|{before}) an? (?P<o>son|daughter|nephew|niece|brother"
+                rf"|sister)(?: studying)? at "
+                rf"(?P<a>[{UPPER}]\w+)",
+                "my {o} studies at {a}",
+            )
+            for before in ("\x00", "(?<=[a-z]) and")
+        ),
+        *(
+            (
                 " in ",
                 rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)"
                 rf"|{before}) an? (?:[a-z-]+ )??(?P<o>{_KINDS})(?: (?:who lives|living))? in "
@@ -601,7 +617,8 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ("i teach", r"\bI (?P<o>teach [a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", False),
         (
             "",
-            rf"\b(?i:I have|I['’]ve got|got|we have|we['’]ve got) (?:an? |my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
+            rf"\b(?i:I have|I['’]ve(?: got)?|got|we have|we['’]ve(?: got)?) (?:an? "
+            rf"|my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
             r"(?:(?:with|at|for|in|to) [^,;.!?]{2,30}? )?(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
             "plans",
             False,

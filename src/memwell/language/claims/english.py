@@ -101,7 +101,9 @@ _ASIDE = LazyPattern(
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
     r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
     r"|note)(?: that)?"
-    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|strictly speaking|please (?:note|remember|correct your notes"
+    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
+    r"|(?<=\bNo, )I said(?: that)?(?= I\b)"
+    r"|strictly speaking|please (?:note|remember|correct your notes"
     r"|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
@@ -242,6 +244,7 @@ _IS_OVER = LazyPattern(
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
     re.IGNORECASE,
 ).search
+_NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
 _LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
 _LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
 _SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
@@ -376,7 +379,9 @@ class EnglishReader(ValueReader):
                 return both
         related = over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
         if related:
-            return related
+            # "My partner is a musician called Lior"
+            more = self._framed(text, clause, said, subject) if _NAMES_ONE(text, said.at) and subject.kin else []
+            return [*related, *(one for one in more if one.relation == "occupation")]
         found: list[RuleMatch] = []
         now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
         if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
@@ -389,7 +394,10 @@ class EnglishReader(ValueReader):
             if not one.owner:
                 found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
         self._planning = any(one.relation == "plans" and not one.negated for one in found)
-        self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
+        # "I'm deaf and live in Derry", but not "I'm keen to live in Paris and work at Google".
+        is_so = said.verb in ("be", "have") and said.tense == "present" and not (said.negated or said.can)
+        is_so = is_so and " to " not in text[said.at : clause.end]
+        self._plain = is_so or any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found
 
     def _likewise(self, text: str, clause: Clause, subject: Subject) -> list[RuleMatch]:
@@ -524,7 +532,8 @@ class EnglishReader(ValueReader):
             return []
         is_kin = IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
-            return is_relative(text, clause, said, subject, is_kin)
+            people = clause.subjects if all(one.name for one in clause.subjects) else (subject,)
+            return [match for one in people for match in is_relative(text, clause, said, one, is_kin)]
         if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)

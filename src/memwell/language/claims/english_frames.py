@@ -131,7 +131,7 @@ add("be; go; follow", rf"on (?:an? |the )?{_O}", "diet", listed(DIETS, most=1))
 add("be", rf"done with (?:being )?(?:an? )?{_O}", "diet", listed(DIETS), ENDS, after="present")
 add(
     "close; shut; wind; lose",
-    rf"(?:down |up )?(?:my|our) (?:own |little |small )?{_O}",
+    rf"(?:down |up )?(?:my|our|the) (?:own |little |small )?{_O}",
     "owns",
     listed(THINGS, most=3),
     ENDS,
@@ -330,6 +330,7 @@ add(
 add("be", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7, after="been")
 add("be", rf"interested in {_O}", "likes", likings, confidence=0.7, after="not")
 add("prefer", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
+add("prefer", rf"(?!to\b|if\b|not\b|that\b|it\b){_O}", "likes", likings, confidence=0.65)
 add("have", rf"an? (?:soft spot|weakness|thing|passion) for {_O}", "likes", likings)
 add("hate; dislike; detest; loathe; despise; abhor", rf"(?:to |the sound of )?{_O}", "dislikes", likings)
 add("stand; bear; abide; stomach", _O, "dislikes", likings, after="cannot")

@@ -335,6 +335,13 @@ add(
     BEGINS,
     after="accepted",
 )
+add(
+    "get; land; find; start; take; have",
+    rf"(?:an?|my|the)(?: \w+)? (?:job|position|role|gig|post) as (?:an? |the )?{_O}",
+    "occupation",
+    trade,
+    BEGINS,
+)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(
@@ -416,6 +423,7 @@ add(
     ENDS,
     after="present",
 )
+add("be", r"(?P<o>)(?:unemployed|out of work|jobless)\b", "works_at", lambda _s, at, _e: [(at, at)], ENDS, after="been")
 
 # Profession.
 add(

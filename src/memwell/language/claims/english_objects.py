@@ -93,7 +93,7 @@ LOWER_WORDS = LazyPattern(
     r"|please|cos|cuz|i|im|he|she|it|we|they)\b)"
     r"[a-zà-ÿ][\w’'&-]*){0,2}(?=\s|\Z|[,.!;:)])"
 ).match
-_NO_PLACES = frozenset("Heaven Hell Mars Bed".split())
+_NO_PLACES = frozenset("Heaven Hell Mars Bed Planet".split())
 
 
 def is_casual(sentence: str) -> bool:
@@ -178,7 +178,8 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
     found = _CAPITALS(sentence, at, end)
     if found is not None:
         places = _trimmed(sentence, at, found.end())
-        return [] if places and sentence[slice(*places[0])] in _NO_PLACES else places
+        unreal = places and sentence[slice(*places[0])].split(maxsplit=1)[0] in _NO_PLACES
+        return [] if unreal else places
     return _lower(sentence, at, end, _LOWER_NAME) if is_casual(sentence) else []
 
 

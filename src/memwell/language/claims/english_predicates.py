@@ -410,7 +410,7 @@ def _auxiliary(
         return said._replace(tense="past"), is_, True
     if (word in HAVE or word == "had") and _is_helper(next_word):
         return said._replace(tense="past" if word == "had" else "perfect"), is_, False
-    if word in ("do", "does") and (said.negated or next_word in ("not", "n't")):
+    if word in ("do", "does") and next_word in ("not", "n't"):
         return said, is_, False
     return None
 

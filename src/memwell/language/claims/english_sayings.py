@@ -327,6 +327,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"(?:[Mm]oved|[Cc]hanged|[Ss]witched|[Ss]wapped) jobs:?,? (?:from )?(?P<a>[{UPPER}][\w’'&.-]*) to {_PLACE}",
             "I left {a} for {o}, a new job",
         ),
+        ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (
@@ -497,6 +498,12 @@ _PETS_DO = (
 PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
     (hint, LazyPattern(pattern, re.DOTALL), plain)
     for hint, pattern, plain in (
+        (
+            "t ",
+            r"\b(?:[Ii]s it (?:weird|bad|strange|normal|odd|ok|okay|wrong|funny|rude) that|[Cc]an you believe(?: that)?)"
+            r" (?P<o>(?:I|my|we)\b[^?]{3,60})",
+            "{o}",
+        ),
         *(
             (
                 " at ",
@@ -519,7 +526,8 @@ PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "allergy to",
-            r"\bI\b[^,;.]{0,40}? (?:for|with|despite|have|got) (?:an?"
+            r"\bI\b(?! (?:may|might|could|would|think|don|do not|never|suspect))[^,;.]{0,40}? (?:for|with|despite|have"
+            r"|got) (?:an?"
             r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
             "I am allergic to {o}",
         ),
@@ -589,7 +597,8 @@ _NONE = LazyPattern(
     r"|\bI['’]?a?m an (?P<only>only child)\b|\bI(?:['’]m| am) not (?P<never>allergic) to anything\b"
 ).finditer
 _EVENTS = (
-    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
+    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
+    r"|date|meeting|viewing|party|match|concert)"
 )
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)

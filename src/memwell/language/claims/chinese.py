@@ -34,6 +34,7 @@ _BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|�
 _SOFTENED = LazyPattern("挺|蛮|好喜|还是|是很|是非常").search
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
+_NEAR = 60
 _RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
@@ -229,7 +230,10 @@ class _Said:
             )
             pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
             word = self.text[slice(*kind)]
-            self.found = [one for one in self.found if one.relation != "pet" or self.text[slice(*one[1:3])] != word]
+            last = self.found[-_RECENT:]
+            self.found[-_RECENT:] = [
+                one for one in last if one.relation != "pet" or self.text[slice(*one[1:3])] != word
+            ]
             self.found += [
                 pet,
                 pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
@@ -417,7 +421,7 @@ class _Stating(_Said):
     def _happened(self) -> bool:
         """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
         clause = (self.text, self.start, self.end)
-        rest = (self.text, self.start, self.last_of_sentence)
+        rest = (self.text, self.start, min(self.last_of_sentence, self.end + _NEAR))
         # 周六去喝喜酒，跳了一晚上舞 is over; 周六去爬山，票都订了 is not.
         went_on = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
         return (bool(clauses.DONE(*clause)) or went_on) and not clauses.SURELY_AHEAD(*clause)
@@ -434,7 +438,12 @@ class _Stating(_Said):
         made: list[RuleMatch] = []
         typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
         sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
-        if typed and not sort and "sure" in frame.groups and clauses.AT_WORK(self.text, self.first, self.start):
+        if (
+            typed
+            and not sort
+            and "sure" in frame.groups
+            and clauses.AT_WORK(self.text, max(self.first, self.start - _NEAR), self.start)
+        ):
             sort = "works_at"
         for group in frame.groups:
             if found[group] is None:
@@ -480,7 +489,7 @@ class _Stating(_Said):
             here = group == "sure" and relation == "lives_in" and subject.who[0] == _USER
             # 我在太原 may be a visit; 老家大同，现在在太原 is not.
             now = people.BY_NOW(self.text, self.start, found.start()) and any(
-                one.relation == "from" for one in self.found
+                one.relation == "from" for one in self.found[-_RECENT:]
             )
             return found[group].endswith("的") or (here and not now)
         if (
@@ -513,7 +522,7 @@ class _Stating(_Said):
             subject.own
             or first
             or "改名" in self.text
-            or "我姓" in self.text[self.first : self.start]
+            or "我姓" in self.text[max(self.first, self.start - _NEAR) : self.start]
             or (self.last is not None and self.last.relation in ("name", "age"))
         )
 

@@ -15,7 +15,7 @@ H = "\u4e00-\u9fff"
 # Relatives and acquaintances: the relation to them, the English word for the person, and the Chinese words.
 
 _RELATIVES = """
-married_to husband 老公 丈夫 先生
+married_to husband 老公 丈夫 先生 男人
 married_to wife 老婆 妻子 太太 媳妇儿 媳妇
 married_to spouse 爱人 那口子
 married_to ex-husband 前夫
@@ -65,7 +65,7 @@ KIN: dict[str, Kin] = {
 }
 KIN_WORDS = "|".join(sorted(KIN, key=len, reverse=True))
 ALONE = "|".join(sorted((word for word in KIN if len(word) > 1 and word not in
-    "先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
+    "男人 先生 太太 孩子 宝宝 阿姨 叔叔 老师 教练 同学 朋友 好朋友 经理 领导 老板 导师 邻居 亲戚 对象 父母 婆婆 公公 "
     "老同学".split()),
     key=len, reverse=True)) + f"|(?:对象|孩子|婆婆)(?=在|是|今年)|(?:{KIN_WORDS})(?=叫)|先生(?=姓)"  # fmt: skip
 """Relatives that are the speaker's without a word that says so."""
@@ -305,7 +305,7 @@ def known_place(word: str) -> bool:
 
 def _is_home(word: str) -> bool:
     if not _IS_PLACE(word) or re.search(
-        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|[的最]|公司|地方|全|[部科组处局院店厂司]$", word
+        "^(?:学校|公司|单位).*(?:旁边?|附近|对面|边上|楼下)$|打工|干饭|[的最]|公司|地方|全|[部科组处局院店厂司]$", word
     ):
         return False
     return word == "老家" or not word.startswith(tuple(_NO_HOME))

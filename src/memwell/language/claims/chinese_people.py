@@ -52,7 +52,7 @@ ALONE = [
     (LazyPattern(pattern), relation)
     for pattern, relation in (
         (rf"{_DONE}(?:离婚|离了婚|离的婚|办完离婚手续)[了后]?(?:{objects.ON}|又嫁了)", "married_to"),
-        (rf"{_DONE}(?:没结婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{objects.END}", "married_to"),
+        (rf"{_DONE}(?:没结婚|没结过婚|没有结婚|未婚|没嫁人|没娶)(?:呢|过)?{objects.END}", "married_to"),
         (
             rf"{_DONE}(?:被?分手(?:了|(?=[半一两二三四五六七八九十几]))|被甩了|失恋了|(?:恢复)?单身(?!公寓|汪$|狗$)|单着|没有?{_LOVER}){objects.END}",
             "partner",

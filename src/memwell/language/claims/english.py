@@ -90,7 +90,8 @@ _ASIDE = LazyPattern(
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
     r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|(?:I (?:guess|suppose) )?you (?:should|ought to) (?:probably |also )?know(?: that)?|I (?:guess"
+    r"|(?:I (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
+    r"|also )?know(?: that)?|I (?:guess"
     r"|suppose)(?= I should)"
     r"|(?:just )?(?:an? )?(?:quick |friendly |gentle |little )?reminder(?: that)?|let me (?:introduce myself"
     r"|tell you(?: that)?|explain)"
@@ -244,6 +245,7 @@ _IS_OVER = LazyPattern(
     r"|no longer|any ?more|stopped|moved|wish|not)\b",
     re.IGNORECASE,
 ).search
+_WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
 _NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
 _LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
 _LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
@@ -395,7 +397,7 @@ class EnglishReader(ValueReader):
                 found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
         self._planning = any(one.relation == "plans" and not one.negated for one in found)
         # "I'm deaf and live in Derry", but not "I'm keen to live in Paris and work at Google".
-        is_so = said.verb in ("be", "have") and said.tense == "present" and not (said.negated or said.can)
+        is_so = said.verb not in _WANTS and said.tense == "present" and not (said.negated or said.can)
         is_so = is_so and " to " not in text[said.at : clause.end]
         self._plain = is_so or any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found

@@ -413,7 +413,7 @@ add(
     r"(?P<o>(?!my\b|the\b|him\b|her\b|them\b|you\b|dust\b|unpaid\b|bills\b|parking\b|regrets\b|debts\b"
     r"|excuses\b|our\b|data\b|rent\b)\S.*)",
     "hobby",
-    phrase,
+    phrases,
     confidence=0.7,
 )
 add("keep", r"(?P<o>bees|pigeons|an allotment|an aquarium|tropical fish)\b", "hobby", anything)

@@ -463,10 +463,11 @@ for _relation in ("works_at", "occupation"):
 
 # Study.
 add("be", rf"an? (?:[\w-]+ )?(?:graduate|alumnus|alumna|alum) of {_O}", "graduated_from", school)
-add("study; be study", rf"(?:[\w-]+ ){{0,4}}?at (?:the )?{_O}", "studies_at", school)
+add("study; be study", rf"(?:[\w'’-]+ ){{0,8}}?at (?:the )?{_O}", "studies_at", school)
 add(
     "study; major; specialise; specialize; minor",
-    r"(?:to be (?:an? )?|for a degree in |in (?![A-Z])|towards? a degree in )?(?P<o>\S.*)",
+    r"(?:to be (?:an? )?|for (?:an?|my) [\w'’-]+(?: degree)? in |for a degree in |in (?![A-Z])"
+    r"|towards? a degree in )?(?P<o>\S.*)",
     "studies",
     field,
 )

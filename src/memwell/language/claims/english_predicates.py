@@ -213,7 +213,7 @@ def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[Ru
 
 def agrees(clause: Clause, said: Predicate, subject: Subject) -> bool:
     """Whether the form of the verb goes with the subject; without an *s* it may depend on another verb."""
-    if said.tense != "present" or said.negated or said.can or said.verb == "be" or said.passive:
+    if said.tense != "present" or said.negated or said.can or said.used_to or said.verb == "be" or said.passive:
         return True
     if clause.how == "fragment":
         return said.form != PRESENT or said.verb in ("love", "hate", "live", "like", "adore")

@@ -328,6 +328,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I left {a} for {o}, a new job",
         ),
         ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
+        ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
+        (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
         ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (

@@ -71,6 +71,7 @@ _MINE = LazyPattern(
     rf"(?: (?:since|from|at|in|back in) [a-z]+(?=, [{UPPER}]))?(?P<named>(?:,? (?:named|called) |, "
     rf"| )(?=(?P<name>(?!I\b){NAME})))?"
 )
+_CAPITAL = LazyPattern(r"[A-Z]").search
 _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
@@ -306,7 +307,7 @@ _GERUND = LazyPattern(
     r"|gets?|should|could)\b"
 ).match
 _CARD = LazyPattern(
-    r"[1-9]\d(?=, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father"
+    r"[1-9]\d(?=[MFmf]?, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father"
     r"|mother) of))"
 ).match
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
@@ -383,6 +384,14 @@ class ClauseFinder:
         ):
             for found in _MINE.finditer(text):
                 owner = _owner(found, nearest)
+                if not found["name"] and found["kin"] and owner == SPEAKER and nearest is None:
+                    # "My brother lives with his girlfriend Tara"
+                    word, last = found["kin"].lower(), found.end()
+                    other = next(
+                        (one for one in _MINE.finditer(text, last, last + _LONGEST_PERSON) if one["name"]), None
+                    )
+                    if other is not None and not _CAPITAL(text, last, other.start()):
+                        nearest = Subject(kin=SAME_KIN.get(word, word), relation=KIN[word])
                 if not found["name"] or owner is None or found["adjectives"].split()[:1] == ["only"]:
                     continue
                 places = self._names_of(text, found)

@@ -87,7 +87,7 @@ PAST_KIN = _set("ex former late previous ex- then old")
 
 # Animals and things.
 
-PETS = _set(
+_ANIMALS = _set(
     "dog cat puppy kitten rabbit bunny hamster parrot bird fish goldfish turtle tortoise snake lizard gecko "
     "horse pony "
     "ferret chicken goat labrador lab retriever poodle bulldog husky shepherd corgi beagle chihuahua dachshund "
@@ -103,7 +103,7 @@ PETS = _set(
 )
 
 
-PETS |= {f"{one[:-1]}ies" if one.endswith("y") else f"{one}s" for one in PETS if not one.endswith("s")}
+PETS = _ANIMALS | {f"{one[:-1]}ies" if one.endswith("y") else f"{one}s" for one in _ANIMALS if not one.endswith("s")}
 
 
 def singular(animal: str) -> str:

@@ -356,7 +356,7 @@ class EnglishReader(ValueReader):
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
         self._meets(text, clause)
-        clause = resolved
+        clause = _each_their_age(text, resolved)
         if not clause.subjects:
             return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
@@ -571,6 +571,20 @@ class EnglishReader(ValueReader):
                 words = match.object or sentence[match.object_start : match.object_end]
                 place = (found.start(), found.start(), *found.span())
                 yield RuleMatch(match.relation, *place, *match[5:])._replace(object=words)
+
+
+_TWO_AGES = LazyPattern(r"(?:,? (?:are|were|aged))? ?\d{1,2}(?:,| and) \d{1,2}\b").match
+_SECOND_AGE = LazyPattern(r"\d{1,2}\b").match
+
+
+def _each_their_age(text: str, clause: Clause) -> Clause:
+    """The clause about the one of two people whose age it gives: "Ned and Fay are 6 and 9"."""
+    if len(clause.subjects) != 2:
+        return clause
+    if _TWO_AGES(text, clause.at):
+        return clause._replace(subjects=clause.subjects[:1])
+    second = clause.how == "bare" and _SECOND_AGE(text, clause.at) and text[: clause.at].endswith((" and ", ", "))
+    return clause._replace(subjects=clause.subjects[1:]) if second else clause
 
 
 def _meant(

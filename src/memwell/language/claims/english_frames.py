@@ -48,6 +48,7 @@ add(
     several(listed(LANGUAGES)),
     HAPPENS,
 )
+add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
 add("get", rf"by in {_O}", "speaks", several(listed(LANGUAGES)), after="can")
@@ -518,3 +519,5 @@ FORMS = verb_forms(
     )
 )
 """What each form of a known verb may be."""
+# A wedding is a noun: "my son's wedding".
+del FORMS["wedding"]

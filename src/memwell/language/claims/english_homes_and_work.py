@@ -280,6 +280,8 @@ add(
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
+add("be", rf"(?:through|done|finished) with (?P<o>[{UPPER}]\S.*)", "with", proper, ENDS, after="present")
+add("tend", rf"bar (?:at|for) (?:the )?{_O}", "works_at", employer)
 add("be", rf"(?:with|at) (?:the )?{_O}", "works_at", employer, after="been")
 add("be", rf"(?:with|at) (?P<o>[{UPPER}]\S.*)", "works_at", proper, after="before")
 add(

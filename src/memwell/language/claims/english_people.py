@@ -71,7 +71,8 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     speaker = any(one.is_speaker for one in clause.subjects)
     other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
     mine = other.kin and other.relation in ("partner", "married_to")
-    if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
+    pair = not speaker and len(clause.subjects) > 1 and all(one.name for one in clause.subjects)
+    if not (speaker or pair) or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
         return []
     relation, negated = "partner", said.negated or said.ended
     if found is not None:
@@ -88,9 +89,10 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
         )
     if not other.name and not negated:
         return []
-    match = match_of(
-        relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=negated
-    )._replace(object=other.name)
+    one, other = clause.subjects[:2] if pair else (SPEAKER, other)
+    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, one, negated=negated)._replace(
+        object=other.name
+    )
     plan = plan_place(text, clause.start, clause.end, said) if found is None else []
     return [
         match,
@@ -107,7 +109,8 @@ _TOGETHER = LazyPattern(
 ).match
 _PET_OVER = LazyPattern(
     r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
+    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|run over|hit by a car|killed|euthani[sz]ed"
+    r"|crossed the rainbow bridge)\b"
 ).match
 _PET_CALLED = LazyPattern(
     r"(?:['’]s name)? is(?P<no>n['’]t) (?:called |named )?"

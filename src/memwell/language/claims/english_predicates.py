@@ -289,7 +289,9 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         or frame.after == "present"
     )
     if mode == HAPPENS:
-        return (EVENT, said.negated) if done and (not said.negated or tense in ("perfect", "past")) else None
+        # "I've never been to Japan", but of one journey: "I didn't go".
+        denied = ("perfect",) if frame.relation == "visited" else ("perfect", "past")
+        return (EVENT, said.negated) if done and (not said.negated or tense in denied) else None
     if said.ended and mode == ENDS and frame.after == "never":
         return STATE, True
     if not done or said.negated:

@@ -303,7 +303,8 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (
             "said",
             r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
-            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>[^,;.!?]{2,40})",
+            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>(?!my\b|his\b|her\b"
+            r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
@@ -330,7 +331,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
         ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
         (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
-        ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
+        ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
         (
             "y ",
@@ -352,8 +353,9 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (
             "",
             rf"(?:\A|[.,;] |\b[Mm]y )(?:new |current |little |tiny |own )*"
-            rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
-            "I live in {o}",
+            rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in "
+            rf"|currently )*{_PLACE}(?P<b>(?:,? not (?:in )?[{UPPER}]\w+)?)",
+            "I live in {o}{b}",
         ),
         (
             "y marriage",

@@ -88,9 +88,12 @@ _APPOSED_SUBJECT = LazyPattern(
     rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our"
     rf"|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
 ).match
-_SPEAKS = LazyPattern(r"[Mm]e(?= (?:and|&) my\b)|(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
+_SPEAKS = LazyPattern(
+    r"[Mm]e(?= (?:and|&) (?:my\b|[A-Z]))|(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)"
+).match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
+_EPITHET = LazyPattern(r"(?:Little|Old|Young|Baby|Poor|Dear|Big) (?=[A-Z])").match
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
@@ -259,7 +262,8 @@ _WHO = LazyPattern(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
 _LONGEST_PERSON = 80
 _OF_WHERE = LazyPattern(
-    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates"
+    r" (?:(?:from|at|in|since) (?:the |my )?[\w-]+|next door|downstairs|upstairs)(?= (?:turned|is|was|has|lives|works"
+    r"|just|also|got|had|moved|loves|hates"
     r"|speaks)\b)"
 ).match  # "my friend from work"
 _MET = (
@@ -651,7 +655,8 @@ class ClauseFinder:
         if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
             word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
             return Subject(kin=word, relation=KIN[word]), found.end()
-        found = _NAMED(text, at)
+        epithet = _EPITHET(text, at)
+        found = _NAMED(text, at if epithet is None else epithet.end())
         if found is not None and found[0].split()[0].lower().rstrip(".") not in _NO_SUBJECTS:
             apposed = _APPOSED_SUBJECT(text, found.end())
             if apposed is not None and apposed["pet"]:

@@ -89,14 +89,14 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
         )
     if not other.name and not negated:
         return []
-    one, other = clause.subjects[:2] if pair else (SPEAKER, other)
-    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, one, negated=negated)._replace(
+    who, other = (clause.subjects[0], clause.subjects[-1]) if pair else (SPEAKER, other)
+    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, who, negated=negated)._replace(
         object=other.name
     )
     plan = plan_place(text, clause.start, clause.end, said) if found is None else []
     return [
         match,
-        *(match_of("plans", one, clause.start, clause.end, SPEAKER, kind=PLAN, confidence=0.7) for one in plan),
+        *(match_of("plans", one, clause.start, clause.end, who, kind=PLAN, confidence=0.7) for one in plan),
     ]
 
 

@@ -64,15 +64,16 @@ def contact_owner(before: str, person: Subject | None) -> Subject:
 
 def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
     """What two people do with each other: "Malik and I broke up", "we are engaged"."""
+    people = list(clause.subjects)
     found = _TOGETHER(text, said.start, clause.end)
     planned = said.tense == "ing" and text.startswith("getting married", said.start)
     if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
         return []
-    speaker = any(one.is_speaker for one in clause.subjects)
-    other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
+    speaker = any(one.is_speaker for one in people)
+    other = next((one for one in people if not one.is_speaker), SPEAKER)
     mine = other.kin and other.relation in ("partner", "married_to")
-    pair = not speaker and len(clause.subjects) > 1 and all(one.name for one in clause.subjects)
-    if not (speaker or pair) or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
+    pair = not speaker and len(people) > 1 and all(one.name for one in people)
+    if not (speaker or pair) or not (other.name or ((people[0].plural or mine) and found and found["over"])):
         return []
     relation, negated = "partner", said.negated or said.ended
     if found is not None:
@@ -89,7 +90,7 @@ def together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
         )
     if not other.name and not negated:
         return []
-    who, other = (clause.subjects[0], clause.subjects[-1]) if pair else (SPEAKER, other)
+    who, other = (people[0], people[-1]) if pair else (SPEAKER, other)
     match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, who, negated=negated)._replace(
         object=other.name
     )

@@ -186,9 +186,9 @@ STATES = {
     "They call me Slim, but my name is Jonathan.": "user name Jonathan",
     # What is over by another word for it.
     "I quit and became a freelance illustrator.": "-user works_at ; user occupation freelance illustrator",
-    "My wife died.": "-user married_to ", "My friend Bob died.": "-user friend Bob", "Mum died.": "-user parent ",
+    "My wife died.": "-user married_to ", "My friend Bob died.": "-user friend Bob", "Mum died.": "-user parent mother",
     "We put Mimi down.": "-user pet Mimi", "We had to put Mimi to sleep.": "-user pet Mimi",
-    "I lost my dad in January.": "-user parent ", "Me and Kevin broke up.": "-user partner Kevin",
+    "I lost my dad in January.": "-user parent dad", "Me and Kevin broke up.": "-user partner Kevin",
     "Liam is my brother. His dog Biscuit died.": "-Liam pet Biscuit; Biscuit kind dog; user sibling Liam",
     "I quit my job! Just kidding.": "", "I work at NASA. Just kidding, I'm broke.": "-user works_at NASA",
     # A pet by its name, also when it is named later.
@@ -502,6 +502,10 @@ def test_a_doctor_is_believed(says: str) -> None:
         "so, ", "，我", "is ", "my sister Ann, ", "Ann who is ", "my sister, who's ", "I met Ann. He is ", "Ann's ",
         "I like a, b, ", "not X but ", "my dog Rex, ", "my my sister's ", "a@b.c ",
         "I have a sister, Ann, ", "my dog is named rex and ", "it's a we ", "as a i ", "from x to ", 'says: "I am. ',
+        "a son, Milo (4), ", "my sister and ", "she's 8, no wait, ", "a friend of mine, Zoë, ", "I'm not from X, it's ",
+        "my brother and his ", "我明天去，", "我叫小明，", "一只叫大毛，", "我现在在太原，", "我住丰台不住海淀，",
+        "我跟你说过我", "换工作，在甲乙，",
+        "我比他大，是", "我爱钓鱼的老爸",
     ],
 )  # fmt: skip
 def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
@@ -540,3 +544,45 @@ def test_a_joke_in_a_text_of_its_own_takes_back_the_one_before_it():
 @pytest.mark.parametrize("text", ["Actually I love it there", "No, it's fine", "不是很喜欢这里", "I like tea"])
 def test_what_corrects_nothing_is_read_as_if_it_stood_alone(text: str):
     assert claims(text, time=NOW, preceding=("I work at Acme. 我住在北京。", NOW)) == claims(text, time=NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm 30.", "user age 30"), ("I live in Nice", "user lives_in Nice"), ("i live in nice", "user lives_in nice"),
+        ("我叫小明，我的狗叫旺财", "user name 小明; user pet 旺财; 旺财 kind 狗"), ("I wish I had a dog", ""),
+        ("Maybe I work at Shell.", ""), ("I live in Leeds, maybe.", ""), ("I live in Leeds, I think.", ""),
+        ("I maybe live in Leeds", ""), ("我可能住在北京", ""), ("我住在北京吧，可能", ""), ("我大概是对花生过敏", ""),
+        ("My cousin Farid drives a taxi in Tunis.", "user relative Farid"),
+        ("I'm being moved to Leipzig in April.", "user plans moved to Leipzig"),
+        ("Sven and I are no longer friends.", "-user friend Sven"),
+        ("I was going to buy a Fiat but didn't.", ""), ("我被福特裁了", "-user works_at 福特"),
+        ("我的名字是爷爷起的", ""), ("我去年在西藏待了半个月", "user visited 西藏"),
+    ],
+)  # fmt: skip
+def test_a_sentence_states_this(text: str, expected: str) -> None:
+    assert stated(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My aunt used to live in Crete.", "~user's aunt lives_in Crete"),
+        ("I live in Leeds and work at Shell. Sorry, I meant Leicester.",
+         "-user lives_in Leeds; user lives_in Leicester; user works_at Shell"),
+        ("My brother lives in Leuven, my sister in Liège.", "user's brother lives_in Leuven; user's sister lives_in Liège"),
+        ("We have a son, Milo (4).", "Milo age 4; user child Milo"),
+        ("My daughter is 8, no wait, she's 9 now.", "-user's daughter age 8; user's daughter age 9"),
+        ("Can my rabbit eat carrots?", "user pet rabbit"), ("My sister hates cats.", "user's sister dislikes cats"),
+        ("I may have an allergy to dust.", ""), ("I'm no doctor.", "-user occupation doctor"),
+        ("Did I tell you I work at Heineken?", "user works_at Heineken"),
+        ("Not Samsung, I work for Sony.", "-user works_at Samsung; user works_at Sony"),
+        ("We left Glasgow for Aberdeen.", "-user lives_in Glasgow; user lives_in Aberdeen"),
+        ("我男朋友比我小两岁，是健身教练", "user's boyfriend occupation 健身教练"),
+        ("干了十年厨师，现在不干了", "-user occupation 厨师"), ("我跟王磊不是情侣", "-user partner 王磊"),
+        ("周六去喝喜酒，跳了一晚上舞", ""), ("我在县城中学教英语", "user occupation 教英语; user works_at 县城中学"),
+        ("等我退休了，我就去海南住", ""), ("我住丰台不住海淀", "-user lives_in 海淀; user lives_in 丰台"),
+    ],
+)  # fmt: skip
+def test_a_sentence_of_many_manners_states_this(text: str, expected: str) -> None:
+    assert stated(text, NOW) == expected

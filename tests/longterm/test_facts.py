@@ -789,3 +789,119 @@ def test_a_correction_is_of_the_same_session_and_soon(facts: Facts):
         m.remember("Oops, Luton", session="a", time=day(1))
         m.flush()
         assert [one.object for one in m.facts_about()] == ["Leeds"]
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        (("I work at Acme.", "I quit.", "Just kidding!"), {"works_at Acme"}),
+        (("I work at Acme.", "I quit my job.", "jk I love it"), {"works_at Acme"}),
+        (("I work at Acme.", "I've left Acme, I resigned.", "Only joking"), {"works_at Acme"}),
+        (("我在腾讯上班。", "我辞职了。", "骗你的"), {"works_at 腾讯"}),
+        (("My dog is called Rex.", "My dog Rex died.", "just kidding"), {"pet Rex"}),
+        (("I quit.", "Just kidding!"), set[str]()),
+        (("I love tea.", "Scratch that, coffee"), {"likes coffee"}),
+        (("I live in Leeds and work at Shell.", "Sorry, I meant Leicester"), {"lives_in Leicester", "works_at Shell"}),
+        (("I live in Leeds and work at Shell.", "Sorry, I meant Slack"), {"lives_in Leeds", "works_at Slack"}),
+        (("我在阿里上班。", "更正一下，是腾讯"), {"works_at 腾讯"}),
+        (("我在阿里上班。", "不对，是腾讯"), {"works_at 腾讯"}),
+        (("我住在北京。", "不对，是天津"), {"lives_in 天津"}),
+        (("I live in Leeds. I'm a welder at Ford.", "I got laid off."), {"lives_in Leeds"}),
+        (("I'm a nurse.", "I work at Guy's.", "I left my job at Guy's."), {"occupation nurse"}),
+        (("I study at Yale.", "I graduated from Yale."), {"graduated_from Yale"}),
+        (("I study at Yale.", "I graduated last week!"), set[str]()),
+        (("I study at Oxford.", "I graduated from Eton."), {"studies_at Oxford", "graduated_from Eton"}),
+        (("我在复旦读书。", "我从复旦毕业了"), {"graduated_from 复旦"}),
+    ],
+)
+def test_what_is_said_next_leaves_what_is_true(said: Sequence[str], held: set[str]):
+    with memwell.open("memory:", embedder=None) as m:
+        for minute, text in enumerate(said):
+            m.remember(text, time=day(0) + timedelta(minutes=minute))
+        m.flush()
+        kinds = [fact for fact in m.facts_about() if fact.relation != "kind"]
+        assert {f"{fact.relation} {fact.object}" for fact in kinds} == held
+
+
+def test_a_correction_of_a_relatives_home_is_of_the_relative():
+    with memwell.open("memory:", embedder=None) as m:
+        for minute, text in enumerate(("My sister Clara lives in Lyon.", "Sorry, I meant Nice")):
+            m.remember(text, time=day(0) + timedelta(minutes=minute))
+        m.flush()
+        assert [one.object for one in m.facts_about("Clara")] == ["Nice"]
+        assert [(one.relation, one.object) for one in m.facts_about()] == [("sibling", "Clara")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "subject"),
+    [
+        ("My mother Greta lives in Lyon.", "My mother died last week.", "Greta"),
+        ("My mum lives in Lyon.", "My mum passed away.", "my mother"),
+        ("My dad's name is Karl. My dad lives in Bonn.", "Dad died.", "my father"),
+        ("我妈妈住在苏州。", "我妈妈去世了", "我妈"),
+        ("我爸叫王强。我爸在邮局上班。", "我爸去年走了", "我爸"),
+    ],
+)
+def test_the_death_of_a_parent_ends_what_is_known_of_them(before: str, after: str, subject: str):
+    with memwell.open("memory:", embedder=None) as m:
+        m.remember(before, time=day(0))
+        m.flush()
+        assert m.facts_about(subject)
+        m.remember(after, time=day(5))
+        m.flush()
+        assert m.facts_about(subject) == []
+        assert m.facts_about() == []
+        assert m.facts.history(subject)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        ("My cat is called Mia.", "We had to put Mia to sleep yesterday.", set[str]()),
+        ("My cat is called Mia.", "We put Mia to sleep.", set[str]()),
+        ("My daughter is called Mia.", "I put Mia to sleep.", {"Mia"}),
+        ("My dog is called Rex.", "We buried Rex.", set[str]()),
+        ("我的狗叫旺财。", "我的狗死了", set[str]()),
+        ("我家金毛叫旺财。我的猫叫咪咪。", "我的狗死了", {"咪咪"}),
+    ],
+)
+def test_a_pet_by_its_name_ends_with_its_death(before: str, after: str, left: set[str]):
+    facts = fresh()
+    facts.learn(claims_of(before, time=day(0)), record="r1")
+    facts.learn(claims_of(after, time=day(5)), record="r2")
+    assert {fact.object for fact in facts.about("user", as_of=day(6))} == left
+
+
+def test_an_answer_that_sounds_like_a_correction_corrects_nothing_else():
+    with memwell.open("memory:", embedder=None) as m:
+        talk = m.thread("talk")
+        talk.add_human("I live in Leeds")
+        talk.add_ai("Which city would you like to fly to?")
+        talk.add_human("Sorry, I meant York")
+        m.remember_thread("talk")
+        m.flush()
+        assert [one.object for one in m.facts_about()] == ["Leeds"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "value"),
+    [
+        ("age", "-5"), ("age", "200"), ("age", "old"), ("age", "12.5.x"), ("email", "nonsense"), ("email", "a@b"),
+        ("phone", "12"), ("phone", "call me"),
+    ],
+)  # fmt: skip
+def test_a_correction_to_what_cannot_be_a_value_is_refused(facts: Facts, relation: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{relation}.*{value}"):
+        facts.correct("Ida", relation, value)
+    assert facts.all().items == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "value"),
+    [
+        ("age", "31"), ("age", "0"), ("age", "thirty-one"), ("age", "5 months"), ("age", "三十一岁"), ("age", "31岁"),
+        ("email", "ida@example.org"), ("phone", "+39 02 1234 567"), ("phone", "020-7946-0011"),
+    ],
+)  # fmt: skip
+def test_a_correction_to_a_usual_value_is_accepted(facts: Facts, relation: str, value: str) -> None:
+    assert facts.correct("Ida", relation, value).object == value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -11,7 +12,9 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
+from memwell.language.claims.english_words import NUMBERS
 from memwell.language.claims.relations import USER, Claim, Relation, relation_of
+from memwell.longterm.endings import meant
 from memwell.longterm.statements import (
     BY_HAND,
     BY_SUBJECT,
@@ -355,28 +358,11 @@ class Facts:
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
         given = [claim for claim in check_list(claims, "claims must be a list") if not _ends_all_of_many(claim)]
-        named = [meant for claim in given for meant in self._meant(claim)]
+        checked = [check_type(claim, Claim, "a claim must be a Claim") for claim in given]
+        named = [one for claim in checked for one in meant(claim, checked, self)]
         wanted = by_key([statement_of(claim, record, moment) for claim in named])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
-
-    def _meant(self, claim: Claim) -> Iterator[Claim]:
-        """A claim; of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
-        check_type(claim, Claim, "a claim must be a Claim")
-        if claim.relation != "pet" or claim.negated is not True or not check_text(claim.object, "a claim's object"):
-            yield claim
-            return
-        thing = name_key(claim.object)
-        pets = [fact.object for fact in self.about(claim.subject, relation="pet", as_of=claim.time)]
-        cats = [one for one in pets if any(name_key(kind.object) == thing for kind in self.about(one, relation="kind"))]
-        if thing not in map(name_key, pets) and len(cats) == 1:
-            yield msgspec.structs.replace(claim, object=cats[0])
-            return
-        yield claim
-        for fact in self.about(claim.subject, as_of=claim.time):
-            relation = relation_of(fact.relation)
-            if relation is not None and relation.people and name_key(fact.object) == thing:
-                yield msgspec.structs.replace(claim, relation=fact.relation)
 
     def _learned(self, question: str, group: list[FactStatement]) -> Iterator[tuple[str, Fact]]:
         stored = self._statements.group(question)
@@ -560,10 +546,12 @@ class Facts:
         believed. With ``valid_from`` the former value was true until then. Without a ``former`` it is the value that
         holds now, if there is one. A value that holds already goes on; one of several that was retracted is believed again.
         Raises ``NotFound`` when the former value is not believed, and ``InvalidInput`` for an unknown relation, a name or
-        value that is empty, too long or not one line, and another one of several values without ``former``.
+        value that is empty, too long or not one line, an age, an email address or a telephone number that cannot be one,
+        and another one of several values without ``former``.
         """
         moment, since = now() if at is None else as_utc(at, "at"), valid_from and as_utc(valid_from, "valid_from")
         known, thing = _checked(check_line(relation, "the relation")), _thing(value)
+        _check_value(relation, value)
         held = self._believed_of(check_line(subject, "the subject"), known.name)
         past = [] if known.single else [one for one in self.history(subject, known.name) if _is_of(one, thing)]
         again = bool(past) and (former is None or name_key(check_text(former, "a value")) == thing)
@@ -693,6 +681,31 @@ def _thing(value: str) -> str:
     if not thing:
         raise InvalidInput(f"the value must be at least one word, not {shown(value)}")
     return thing
+
+
+_AGE = re.compile(
+    r"(?:(?P<years>\d{1,3})|(?P<word>[a-z]+)(?:[- ][a-z]+)?|[零〇一二两三四五六七八九十百半]{1,5})"
+    r"(?:\s*(?:years?|months?|weeks?|days?|yrs?)(?: old| of age)?|周?岁半?|个?月大?)?",
+    re.IGNORECASE,
+).fullmatch
+_OLDEST = 130
+
+
+def _check_value(relation: str, value: str) -> None:
+    """Raise ``InvalidInput`` for a value that cannot be an age, an address or a telephone number."""
+    words = value.strip()
+    if relation == "age":
+        age = _AGE(words)
+        fits = age is not None and (not age["years"] or int(age["years"]) <= _OLDEST)
+        if not fits or (age is not None and age["word"] and age["word"].lower() not in NUMBERS):
+            raise InvalidInput(f"an age must be a number such as 31, at most {_OLDEST}, not {shown(value)}")
+    if relation == "email" and not re.fullmatch(r"[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)+", words):
+        raise InvalidInput(f"an email address must be like ann@example.org, not {shown(value)}")
+    if relation == "phone" and (sum(map(str.isdigit, words)) < _LEAST_DIGITS or re.search(r"[^\d\s+()./-]", words)):
+        raise InvalidInput(f"a phone number must have at least {_LEAST_DIGITS} digits and no words, not {shown(value)}")
+
+
+_LEAST_DIGITS = 3
 
 
 def _is_of(fact: Fact, thing: str) -> bool:

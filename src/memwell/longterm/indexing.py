@@ -622,7 +622,8 @@ def _end(pending: Sequence[Message]) -> int:
 def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime] | None:
     """What a memory corrects, of those before it, the latest first: what the same person said in the same session.
 
-    What may be an answer corrects only what stands directly before it. A correction is corrected with what it corrects.
+    What may be an answer corrects only what stands directly before it, and what likely is one nothing from before a
+    question. A correction is corrected with what it corrects.
     """
     traits = traits_of(record)
     for place, one in enumerate(earlier):
@@ -634,7 +635,8 @@ def _corrected(record: Record, earlier: Sequence[Record]) -> tuple[str, datetime
                 return None
             before = _corrected(one, earlier[place + 1 :]) if corrects(one.text) else None
             return (f"{before[0]}\n{one.text}" if before else one.text), one.time
-        if corrects(record.text) == "maybe":
+        asked = one.text.rstrip(' "”」』').endswith(("?", "？", "吗", "呢"))
+        if corrects(record.text) == "maybe" or (asked and corrects(record.text) == "likely"):
             return None
     return None
 

@@ -158,7 +158,7 @@ def test_a_text_states_what_the_table_says_and_no_more(text: str, expected: str)
     ("preceding", "text", "expected"),
     [
         ("我在谷歌工作", "骗你的", "-user works_at 谷歌"), ("我在谷歌工作。", "开玩笑的啦", "-user works_at 谷歌"),
-        ("我辞职了", "骗你的", ""), ("我在谷歌工作", "我不开玩笑", ""),
+        ("我辞职了", "骗你的", "user works_at "), ("我在谷歌工作", "我不开玩笑", ""),
         ("我在阿里上班", "不是的，是腾讯", "-user works_at 阿里; user works_at 腾讯"),
         ("我在阿里上班", "不是的，是阿里巴巴", "-user works_at 阿里; user works_at 阿里巴巴"),
         ("我今年32岁", "打错了，33岁", "-user age 32; user age 33岁"),

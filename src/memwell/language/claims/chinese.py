@@ -11,167 +11,22 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memwell.language.claims import chinese_clauses as clauses
 from memwell.language.claims import chinese_frames as frames
+from memwell.language.claims import chinese_objects as objects
 from memwell.language.claims import chinese_people as people
 from memwell.language.claims.chinese_frames import (
     CLAUSES,
     FAMILIES,
     GOING,
-    KIN,
-    TYPES,
     WILL,
     ChineseFrame,
-    H,
     relation_of_group,
 )
+from memwell.language.claims.chinese_objects import KIN, TYPES, H
 from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import is_a_word
 from memwell.language.patterns import LazyPattern
-
-# Where clauses end, and what makes them state nothing.
-
-_CLAUSE = LazyPattern(
-    rf"(?:但是?|不过|可是)?(?:(?!(?<=[{H}])(?:但是?|不过|"
-    rf"可是)[对不我很讨喜爱])[^，,。！？!?；;：:\n…～~—（）() ]|[，,](?=(?:因为)?[会就]?过敏(?:[，,。；;！!]|\Z))|"
-    rf"(?<=[名日业好址家籍龄称])[：:]|(?<![{H}]) | (?![{H}]))+"
-)
-_QUOTE = LazyPattern('[“「『"]').search
-_QUOTED = LazyPattern('[“「『"]([^“「『”」』"\n]{0,200})[”」』"]')
-_SHORT_QUOTE = 6
-_QUESTION = LazyPattern(
-    rf"吗|么$|什么|谁|哪(?!怕)|怎么(?!也)|怎样|多少|几(?:个|岁|点|月)(?!月)|为什么|为啥|是不是|有没有|"
-    rf"(?P<verb>(?!在)[{H}])不(?P=verb)|(?<!现)在不在|(?<![着没])(?<!结婚|没有|对象|单身)呢$|喜不喜欢|还是[{H}]{{1,6}}$|"
-    rf"了没|没有$"
-).search
-_DOUBT = LazyPattern(
-    "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|据说|(?<![话是刚你再实来白我跟])说我(?!女儿|儿子)|"
-    "倘若|即使|就算|哪怕|恨不得|开玩笑(?![的呢])|多想|好想|想要|除非|但凡|换作|换成是你|的话(?!说)|早知道|就好了|"
-    "有朝一日|哪天|下辈子|上辈子|主角|男主|女主|主人公|剧里|剧中|电影里|小说|书里|故事里|歌里|歌词|游戏里|梦里|台词|广告|"
-    "发来的|转发|角色|课文|相声|段子|翻译(?:一下|成|这|：|:)|造句|例句|润色|扮演|朗诵|老话|俗话|常言|网上那句|有人|"
-    "好多人|很多人|朕|"
-    "(?:他|她|人家|别人|医生|大夫|大师)(?:总|老|常|都)?(?:说|讲|以为|觉得)"
-).search
-# What a doctor says of the speaker's allergies is no hearsay.
-_DOCTOR = LazyPattern(
-    "(?:我的?)?(?:医生|大夫|医院)(?:都|刚|今天|昨天)?(?:说|告诉我|讲|查出来?|"
-    "诊断)(?=我[^，,。]{0,4}对[^，,。]{1,12}(?:过敏|不耐受))"
-).sub
-_FULL_STOP = LazyPattern(r"\.(?=\s|\Z)").sub
-_SENTENCE = LazyPattern(r"[^。！？!?\n]+[。！？!?\n]*").finditer
-_LAUGHS = LazyPattern(r"[，,。！!；; ](?:哈哈+|呵呵+|嘿嘿|狗头|手动狗头|厉害吧)[！!。~～]*\s*$").search
-_JOKE = LazyPattern(
-    "(?:[ 我是都才]|跟你|和你)*(?:(?:骗你|逗你|骗人|开个?玩笑|瞎说|胡说|瞎编|吹牛|梦里)玩?[的呢啦啊哈]+|愚人节快乐|"
-    "才怪)[啦啊哈]*"
-).fullmatch
-_UNLESS = LazyPattern("要不是[^，,。]*").search
-_NOT_A_JOKE = LazyPattern("不开玩笑|没开玩笑|不是开玩笑").search
-_STORY_OK = LazyPattern("(?:爱看|喜欢看|喜欢的|看|写|读|爱|喜欢)[^，]{0,6}小说(?!里|中)|小说家").search
-_HEDGE = LazyPattern(
-    "可能|也许|或许|大概|好像|似乎|估计|说不定|没准|怀疑|考虑|犹豫|差点|差一点|几乎|仿佛|简直|感觉|以为|觉得|快要|"
-    "都快(?=嫁|成|变|是|要)|恐怕|未必|不一定|应该(?!是)|有点想|(?<![理联])想(?!好|起|吃|法)|算是半个|算不上|本该|真正的|"
-    "恭喜我|可真是|还以为|比我|才是"
-).search
-_REPORTS = LazyPattern(
-    f"(?:总是|总|老是|老|常常|常|就|还|都|也|一直|曾经|曾|跟我|告诉我|对我)*(?:说|讲|问|觉得|认为|以为|写|唱|喊|告诉|让|"
-    f"叫我|劝|催|骂)(?!{frames.LANGUAGE}|一口)"
-).match
-
-# The subject, and what may stand before it.
-
-_N = "零〇一二三四五六七八九十两几\\d"
-_TIME = (
-    rf"(?:从|自|自从|在|到)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期|礼拜|"
-    rf"半年)(?:[一二三四五六日天末])?|[{_N}]{{1,4}}"
-    rf"(?:年|月(?:份)?|日|号|天|周|个月|点)(?:前|后|初|底|末)?|(?:前|近|这)(?:几|两|些)[年天]|[年月]?[初底末]前?|"
-    rf"(?:开)?[春夏秋冬][天季]?|早上|晚上|下午|上午|中午|白天|夜里|"
-    "周末|刚才|寒假|暑假|国庆|春节|五一|十一|元旦|过年|过完年|年后|年前|双十一|大[一二三四]那年|周[一二三四五六日]|"
-    "星期[一二三四五六日天]|年轻时|毕业(?:之?后|就)|那年|退休后|前阵子|前段时间|这几年|今早|"
-    "下半年|上半年|后来|以后|最后|这个月|离婚后|婚后|去年夏天|去年冬天){1,4})(?:的时候|那年|开始|起|以来|早)?"
-)
-_FILLER = (
-    "嗯+|哦对?|噢|啊|哎呀?|唉|诶|欸|对了|对呀|对啊|其实吧?|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|当然|嘿|嗨|"
-    "哈喽|哈+|顺便(?:说一下|说一句|提一句|记一下|说)?|你知道|告诉你|"
-    "要不是|楼下|楼上|隔壁|对门|只是|就是|虽然|既然|由于|话说|讲真|说真的|老实(?:说|讲)|说实话|说起来|坦白说|"
-    "跟你说(?:个事|哈)?|跟你讲|我跟你说|"
-    "我跟你讲|不瞒你说|我的意思是|我是说|更正一下|纠正(?:一)?下|"
-    "先(?:说清楚)?|好吧|行吧|总之|反正|原来(?=我)|结果|终于|刚刚说|刚才说|我刚说|刚说|同时|准确(?:地)?说|确切(?:地)?说|"
-    "严格来说|结婚后|不对|记得"
-)
-_ADVERB = (
-    "也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|"
-    "刚|最近|早就|早|可(?=不|没|真|是|喜|爱|讨)|才|又|仍然|还是|本来(?=就)|一般|特|尤其|"
-    "最(?!喜欢的|爱的|讨厌|爱[吃喝看听玩]的|喜欢[吃喝看听玩]的|大)|真是|确实|今年|自己|一个人|独自|俩都|俩|全家都?|"
-    "一家人?|正式|终于|顺便|只|大多|主要|常年|长期|去年|后来|果断|正在(?=学|读|上)|正(?=在)|在(?=准备|打算|计划|上|"
-    "读(?!书))|这人|也是个?|"
-    "是(?=在(?!线)|被|从|对|去|来自)|原先|跟你一样|反而|而|应该(?=是)|其中|接着|光荣|早已|早早|(?:公司|单位)(?!叫|是|"
-    "名)|倒是|偏偏|实在|"
-    "彻底|毕竟|明明|居然|竟然|身份证上|户口本上|证件上"
-)
-_LEAD = LazyPattern(rf"(?:[\s\"“'「]|{_FILLER}|{_TIME}|(?:{_ADVERB})(?![{H}]{{0,3}}(?:叫|家)的)|已经)*").match
-_SKIP = LazyPattern(rf"(?:{_TIME}|{_ADVERB})*").match
-_FORMERLY = LazyPattern(
-    "(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前(?!台)|退休前|早年|年轻时|原本|本来(?!就)|当年|读书时|"
-    "上学时)(?:的时候)?"
-).match
-_LEAD_FORMER = LazyPattern("以前|曾经|原来|过去|之前|小时候|从前|退休前|早年|当年").search
-_DENIED = LazyPattern(
-    "(?:不是(?=[很太特那喜做搞学从在对])|从来没有?|从没有?|从未|并没有?|并不|可不|没有(?![一二两三]|车|房)|"
-    "没(?![车房事])|不再|再也不|再也没有?|不(?![喜爱太怎大吃喝碰读学念打耐]))"
-).match
-_AHEAD = LazyPattern(
-    "明年|明天|后天|后年|下个?(?:周|月|星期|学期|礼拜|半年)|年底|月底|过完年|年后|暑假|寒假|国庆|春节|五一|元旦|"
-    "[一二三四五六七八九十\\d]+月|号|开春|春天|周[一二三四五六日末]|今晚|马上|即将|下半年|下回|下次"
-).search
-_SURELY_AHEAD = LazyPattern(
-    "明[年天早晚]|后[天年]|下(?:个|周|月|星期|学期|礼拜|半年|回|次)|今晚|马上|即将|[要会将就快]|打算|准备"
-).search
-_DONE = LazyPattern("了|[去到回来飞考搬学]的").search
-_PAST_TIME = LazyPattern("昨|去年|前年|上个|上周|上月|前几|那年|以前|前天|刚").search
-_HABIT = LazyPattern("天天|每天|每周|每晚|周末|晚上|平时|经常|没事|下班|业余|闲|白天").search
-_NEARLY = LazyPattern("[就要快]满|即将|快.{1,3}了").search
-_USUAL = LazyPattern("一般|平时|通常|经常|总是|每[天周个年月]|都去|都在|都会").search
-_DECIDED = LazyPattern("想好了|决定了|订好|订了|定好|报名了|票买了|攒够|都订").search
-_NOT_THAT = LazyPattern(rf"(?:不对)*不是(?P<o>[{H}A-Za-z0-9]{{2,8}}){frames.END}").match
-_FOR_NOW = LazyPattern("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
-_OWN = "(?:我们家|我家|咱家|俺家|我们|咱们|我|俺|咱)"
-_MOD = (
-    "(?:的|那个|家|这个|唯一的|最好的|最铁的|最|铁|大学|高中|初中|小学|公司的?|另一个|现在的|好|亲|新|双胞胎|远房|"
-    rf"异地|异国|[{_N}]{{1,3}}岁半?的)*"
-)
-_KIN = LazyPattern(
-    rf"(?:(?P<own>{_OWN})(?:(?:还|也|真|就|只|现在)?有(?:[一二两三四五六1-6])?(?:个|位|名|"
-    rf"对))?{_MOD}(?P<ex>前(?![年天几]))?(?P<kin>{frames.KIN_WORDS})"
-    rf"|(?:现在的?|另一个|新)?(?P<alone>{frames.ALONE}|(?:另一个)(?:同事|朋友)|(?:公司|部门|单位|组里|班上|"
-    rf"宿舍)(?:里)?(?:新来|新)?的?(?:同事|同学|室友|领导|老板)|[大二三小]?(?:哥|姐|弟|妹|儿子|"
-    rf"女儿)(?=叫)))(?:们)?(?P<name>{frames.KIN_NAME})?"
-).match
-_ME = LazyPattern(
-    "(?:我们|咱)(?!家)(?:两个|俩|一家|全家)?|咱们|本人|我自己|我本人|我这个?人|我俩|(?:我们|我|咱)家(?=添|"
-    "又|以前|原来|去年|今年|搬|最近|现在|刚|前年|上个月|养|有|没)|我(?!家(?![在住]))|俺|咱|我家(?=搬|养|有)|家里(?=养|有|"
-    "一|新|来|添|又|还)"
-).match
-_PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她|人家(?=是)").match
-_OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
-_NAME, _NAME_OF_KIN = LazyPattern(frames.PERSON).match, LazyPattern(frames.KIN_NAME).match
-_IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{frames.KIN_WORDS})").match
-_CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_KIN_AT_END = LazyPattern(rf"(?:{frames.KIN_WORDS})\Z").search
-_HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?").match
-_HAS_KIN = LazyPattern(
-    rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"
-    rf"名)(?:双胞胎|亲|"
-    rf"大胖|可爱的?|新|好)?(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})?"
-).match
-_STRANGER = LazyPattern(rf"[{H}]{{2,10}}?(?:是|就是|叫|说|住|在|有|喜欢|养|会|姓|来自|今年)").match
-_PRESUPPOSED = LazyPattern(
-    rf"(?:(?:我|我家|我们家|咱家)(?:的|那个|最好的|大学|高中|公司)*(?P<ex>前(?![年天几]))?|(?<=[带陪跟和给找被])养?)"
-    rf"(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})"
-).finditer
-_MENTIONED = LazyPattern(
-    rf"(?:被|跟|和|陪|像|随)(?:我)?(?P<kin>{frames.KIN_WORDS})(?:带|一起|长大|养大|管|学|住)"
-).search
-_CHILDREN = LazyPattern("生了|双胞胎|龙凤胎|孩子|娃").search
-_COUPLE = LazyPattern(rf"被?(?:他|她)(?P<kin>{frames.KIN_WORDS})(?P<name>{frames.KIN_NAME})").search
 
 _LOOSE = frozenset("likes dislikes hobby owns bought plans visited pet allergic_to diet favourite studies".split())
 _BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|什么|我|你|的$|真的|假的|开玩笑|故意").search
@@ -179,6 +34,7 @@ _BACK = LazyPattern("因为|为了|说|想|时候|觉得|一样|问题|这|那|�
 _SOFTENED = LazyPattern("挺|蛮|好喜|还是|是很|是非常").search
 _LONGEST_CLAUSE = 200
 _MOST_PREDICATES = 3
+_NEAR = 60
 _RECENT = 8  # How many claims back the last one may be, after those of one clause.
 _NO_RELATION = Relation("")
 
@@ -223,8 +79,11 @@ class _Said:
 
     def __init__(self, sentence: str) -> None:
         self.asked = False
-        plain = _DOCTOR(lambda said: "，" * len(said[0]), _FULL_STOP("。", sentence))
-        self.text = _without_quotes(plain) if _QUOTE(plain) else plain
+        sentence = clauses.MENTIONS_AGAIN(
+            lambda said: f"{said['what']:，>{said.end('what') - said.start()}}".ljust(len(said[0]), "。"), sentence
+        )
+        plain = clauses.DOCTOR(lambda said: "，" * len(said[0]), clauses.FULL_STOP("。", sentence))
+        self.text = _without_quotes(plain) if clauses.QUOTE(plain) else plain
         self.found: list[RuleMatch] = []
         self.subject: _Subject | None = _Subject(0, (_USER,), own=False)
         self.people: list[_Who] = []
@@ -240,7 +99,7 @@ class _Said:
         self.named: dict[str, str] = {}
 
     def _skip(self, at: int) -> int:
-        found = _SKIP(self.text, at, self.end)
+        found = clauses.SKIP(self.text, at, self.end)
         return found.end() if found else at
 
     def _remember(self, subject: _Subject) -> None:
@@ -263,6 +122,9 @@ class _Said:
             # What ends without an object, ends what was just said: 在北京住了三年，去年搬走了.
             one = last._replace(negated=True, start=one.start, end=one.end)
             del self.found[self._place(last)]
+        elif one.negated and one.object_start == one.object_end and (trade := self._given_up(one)) is not None:
+            self.found[self._place(trade)] = self.last = trade._replace(negated=True)
+            return
         elif last is not None and one.kind == STATE and self._is_within(one, last):
             return
         elif last is not None and not one.negated and (self.slip or self._succeeds(one, last)):
@@ -278,6 +140,12 @@ class _Said:
         asked = (one.relation, one.subject, one.kin, False)
         known = (old for old in reversed(self.found[-_RECENT:]) if old.start < one.start and old.kind != PAST)
         return next((old for old in known if (old.relation, old.subject, old.kin, old.negated) == asked), None)
+
+    def _given_up(self, one: RuleMatch) -> RuleMatch | None:
+        """The trade of the clause before that is given up: 干了十年厨师，现在不干了."""
+        if one.relation != "works_at" or "不干" not in self.text[one.start : one.end]:
+            return None
+        return self._same_relation(one._replace(relation="occupation"))
 
     def _place(self, last: RuleMatch) -> int:
         """Where the last claim is, searched from the end: a text may have thousands."""
@@ -310,9 +178,9 @@ class _Said:
     def _fits(self, words: str, last: RuleMatch) -> bool:
         """Whether words can be another value of the last claim's relation."""
         if RELATIONS.get(last.relation, _NO_RELATION).people:
-            return frames.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
+            return objects.is_name(words) and not words.endswith(("朋友", "同事", "同学"))
         if last.relation == "birthday":
-            return re.fullmatch(rf"{frames.DATE}|(?:19|20)?\d\d年", words) is not None
+            return re.fullmatch(rf"{objects.DATE}|(?:19|20)?\d\d年", words) is not None
         if last.relation in ("age",):
             return re.fullmatch(r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})岁?", words) is not None
         check = TYPES.get(last.relation)
@@ -361,6 +229,11 @@ class _Said:
                 else (owner.object_start, owner.object_end)
             )
             pet = RuleMatch("pet", *each.span("name"), self.start, end, owner.subject, owner.kin, confidence=0.9)
+            word = self.text[slice(*kind)]
+            last = self.found[-_RECENT:]
+            self.found[-_RECENT:] = [
+                one for one in last if one.relation != "pet" or self.text[slice(*one[1:3])] != word
+            ]
             self.found += [
                 pet,
                 pet._replace(relation="kind", object_start=kind[0], object_end=kind[1], subject=each["name"], kin=""),
@@ -404,17 +277,25 @@ class _Said:
 
     def _presupposed(self) -> None:
         """The named relatives that a clause speaks of, even where it asks or supposes."""
-        mentioned = _MENTIONED(self.text, self.start, self.end)
+        mentioned = clauses.MENTIONED(self.text, self.start, self.end)
         if mentioned is not None:
             self.people.append(_Who(kin=KIN[mentioned["kin"]].word))
-        for found in _PRESUPPOSED(self.text, self.start, self.end):
-            if KIN[found["kin"]].relation and frames.is_person(found["name"]):
+        for found in clauses.PRESUPPOSED(self.text, self.start, self.end):
+            if KIN[found["kin"]].relation and objects.is_person(found["name"]):
                 ended = found["kin"].startswith("前") or bool(found["ex"])
                 self._say(KIN[found["kin"]].relation, found.span("name"), _USER, negated=ended)
         at = max(self.start, self.text.find("我家", self.start, self.end))
         mine = people.MY_PET(self.text, at, self.end)
         if mine is not None and mine["apposed"]:
             self._say_pet(mine.span("apposed"))
+        for aged in clauses.AGED_KIN(self.text, self.start, self.end):
+            if not any(one.relation == "age" and one.start == self.start for one in self.found):
+                self._say("age", aged.span("age"), _Who(kin=KIN[aged["kin"]].word))
+        for fond in clauses.FOND_KIN(self.text, self.start, self.end):
+            self._say("likes", fond.span("likes"), _Who(kin=KIN[fond["kin"]].word))
+        eats = people.EATS(self.text, self.start, self.end)
+        if eats is not None and not self.found:
+            self._say_pet(eats.span("kind"))
         walked = people.WALKED(self.text, self.start, self.end)
         if walked is not None:
             self._say_pet(walked.span("kind"))
@@ -434,6 +315,10 @@ class _Said:
             self.found[self._place(last)] = last._replace(negated=True)
             self._keep(last._replace(subject="", kin=KIN[found["o"]].word, start=self.start, end=self.end))
             return True
+        if self.text.startswith("的", found.end("o")) and RELATIONS.get(last.relation, _NO_RELATION).people:
+            return False
+        if found["o"].startswith(f"{self.text[slice(*last[1:3])]}的"):
+            return False
         renamed = "其实是" in found[0] and RELATIONS.get(last.relation, _NO_RELATION).people
         back = (self.slip or bool(found["say"]) or renamed) and not people.VERBAL(
             self.text, max(self.start, found.end("say")), self.end
@@ -441,12 +326,12 @@ class _Said:
         if not (found["no"] or found["yes"] or back):
             return False
         no, words = found["no"] not in ("", "是"), found["o"]
-        formerly = bool(_LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
+        formerly = bool(clauses.LEAD_FORMER(self.text, self.start, found.start("o"))) and not no
         ended = last.negated or last.kind == PAST
         if not self._fits(words, last) or ((no or formerly) and ended):
             return False
         later = last.relation in people.CHANGING and found["yes"] and people.BY_NOW(found[0])
-        if later and last.relation == "lives_in" and not frames.known_place(words):
+        if later and last.relation == "lives_in" and not objects.known_place(words):
             return False
         if not (no or formerly or ended or back or later):
             return False
@@ -468,7 +353,7 @@ class _Said:
     def _is_exactly(self) -> bool:
         """Whether the clause is only a place, which says more exactly what the last claim does: 是东北的，哈尔滨."""
         last, words = self.last, self.text[self.start : self.end]
-        if last is None or last.relation not in ("from", "lives_in") or not frames.known_place(words):
+        if last is None or last.relation not in ("from", "lives_in") or not objects.known_place(words):
             return False
         self.found[self._place(last)] = self.last = last._replace(object_start=self.start, object_end=self.end)
         return True
@@ -492,14 +377,16 @@ class _Stating(_Said):
         text, end = self.text, self.end
         while True:
             after = self._skip(at)
-            ahead = state.ahead or (bool(_AHEAD(text, at, after)) and not _PAST_TIME(text, at, after))
+            ahead = state.ahead or (bool(clauses.AHEAD(text, at, after)) and not clauses.PAST_TIME(text, at, after))
             state = state._replace(ahead=ahead)
-            past = _FORMERLY(text, after, end)
-            for place in () if past else (after, at) if after > at and not _DENIED(text, after, end) else (after,):
+            past = clauses.FORMERLY(text, after, end)
+            for place in (
+                () if past else (after, at) if after > at and not clauses.DENIED(text, after, end) else (after,)
+            ):
                 found = self._framed(place, subject, state)
                 if found is not None:
                     return found
-            no = None if past else _DENIED(text, after, end)
+            no = None if past else clauses.DENIED(text, after, end)
             if past is None and no is None:
                 return None
             state = state._replace(formerly=state.formerly or past is not None, denied=state.denied or no is not None)
@@ -507,13 +394,13 @@ class _Stating(_Said):
 
     def _framed(self, at: int, subject: _Subject, state: _State) -> int | None:
         """Apply the first frame that matches; the end of what it read."""
-        usual = _USUAL(self.text, self.start, self.end)
+        usual = clauses.USUAL(self.text, self.start, self.end)
         soon = state.ahead and not self._happened()
         ahead = self.planned or (state.ahead and not self._happened())
         more = [WILL] if ahead and not state.denied and not usual else []
         if (
-            _HABIT(self.text, self.start, at)
-            and not _PAST_TIME(self.text, self.start, self.end)
+            clauses.HABIT(self.text, self.start, at)
+            and not clauses.PAST_TIME(self.text, self.start, self.end)
             and "了" not in self.text[at : self.end]
         ):
             more.append(frames.DOES)
@@ -534,7 +421,10 @@ class _Stating(_Said):
     def _happened(self) -> bool:
         """Whether the clause tells what was done at a time that may be over: 五月去医院了."""
         clause = (self.text, self.start, self.end)
-        return bool(_DONE(*clause)) and not _SURELY_AHEAD(*clause)
+        rest = (self.text, self.start, min(self.last_of_sentence, self.end + _NEAR))
+        # 周六去喝喜酒，跳了一晚上舞 is over; 周六去爬山，票都订了 is not.
+        went_on = bool(clauses.THEN_DID(*rest)) and not clauses.DECIDED(*rest)
+        return (bool(clauses.DONE(*clause)) or went_on) and not clauses.SURELY_AHEAD(*clause)
 
     def _possible(self, at: int, more: list[ChineseFrame]) -> Iterator[ChineseFrame]:
         for family in FAMILIES:
@@ -548,6 +438,13 @@ class _Stating(_Said):
         made: list[RuleMatch] = []
         typed = [found[group] for group in frame.groups if "value" in group or "sure" in group]
         sort = frames.sort_of(typed, found[0], sure="value" not in "".join(frame.groups)) if typed else ""
+        if (
+            typed
+            and not sort
+            and "sure" in frame.groups
+            and clauses.AT_WORK(self.text, max(self.first, self.start - _NEAR), self.start)
+        ):
+            sort = "works_at"
         for group in frame.groups:
             if found[group] is None:
                 continue
@@ -556,14 +453,14 @@ class _Stating(_Said):
                 relation = sort
                 kind = "spot" if sort == "lives_in" and not people.MOVES(found[0]) else sort
             passing = relation == "diet" or (ended and relation == "likes")
-            if passing and _FOR_NOW(self.text, self.start, found.start(group)):
+            if passing and clauses.FOR_NOW(self.text, self.start, found.start(group)):
                 return True
             spans = self._objects(frame, found, group, kind)
             if not kind or not spans or self._is_vetoed(relation, found, group, subject, state):
                 return False
             if relation == "favourite":
                 relation = f"favourite:{frames.FAVOURITES.get(found['what'], found['what'])}"
-            if relation == "studies" and not ended and frames.is_pastime(self.text[slice(*spans[0])]):
+            if relation == "studies" and not ended and objects.is_pastime(self.text[slice(*spans[0])]):
                 relation = "hobby"
             for who in subject.who:
                 made += [self._match(relation, span, who, frame, state, ended) for span in spans]
@@ -577,7 +474,7 @@ class _Stating(_Said):
         """Where the objects of a group are that have its type; an empty one stands for every value."""
         if not found[group]:
             return [found.span(group)]
-        spans = frames.parts(self.text, *found.span(group), many=frame.many)
+        spans = objects.parts(self.text, *found.span(group), many=frame.many)
         check = TYPES.get(kind, bool)
         return [span for span in spans if check(self.text[slice(*span)])]
 
@@ -586,12 +483,27 @@ class _Stating(_Said):
         ended = group.startswith("no_")
         if relation == "name" and not ended and (subject.who[0].kin or not self._may_name(subject)):
             return True
-        if relation == "age" and (state.ahead or _NEARLY(self.text, self.start, self.end)):
+        if relation == "age" and (state.ahead or clauses.NEARLY(self.text, self.start, self.end)):
             return True
         if relation in ("from", "nationality", "lives_in"):
-            return found[group].endswith("的") or (
-                group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            here = group == "sure" and relation == "lives_in" and subject.who[0] == _USER
+            # 我在太原 may be a visit; 老家大同，现在在太原 is not.
+            now = people.BY_NOW(self.text, self.start, found.start()) and any(
+                one.relation == "from" for one in self.found[-_RECENT:]
             )
+            return found[group].endswith("的") or (here and not now)
+        if (
+            group == "no_firm"
+            and not found[group]
+            and not any(one.relation == "works_at" for one in self.found[-_RECENT:])
+        ):
+            # Who left, is known: 在阿里干了五年，去年走的.
+            return True
+        if group == "back" and not any(one.relation == "lives_in" for one in self.found[-_RECENT:]):
+            # 回长沙了 may be a visit; after a home elsewhere it is a move.
+            return True
+        if relation == "age" and len(found[group]) == 1 and not found[group].isdigit() and "岁" not in found[0]:
+            return subject.who[0] == _USER
         described = relation in ("likes", "dislikes") and self._describes(*found.span(group))
         return described or (ended and state.denied)
 
@@ -610,6 +522,7 @@ class _Stating(_Said):
             subject.own
             or first
             or "改名" in self.text
+            or "我姓" in self.text[max(self.first, self.start - _NEAR) : self.start]
             or (self.last is not None and self.last.relation in ("name", "age"))
         )
 
@@ -617,6 +530,8 @@ class _Stating(_Said):
         self, relation: str, span: tuple[int, int], who: _Who, frame: ChineseFrame, state: _State, ended: bool
     ) -> RuleMatch:
         kind = PAST if state.formerly and frame.kind in (STATE, STARTED, PLAN) else frame.kind
+        if relation == "occupation" and self.text.startswith("退休", span[0]):
+            ended, span = True, (span[0] + 2, span[1])
         if kind == PAST and frame.kind == PLAN:
             ended = True
             kind = PLAN
@@ -638,7 +553,7 @@ class _Reading(_Stating):
 
     def read(self) -> list[RuleMatch]:
         """All claims of the text, in order."""
-        for sentence in _SENTENCE(self.text):
+        for sentence in clauses.SENTENCE(self.text):
             start, end = sentence.span()
             self.before, self.first, self.last_of_sentence = self.first, start, end
             self.asked = self.text[start:end].rstrip(' ”」』"')[-1:] in ("？", "?")
@@ -648,35 +563,38 @@ class _Reading(_Stating):
 
     def _sentence(self, start: int, end: int) -> None:
         text = self.text
-        clear = _NOT_A_JOKE(text, start, end) or _STORY_OK(text, start, end)
-        doubt = None if clear else _DOUBT(text, start, end)
-        limit = start if _LAUGHS(text, start, end) else end if doubt is None else doubt.start()
-        unless = _UNLESS(text, start, end)
+        clear = clauses.NOT_A_JOKE(text, start, end) or clauses.STORY_OK(text, start, end)
+        doubt = None if clear else clauses.DOUBT(text, start, end)
+        limit = start if clauses.LAUGHS(text, start, end) else end if doubt is None else doubt.start()
+        unless = clauses.UNLESS(text, start, end)
         limit = limit if unless is None else min(limit, unless.end())
-        for clause in _CLAUSE.finditer(text, start, end):
+        for clause in clauses.CLAUSE.finditer(text, start, end):
             self.start, self.end = clause.span()
             if people.SLIP(text, self.start, self.end):
                 self.slip = True
                 continue
-            if _JOKE(text, self.start, self.end):
+            if clauses.JOKE(text, self.start, self.end):
                 self.found = [one for one in self.found if one.start < self.before]
                 self.last = None
             if not 1 < self.end - self.start <= _LONGEST_CLAUSE:
                 continue
-            asks = _QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
-            stated = self.end <= limit and not asks and not _HEDGE(text, self.start, self.end)
+            asks = clauses.QUESTION(text, self.start, self.end) or text[self.end : self.end + 1] in ("？", "?")
+            stated = self.end <= limit and not asks and not clauses.HEDGE(text, self.start, self.end)
             if stated and self._clause() == "reported":
                 break
-            self.slip = False
+            if not stated and self.end <= limit:
+                # 我男朋友比我小两岁，是教练: the next clause is about him too.
+                self.subject = self._subject(self._lead()[0]) or self.subject
+            self.slip = stated and clauses.SAID_SO(text, self.start, self.end) is not None
             self._presupposed()
 
     def _clause(self) -> str:
-        self.planned = self.planned or bool(_DECIDED(self.text, self.start, self.end))
+        self.planned = self.planned or bool(clauses.DECIDED(self.text, self.start, self.end))
         if self.last and self.last.relation in ("pet", "owns") and people.NOT_MINE(self.text, self.start, self.end):
             self.found = [one for one in self.found if one.start != self.last.start]
             self.last = self.pet = None
             return ""
-        denied = None if self.last else _NOT_THAT(self.text, self.start, self.end)
+        denied = None if self.last else clauses.NOT_THAT(self.text, self.start, self.end)
         if denied is not None:
             self.wrong = denied.span("o")
             return ""
@@ -690,14 +608,21 @@ class _Reading(_Stating):
         self.subject = subject
         if not subject.who:
             return ""
-        if subject.who[0] != _USER and _REPORTS(self.text, subject.end, self.end):
+        if subject.who[0] != _USER and clauses.REPORTS(self.text, subject.end, self.end):
             return "reported"
         self._remember(subject)
         if self._between(subject) or self._kin_named(subject, _State(formerly, False, ahead)):
             return ""
         company = people.COMPANY(self.text, subject.end, self.end)
         if company is not None:
-            named = company["name"] and frames.is_person(company["name"]) and company[0][0] == "和"
+            if company["us"] and subject.who[0] != _USER:
+                subject = subject._replace(who=(*subject.who, _USER))
+            if company["kin"] and not company["kinname"] and subject.who[0] == _USER and KIN[company["kin"]].relation:
+                kin = KIN[company["kin"]]
+                self._remember(_Subject(0, (_Who(kin=kin.word),), _USER, kin.relation))
+            if company["kin"] and not company["kinname"] and self.text.startswith(("都", "一起"), company.end()):
+                subject = subject._replace(who=(*subject.who, _Who(kin=KIN[company["kin"]].word)))
+            named = company["name"] and objects.is_person(company["name"]) and company[0][0] == "和"
             others = (*subject.who, _Who(company["name"])) if named else subject.who
             subject = subject._replace(end=company.end(), who=others)
         self._predicates(subject.end, subject, _State(formerly, False, ahead))
@@ -708,14 +633,14 @@ class _Reading(_Stating):
         at = self.start
         formerly = False
         while True:
-            lead = _LEAD(self.text, at, self.end)
+            lead = clauses.LEAD(self.text, at, self.end)
             at = lead.end() if lead else at
-            past = _FORMERLY(self.text, at, self.end)
+            past = clauses.FORMERLY(self.text, at, self.end)
             if past is None:
                 break
             formerly, at = True, past.end()
         # Adverbs may have eaten the subject's first character.
-        ahead = bool(_AHEAD(self.text, self.start, at)) and not _PAST_TIME(self.text, self.start, at)
+        ahead = bool(clauses.AHEAD(self.text, self.start, at)) and not clauses.PAST_TIME(self.text, self.start, at)
         if at > self.start and self.text[at - 1] == "我":
             at -= 1
         return at, formerly, ahead
@@ -741,28 +666,34 @@ class _Reading(_Stating):
         if self._between(carried) or self._kin_named(carried, state):
             return
         self._predicates(at, carried, state)
-        if len(self.found) == known and _STRANGER(self.text, at, self.end) and not _FORMERLY(self.text, at, self.end):
+        if (
+            len(self.found) == known
+            and clauses.STRANGER(self.text, at, self.end)
+            and not clauses.FORMERLY(self.text, at, self.end)
+        ):
             self.subject = None
 
     def _subject(self, at: int) -> _Subject | None:
         """The subject at a position, with none in it if it is unknown; None without one."""
         text, end = self.text, self.end
-        kin = _KIN(text, at, end)
+        kin = clauses.KIN(text, at, end)
         if kin is not None:
             return self._chain(self._of_kin(kin, _USER if kin["own"] else self._topic(kin["alone"])))
-        me = _ME(text, at, end)
+        me = clauses.ME(text, at, end)
         if me is not None:
             return self._chain(_Subject(me.end(), (_USER,)))
-        pronoun = _PRONOUN(text, at, end)
+        pronoun = clauses.PRONOUN(text, at, end)
         if pronoun is not None:
             return self._chain(self._spoken_of(pronoun))
         known = next((one for one in self.people[-_RECENT:] if one.name and text.startswith(one.name, at)), None)
         if known is not None:
             return self._chain(_Subject(at + len(known.name), (known,)))
-        name = (_NAME_OF_KIN if _IS_MINE(text, at, self.last_of_sentence) else _NAME)(text, at, end)
+        name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
+            text, at, end
+        )
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
-        if _OTHERS(text, at, end):
+        if clauses.OTHERS(text, at, end):
             return _Subject(end, (), _USER)
         return None
 
@@ -774,7 +705,7 @@ class _Reading(_Stating):
         who = [one for one in self.people if one not in others][-1:]
         known = self.relatives.get(who[0], _Subject(0)) if who else _Subject(0)
         subject = known._replace(end=pronoun.end(), who=tuple(who), own=True)
-        kin = _HIS_KIN(self.text, pronoun.end(), self.end)
+        kin = clauses.HIS_KIN(self.text, pronoun.end(), self.end)
         if kin is None:
             return subject
         if not subject.who:
@@ -786,16 +717,16 @@ class _Reading(_Stating):
         """Whether what looks like a name at the front of a clause is one."""
         if is_a_word(name) or (TYPES["occupation"](name) and not name.endswith(_TITLES)):
             return False
-        return _Who(name) in self.people or frames.is_person(name)
+        return _Who(name) in self.people or objects.is_person(name)
 
     def _of_kin(self, found: re.Match[str], owner: _Who = _USER) -> _Subject:
         word = found["kin"] or found["alone"]
         word = word.removeprefix("另一个")
         kin = KIN.get(word) or KIN.get(word[-2:]) or KIN[word[-1:]]
-        if found["alone"] and kin.relation == "sibling" and _CHILDREN(self.text, self.first, self.start):
-            kin = frames.Kin("child", "child")
+        if found["alone"] and kin.relation == "sibling" and clauses.CHILDREN(self.text, self.first, self.start):
+            kin = objects.Kin("child", "child")
         if owner != _USER and word in _IN_LAWS:
-            kin = frames.Kin("married_to", kin.word)
+            kin = objects.Kin("married_to", kin.word)
         ex = bool(found["ex"]) or word.startswith("前")
         return self._relative(found, kin, owner, ex)
 
@@ -805,13 +736,19 @@ class _Reading(_Stating):
             return _Who(self.text[self.last.object_start : self.last.object_end])
         if word in KIN and self.subject is not None and self.subject.relation == KIN[word].relation:
             return self.subject.owner
+        if (
+            self.text.startswith(("现在的", "后来的", "新"), self.start)
+            and self.subject
+            and self.subject.who[:1] != (_USER,)
+        ):
+            return self.subject.who[0] if self.subject.who else _USER
         near = KIN[word].relation in ("married_to", "partner", "child") if word in KIN else False
         known = self.subject.who[:1] if self.subject is not None and near else ()
         if self.subject is not None and self.subject.relation == "married_to" and self.subject.owner == _USER:
             return _USER
         return known[0] if known and known[0].name else _USER
 
-    def _relative(self, found: re.Match[str], kin: frames.Kin, owner: _Who, ex: bool) -> _Subject:
+    def _relative(self, found: re.Match[str], kin: objects.Kin, owner: _Who, ex: bool) -> _Subject:
         if found["name"] and not is_a_word(found["name"]) and found["name"] not in KIN:
             if kin.relation:
                 self._say(kin.relation, found.span("name"), owner, negated=ex, confidence=0.85)
@@ -824,7 +761,7 @@ class _Reading(_Stating):
             name = self.named.get(kin.word) if kin.relation in _FAMILY and len(self.kin_words[kin.word]) == 1 else ""
             return _Subject(end, (_Who(name) if name else _Who(kin=kin.word),), owner, kin.relation, ex)
         called = people.NAMES_KIN(self.text, end, self.end)
-        if called is not None and called["any"] and kin.relation and frames.is_name(called["any"]):
+        if called is not None and called["any"] and kin.relation and objects.is_name(called["any"]):
             self._say(kin.relation, called.span("any"), owner, confidence=0.9)
             return _Subject(self.end, (_Who(called["any"]),), owner, kin.relation)
         return _Subject(end, (), owner, kin.relation, ex)
@@ -832,7 +769,7 @@ class _Reading(_Stating):
     def _chain(self, subject: _Subject) -> _Subject:
         """The relative of a subject (李薇的女儿), which is the subject then."""
         for _ in range(2):
-            found = _CHAIN(self.text, subject.end, self.end) or _HAS_KIN(self.text, subject.end, self.end)
+            found = clauses.CHAIN(self.text, subject.end, self.end) or clauses.HAS_KIN(self.text, subject.end, self.end)
             if found is None or len(subject.who) != 1:
                 break
             kin = KIN[found["kin"]]
@@ -851,12 +788,12 @@ class _Reading(_Stating):
         if (who == _USER or who.name) and people.PAIR_CUE(self.text, subject.end, self.end):
             for pattern, relation, ended in people.BETWEEN:
                 found = pattern.match(self.text, at, self.end) or pattern.match(self.text, subject.end, self.end)
-                if found is not None and frames.is_person(found["name"]):
+                if found is not None and objects.is_person(found["name"]):
                     self._say(relation, found.span("name"), who, negated=ended, confidence=0.9)
                     self.people.append(_Who(found["name"]))
                     return "婚礼" not in found[0]
             with_name = people.WITH_NAME(self.text, at, self.end)
-            if with_name is not None and frames.is_person(with_name["name"]):
+            if with_name is not None and objects.is_person(with_name["name"]):
                 self.people.append(_Who(with_name["name"]))
         for pattern, relation in people.ALONE if people.ALONE_CUE(self.text, at, self.end) else ():
             found = pattern.match(self.text, at, self.end)
@@ -868,7 +805,7 @@ class _Reading(_Stating):
     def _wed(self, who: _Who, at: int) -> None:
         """Remember who is spoken of after a wedding, and as a man or as a woman."""
         found = people.WEDS(self.text, at, self.end)
-        if found is None or not frames.is_person(found["name"]):
+        if found is None or not objects.is_person(found["name"]):
             return
         spouse = _Who(found["name"])
         self.people.append(spouse)
@@ -885,7 +822,7 @@ class _Reading(_Stating):
         if found is not None and KIN[found["kin"]].relation:
             self._relate(KIN[found["kin"]].relation, who, negated=bool(found["no"]))
             return True
-        pair = _COUPLE(self.text, subject.end, self.end)
+        pair = clauses.COUPLE(self.text, subject.end, self.end)
         if pair is not None and KIN[pair["kin"]].relation:
             ended = bool(re.search("离了|离婚|分手", self.text[pair.end() : self.end]))
             self._say(KIN[pair["kin"]].relation, pair.span("name"), who, negated=ended, confidence=0.85)
@@ -915,7 +852,7 @@ class _Reading(_Stating):
         if found is None:
             return False
         group = "any" if found["any"] else "sure"
-        if not (frames.is_name if group == "any" else frames.is_person)(found[group]) or who.kin == "parents":
+        if not (objects.is_name if group == "any" else objects.is_person)(found[group]) or who.kin == "parents":
             return False
         self._say(subject.relation, found.span(group), subject.owner, negated=subject.ex, confidence=0.9)
         self.subject = subject._replace(who=(_Who(found[group]),), end=found.end(group))
@@ -937,7 +874,7 @@ class _Reading(_Stating):
         if subject.who[0].name and last is not None and last.relation == subject.relation:
             self.found[-1] = self.last = last._replace(negated=True, end=self.end)
         elif subject.who[0].kin and subject.relation in ("parent", "relative") and subject.who[0].kin != "parents":
-            word = _KIN_AT_END(self.text, self.start, subject.end)
+            word = clauses.KIN_AT_END(self.text, self.start, subject.end)
             if word is not None:
                 self._say(subject.relation, word.span(), subject.owner, negated=True)
         return True
@@ -994,7 +931,7 @@ def _without_quotes(sentence: str) -> str:
 
     def blank(quote: re.Match[str]) -> str:
         inside = quote[1]
-        spoken = len(inside) > _SHORT_QUOTE or re.search("[我你，,。]", inside)
+        spoken = len(inside) > clauses.SHORT_QUOTE or re.search("[我你，,。]", inside)
         return "\x00" * len(quote[0]) if spoken else quote[0]
 
-    return _QUOTED.sub(blank, sentence)
+    return clauses.QUOTED.sub(blank, sentence)

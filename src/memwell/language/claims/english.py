@@ -8,20 +8,26 @@ the speaker's. Questions, conditions, wishes, guesses, quotations and reported s
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
 
-from memwell.language.claims.english_frames import ENDS, FRAMES, VerbFrame
+from memwell.language.claims.english_frames import FRAMES
+from memwell.language.claims.english_homes_and_work import ENDS, VerbFrame
 from memwell.language.claims.english_objects import (
-    NAME,
     Place,
-    Taker,
-    age,
     birthday,
     name,
     names,
-    phrase,
-    phrases,
-    proper,
+    place,
+)
+from memwell.language.claims.english_people import (
+    ENDS_NAME,
+    IS_KIN,
+    contact_owner,
+    is_relative,
+    named_pets,
+    of_pet,
+    over,
+    together,
 )
 from memwell.language.claims.english_predicates import (
     DEGREE,
@@ -44,24 +50,19 @@ from memwell.language.claims.english_predicates import (
 )
 from memwell.language.claims.english_sayings import (
     PARAPHRASES,
+    PRESUPPOSED,
     contacts,
     cut,
     dropped_plan,
     plan_place,
     sayings,
 )
-from memwell.language.claims.english_subjects import BOUND, KIN_WORDS, ClauseFinder, recased
+from memwell.language.claims.english_subjects import recased
+from memwell.language.claims.english_values import PROPERTIES, ValueReader
 from memwell.language.claims.english_words import (
-    INVERSE_KIN,
-    KIN,
-    NOT_NAMES,
-    PETS,
     PRESENT,
-    SAME_KIN,
-    SECRETS,
-    singular,
 )
-from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
+from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
 _MOST_SEARCHED = 2_000
@@ -69,7 +70,7 @@ _QUOTED = LazyPattern(r"[\"“][^\"“”\n]{0,400}[\"”]")
 _TITLE = LazyPattern(r"[\"“][^\"“”\n]{0,400}\b(?:I|I['’]m|my|we|you|me|you)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
 _ASIDE = LazyPattern(
     r"\b(?:(?:not sure|dunno|don['’]t know|can['’]t remember|no idea|don['’]t remember|not certain|forgot) "
-    r"(?:if|whether) (?:I|you|we)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
+    r"(?:if|whether) (?:I|you|we|this|it|that|anyone)\b[^,;:.!?]{0,60}?(?= but\b|[,;:.!?]|\Z)"
     r"|(?:as|like) (?:I|we) (?:said|mentioned|told you|say|wrote)(?: (?:before|earlier|already|last time))?"
     r"|in case (?:you|anyone|it|that)(?: \w+){1,5}|(?:if|since|as|because) you (?:ask|asked|must know|want to "
     r"know|were wondering|need to know|re asking|are asking)(?: \w+)?"
@@ -88,15 +89,29 @@ _ASIDE = LazyPattern(
     r"|(?:my|the|our) (?:doctors?|gp|allergist|dermatologist|specialist|nurse) (?:says?|said|tells me|told me"
     r"|confirmed)"
     r"(?: that)?(?= (?:that )?I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
-    r"|you should (?:probably )?know(?: that)?"
+    r"|I(?:['’]ve been| was| have been) told(?: that)?(?= I(?:['’]m| am) (?:\w+ )?(?:allergic|intolerant)\b)"
+    r"|(?:I (?:just )?(?:guess|suppose|thought|figured|feel|think) )?you (?:should|ought to) (?:probably "
+    r"|also )?know(?: that)?|I (?:guess"
+    r"|suppose)(?= I should)"
+    r"|(?:just )?(?:an? )?(?:quick |friendly |gentle |little )?reminder(?: that)?|let me (?:introduce myself"
+    r"|tell you(?: that)?|explain)"
+    r"|I was (?:just )?telling (?:someone|a friend|my \w+|people)(?: that)?|it (?:might"
+    r"|may) interest you(?: to know)?(?: that)?|what you (?:should|need to|must|have to) know is(?: that)?"
+    r"|(?:one|another) thing (?:to know |you should know )?is(?: that)?|(?:the )?(?:fact|truth|point) is(?: that)?"
+    r"|(?:but )?(?:the )?thing is|long story short|not that (?:it|you|anyone)[^,;:.!?]{0,30}"
     r"|(?<=\band)(?<!\w\wand), (?:\w+ly|for some reason|of all things)(?: enough)?,(?: to(?= [a-z]))?"
-    r"|strictly speaking|please (?:note|remember|correct your notes|update your notes|be aware)(?: that)?|note "
+    r"|you (?:may|might) want to (?:note|know|remember)(?: that)?|I(?:['’]d| would) like you to (?:remember|know"
+    r"|note)(?: that)?"
+    r"|the reason (?:I ask|I['’]m asking) is(?: that)?|(?:please )?bear in mind(?: that)?"
+    r"|(?<=\bNo, )I said(?: that)?(?= I\b)"
+    r"|strictly speaking|please (?:note|remember|correct your notes"
+    r"|update your notes|be aware)(?: that)?|note "
     r"that|remember that|keep in mind that|I['’]d (?:say|like you to know(?: that)?)|no "
     r"offen[cs]e[^,;:.!?]{0,30})(?=[\s,;:.!?…]|\Z)",
     re.IGNORECASE,
 )
 _JOKE = LazyPattern(
-    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|l+o+l+|in my dreams|said "
+    r"\b(?:just kidding|kidding|joking|jk|just a joke|/s|yeah,? right|as if|lo{2,}ve|in my dreams|said "
     r"no one)\b(?:\W*\Z)?|😂|🤣|\A\W*(?:oh (?:sure|yeah|yes|great|joy|wonderful|fantastic|brilliant|perfect"
     r"|lovely)|sure|right|yay)[,.!…] (?=.*\bjust\b|and i|.*\blo+ve\b)"
     r"|\bthe (?:school of hard|university of life)",
@@ -121,11 +136,48 @@ def _about(match: RuleMatch) -> tuple[str, str, str]:
     return match.relation, match.subject, match.kin
 
 
+_AGED = LazyPattern(r" ?\((?P<age>\d{1,2})(?: years old)?\)").match
+
+
+def _ages(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """Ages in brackets after the names of people: "a son, Milo (4)"."""
+    people = [one for one in found if (known := RELATIONS.get(one.relation)) and known.people and not one.object]
+    return [
+        RuleMatch("age", *aged.span("age"), one.start, aged.end(), text[one.object_start : one.object_end])
+        for one in people
+        if (aged := _AGED(text, one.object_end)) is not None
+    ]
+
+
+_NO_WAIT = LazyPattern(r"\b(?:no|wait|sorry|I mean|I meant|oops|scratch that|correction|hang on|hold on)\b").search
+
+
+def _taken_back(text: str, found: list[RuleMatch]) -> list[RuleMatch]:
+    """The negations of values that a later clause corrects: "she's 8, no wait, she's 9"."""
+    last: dict[tuple[str, str, str], RuleMatch] = {}
+    gone: list[RuleMatch] = []
+    for one in found:
+        relation = RELATIONS.get(one.relation)
+        before = None if relation is None or not relation.single or one.negated else last.get(_about(one))
+        if before is not None and before.object_end < one.start and _NO_WAIT(text, before.object_end, one.object_start):
+            gone.append(before._replace(negated=True))
+        if not one.negated:
+            last[_about(one)] = one
+    return gone
+
+
 _JOKES_AT_END = LazyPattern(
     r"(?:\b(?:lol|haha\w*|lmao|rofl)\W*|[;:]-?[)pP]|[\U0001f602\U0001f923\U0001f609\U0001f643\U0001f605]\W*)\Z", re.I
 ).search
+_UNSURE = LazyPattern(
+    r",? (?:maybe|perhaps|probably|possibly|I think|I guess|I suppose|not sure(?: though)?"
+    r"|if I remember (?:right|correctly)"
+    r"|or something(?: like that)?)[.!…\s]*\Z",
+    re.IGNORECASE,
+).search
 _IRONIC = LazyPattern(
-    r"\b(?:at this point|might as well|in (?:dog|cat) years|for the (?:tenth|third|hundredth|umpteenth) time"
+    r"\b(?:with \d+ years(?: of)? experience|at this point|might as well|in (?:dog|cat) years|for the (?:\w+th"
+    r"|third) time"
     r"|since birth|"
     r"just lo+ve (?:\w+ing|how|when|it)|love (?:being|getting|waiting|standing|sitting|paying|having to|waking"
     r"|losing|when)|"
@@ -133,7 +185,8 @@ _IRONIC = LazyPattern(
     r"|in)\b)\w+(?:er|or|ist)\b(?=\W*\Z)|"
     r"(?:phd|degree|master['’]?s|black belt|diploma|doctorate) in (?:procrastinat|sarcas|napp|overthink"
     r"|nonsense|netflix|bullshit|worry|wasting|avoid)|"
-    r"and (?:regret|despair|tears|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
+    r"of (?:procrastination|nothing|napping|laziness|overthinking|snacks|love)(?=\W*\Z)|and (?:regret|despair|tears"
+    r"|chaos|caffeine|anxiety|spite)|(?:to|on) (?:the moon|mars)|sea ?food diet"
     r"|win(?:s|ning)? the lottery|the (?:couch|sofa|fridge|kettle|coffee machine"
     r"|dust))\b",
     re.IGNORECASE,
@@ -144,13 +197,15 @@ _FICTION = LazyPattern(
     r"musical|opera|lyrics|play|sitcom|soap|drama|documentary)\b|\b(?:headline|lyrics|the character|bumper "
     r"sticker|t-shirt|for this exercise|role-?play|hypothetically|in another life|in a past life|"
     r"translate|proofread|rephrase|rewrite|let['’]s (?:say|pretend|imagine|assume)|dreamt|dreamed|nightmare"
-    r"|once upon|stuck in my head|"
+    r"|once upon|stuck in my head|the (?:chorus|song|line|ad|sign|slogan|motto|meme|poster|caption|headline) (?:goes"
+    r"|says|said|reads|is|was)|"
     r"someone told|somebody told|according to|the article|I read that|I heard that|in an alternate|as they say"
     r"|as the saying)\b",
     re.IGNORECASE,
 ).search
 _NO_STATEMENT = LazyPattern(
-    r"\A[\s\"“]*(?:if|whenever|unless|suppose|supposing|imagine|pretend|until|whether|would|could|should|do|does|"
+    r"\A[\s\"“]*(?:if|once (?:I['’]m|I am|I have|I['’]ve|I get|we['’]re|we have)|whenever|unless|suppose|supposing"
+    r"|imagine|pretend|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have (?:I|you|we|they)|has (?:he|she|it|my)|who|what|where|why|how|which"
     r"|let|maybe|perhaps|>|had (?:I|we|he|she)|isn['’]t|aren['’]t|say (?:some|I|my|you)|any idea|tell me)\b"
     r"|\A\s*>",
@@ -166,7 +221,7 @@ _DOUBT = LazyPattern(
     r"\x00)|(?:wrote|writes|texted|posted|tweeted|shouted|announced|replied|sings)(?=[:,]))\b",
     re.IGNORECASE,
 )
-_RESUMES = LazyPattern(r"[;]|, but |\bbut (?=I['’]m\b|I\b|my\b)").search
+_RESUMES = LazyPattern(r"[;]|, but |, and (?=I['’]m\b|my\b)|\bbut (?=I['’]m\b|I\b|my\b)").search
 _ASKED = LazyPattern(
     r"(?:,| -|;|:)\s*(?:so |and |but )?(?:is|are|was|do|does|did|can|could|should|would|will|what|where|who"
     r"|why|how|which|when|any|isn['’]t|aren['’]t|don['’]t|doesn['’]t|have|has)\b(?! (?:you )?right)",
@@ -178,24 +233,39 @@ _PLURAL_SAYS = frozenset(
     "joined likes dislikes name speaks diet nationality hobby studies".split()
 )
 _OPPOSITE = {"likes": "dislikes"}
+_MEANS: dict[str, str] = {"coeliac": "gluten", "celiac": "gluten"}
+"""What people cannot eat, by the word for them."""
 _SAID_IN_DOUBT = ("wish i spoke", "hives")
-_SAID_IN_QUESTIONS = ("as a", "where")
+_ALSO_ASKED = [one for one in PARAPHRASES if one[0] in ("as a", "where", "as someone who")]
+"""What a question may say besides."""
+_IS_OVER = LazyPattern(
+    r"\b(?:quit|leave|leaving|left|lost|lose|resign\w*|sold|sell|fired|sacked|laid|last|(?<!-)old|former\w*|ex|used to"
+    r"|died"
+    r"|buried|gone"
+    r"|no longer|any ?more|stopped|moved|wish|not)\b",
+    re.IGNORECASE,
+).search
+_WANTS = frozenset("want hope plan need try like love wish intend prefer decide think let make help".split())
+_NAMES_ONE = LazyPattern(r"\s*an? [a-z -]{3,40}? (?:called|named) ").match
+_LIKEWISE = LazyPattern(r",? (in|at|for|from) (?=[A-Z])").match
+_LIKEWISE_SAYS = {"in": ("lives_in",), "at": ("works_at", "studies_at"), "for": ("works_at",), "from": ("from",)}
+_SAID_INSTEAD = frozenset("allergic_to from lives_in works_at nationality studies_at name".split())
 _PLAIN = frozenset(
     "lives_in works_at occupation studies_at studies from name age nationality speaks diet graduated_from pet "
     "likes dislikes hobby owns allergic_to".split()
 )
 
 
-class EnglishReader(ClauseFinder):
+class EnglishReader(ValueReader):
     """Reads the sentences of one text in order; remembers whom and what they are about."""
 
     def __init__(self) -> None:
         super().__init__()
         self._before: list[RuleMatch] = []
-        self._topic: tuple[Subject, str, Taker] | None = None
         self._sentence = ""
         self._quoted = False
         self._plain = False
+        self._withdrawn: list[RuleMatch] = []
         self._planning = False
 
     def __call__(self, sentence: str) -> list[RuleMatch]:
@@ -211,12 +281,16 @@ class EnglishReader(ClauseFinder):
         if self._is_quoted(sentence):
             return []
         text = recased(sentence)
+        self._new, self._withdrawn = True, []
         found = self._statements(text)
         if text != sentence:
             found = [
                 one._replace(subject=_as_in(one.subject, sentence), object=_as_in(one.object, sentence))
                 for one in found
             ]
+        found += _ages(text, found)
+        stated = {_about(one) for one in found if not one.negated}
+        found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
         if _RECTIFIES(sentence):
             found += [
                 before._replace(negated=True, start=0, end=len(sentence))
@@ -236,10 +310,18 @@ class EnglishReader(ClauseFinder):
         return quoted
 
     def _statements(self, sentence: str) -> list[RuleMatch]:
+        """What a sentence states, and what it takes for granted."""
         text = _without_asides(sentence)
         short = text[:_MOST_SEARCHED]
-        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]):
+        if _FICTION(short) or _IRONIC(short) or _JOKE(short) or _JOKES_AT_END(text[-12:]) or _UNSURE(text[-40:]):
             return []
+        found = self._stated_in(text, short)
+        if not (_UNREAL(text) or _IS_OVER(short)):
+            known = {one.relation for one in found}
+            found += [one for one in self._paraphrased(short, len(text), PRESUPPOSED) if one.relation not in known]
+        return found
+
+    def _stated_in(self, text: str, short: str) -> list[RuleMatch]:
         corrected = self._corrections(text)
         if corrected:
             return corrected
@@ -251,13 +333,13 @@ class EnglishReader(ClauseFinder):
             # "She lives in Antwerp with her husband Piet" is about who was named before him.
             self._person = before
         if not _UNREAL(text):
-            found += self._paraphrased(short, len(text), _SAID_IN_QUESTIONS)
+            found += self._paraphrased(short, len(text), _ALSO_ASKED)
         if refused:
             return found
         stop = len(text)
         topic = _TOPIC(short)
         if topic is not None:
-            self._topic = (SPEAKER, *_PROPERTIES[topic["what"].lower()])
+            self._topic = (SPEAKER, *PROPERTIES[topic["what"].lower()])
         if asked:
             question = _ASKED(text)
             if question is None:
@@ -274,7 +356,7 @@ class EnglishReader(ClauseFinder):
     def _read(self, text: str, clause: Clause) -> list[RuleMatch]:
         resolved = clause._replace(subjects=tuple(self._resolved(clause.subjects)))
         self._meets(text, clause)
-        clause = resolved
+        clause = _each_their_age(text, resolved)
         if not clause.subjects:
             return []
         subject = clause.subjects[-1] if clause.subjects[0].is_speaker else clause.subjects[0]
@@ -282,23 +364,26 @@ class EnglishReader(ClauseFinder):
             self._person = subject
             self._people = clause.subjects if len(clause.subjects) > 1 or subject.kin.endswith("s") else self._people
         if subject.pet:
-            of_pet = _of_pet(text, clause, subject)
-            if of_pet and not of_pet[0].negated:
-                self._last = Stated(of_pet[0], text[of_pet[0].object_start : of_pet[0].object_end], name)
-            return of_pet
+            pets = of_pet(text, clause, subject)
+            self._topic = (SPEAKER, "pet", name) if pets else self._topic
+            if pets and not pets[0].negated:
+                self._last = Stated(pets[0], text[pets[0].object_start : pets[0].object_end], name)
+            return pets
         owned = self._property(text, clause)
         if owned is not None:
             return owned
         said = predicate_of(text, clause)
         if said is None:
-            return []
+            return self._likewise(text, clause, subject)
         if len(clause.subjects) > 1 or subject.plural:
-            together = _together(text, clause, said)
-            if together:
-                return together
-        related = _over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
+            both = together(text, clause, said)
+            if both:
+                return both
+        related = over(text, clause, said, subject, self._kin) or self._related(text, clause, said, subject)
         if related:
-            return related
+            # "My partner is a musician called Lior"
+            more = self._framed(text, clause, said, subject) if _NAMES_ONE(text, said.at) and subject.kin else []
+            return [*related, *(one for one in more if one.relation == "occupation")]
         found: list[RuleMatch] = []
         now = text[max(0, clause.start - 5) : clause.start].endswith("now ")
         if clause.how == "carried" and said.form == PRESENT and not (self._plain or now):
@@ -311,8 +396,22 @@ class EnglishReader(ClauseFinder):
             if not one.owner:
                 found += self._introduced(text, clause, said, one) or self._framed(text, clause, said, one)
         self._planning = any(one.relation == "plans" and not one.negated for one in found)
-        self._plain = any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
+        # "I'm deaf and live in Derry", but not "I'm keen to live in Paris and work at Google".
+        is_so = said.verb not in _WANTS and said.tense == "present" and not (said.negated or said.can)
+        is_so = is_so and " to " not in text[said.at : clause.end]
+        self._plain = is_so or any(one.relation in _PLAIN and one.kind in (STATE, EVENT, STARTED) for one in found)
         return found
+
+    def _likewise(self, text: str, clause: Clause, subject: Subject) -> list[RuleMatch]:
+        """A clause without a verb that says the same of another: "My brother lives in Leuven, my sister in Liège"."""
+        last, joint = self._last, _LIKEWISE(text, clause.at)
+        if self._new or last is None or joint is None or subject.is_speaker or subject.owner or last.match.negated:
+            return []
+        if last.match.relation not in _LIKEWISE_SAYS.get(joint[1], ()):
+            return []
+        places = last.take(text, joint.end(), clause.end)
+        start = clause.start
+        return [match_of(last.match.relation, one, start, max(clause.end, one[1]), subject) for one in places[:1]]
 
     def _introduced(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         """The speaker by name ("I'm Ines, 29"), and when someone was born."""
@@ -329,6 +428,8 @@ class EnglishReader(ClauseFinder):
             places, relation, take = name(text, said.at, clause.end), "name", name
             places = [one for one in places if text[one[0]].isupper() and _ENDS_INTRODUCTION(text, one[1])]
             places = [one for one in places if not text[slice(*one)].lower().endswith(_NO_NAME_ENDINGS)]
+            # "I'm a mum with a toddler named Zuri" names another.
+            places = [one for one in places if " with " not in text[said.at : one[0]]]
         else:
             return []
         if (
@@ -350,6 +451,14 @@ class EnglishReader(ClauseFinder):
         )
         self._last = Stated(match, text[slice(*places[0])], take)
         more = contrasts(text, match, _past_now(text, places[0]), take)
+        found = _FROM(text, places[0][1]) if relation == "name" and kind == STATE and not said.negated else None
+        # "Born on 3 May in Lima"
+        found = _IN(text, places[0][1]) if relation == "birthday" else found
+        aged = _AGED(text, places[0][1]) if relation == "name" and not said.negated else None
+        if aged is not None:
+            more.append(match._replace(relation="age", object_start=aged.start("age"), object_end=aged.end("age")))
+        home = place(text, found.end(), len(text)) if found is not None else []
+        more += [match._replace(relation="from", object_start=first, object_end=last) for first, last in home[:1]]
         return [match, *more]
 
     def _framed(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
@@ -385,28 +494,11 @@ class EnglishReader(ClauseFinder):
         self, frame: VerbFrame, said: Predicate, places: list[Place], clause: Clause, subject: Subject, text: str
     ) -> list[RuleMatch]:
         outcome = outcome_of(frame, said, clause)
-        if outcome is None:
+        meant = None if outcome is None else _meant(frame, said, places, subject, text, negated=outcome[1])
+        if outcome is None or meant is None:
             return []
-        kind, negated = outcome
-        relation = relation_left(frame.relation, text, places[0], subject)
-        if not relation:
-            return []
-        if relation == "name" and not subject.is_speaker:
-            if not subject.kin:
-                return []
-            relation, subject = subject.relation, SPEAKER
-            if not relation:
-                return []
-        if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
-            negated, places = True, [(retired.end(), places[0][1])]
-        if relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids"):
-            return []
-        if relation == "age" and not is_possible_age(text[slice(*places[0])], subject):
-            return []
-        if subject.plural and relation not in _PLURAL_SAYS:
-            return []
-        if negated and relation in _OPPOSITE and not said.ended and frame.mode != ENDS:
-            relation, negated = _OPPOSITE[relation], False
+        kind = outcome[0]
+        relation, subject, places, negated = meant
         match = match_of(
             relation,
             places[0],
@@ -419,106 +511,57 @@ class EnglishReader(ClauseFinder):
             lasting=said.tense == "perfect",
         )
         found = [match._replace(object_start=first, object_end=last) for first, last in places]
+        if relation == "allergic_to":
+            found = [one._replace(object=_MEANS.get(text[slice(*one[1:3])].lower(), "")) for one in found]
         if relation == "pet":
-            return [one for each in found for one in _named_pets(text, each)]
+            return [one for each in found for one in named_pets(text, each)]
         if relation in ("married_to", "partner") and subject.name and not negated:
             self._people = (subject, Subject(name=text[slice(*places[0])]))
         self._last = Stated(match, text[slice(*places[0])], frame.take)
+        if negated and relation in _SAID_INSTEAD:
+            # "I'm not allergic to eggs, it's milk"
+            self._topic = (subject, relation, frame.take)
         contrasted = contrasts(text, match, places[-1], frame.take)
-        # A value that is taken back, but not for one that can be read, states nothing.
-        return [] if not contrasted and TAKEN_BACK(text, places[-1][1]) else found + contrasted
+        if not contrasted and TAKEN_BACK(text, places[-1][1]):
+            # It states nothing, unless another value follows.
+            self._withdrawn += [one._replace(negated=True) for one in found if not one.negated]
+            return []
+        return found + contrasted
 
     def _related(self, text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
         simple = said.verb in ("be", "be spell") and said.tense in ("present", "past") and not said.used_to
         if not simple and said.verb not in ("be call", "be name"):
             return []
-        is_kin = _IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
+        is_kin = IS_KIN(text, said.at, clause.end) if said.verb == "be" else None
         if is_kin is not None and (subject.name or subject.is_speaker):
-            return _is_relative(text, clause, said, subject, is_kin)
+            people = clause.subjects if all(one.name for one in clause.subjects) else (subject,)
+            return [match for one in people for match in is_relative(text, clause, said, one, is_kin)]
         if not subject.kin or not subject.relation:
             return []
         places = names(text, said.at + (text[said.at : said.at + 1] == " "), clause.end)
         if said.verb == "be" and places and text[places[0][0]].islower():
             return []
-        if not places or (said.verb == "be" and not _ENDS_NAME(text, places[-1][1])):
+        if not places or (said.verb == "be" and not ENDS_NAME(text, places[-1][1])):
             return []
         owner = Subject(name=subject.owner.removeprefix("'s"), kin=subject.of_kin) if subject.owner else SPEAKER
         return self._called(text, clause, places, owner, subject, negated=said.negated)
 
-    def _called(
-        self, text: str, clause: Clause, places: list[Place], owner: Subject, subject: Subject, *, negated: bool = False
-    ) -> list[RuleMatch]:
-        match = match_of(
-            subject.relation,
-            places[0],
-            clause.start,
-            max(clause.end, places[-1][1]),
-            owner,
-            negated=negated,
-            confidence=0.85,
-        )
-        self._topic = (owner, subject.relation, name)
-        self._last = Stated(match, text[slice(*places[0])], name)
-        if not negated:
-            self._people = tuple(Subject(name=text[slice(*one)], relation=subject.relation) for one in places)
-            self._person = self._people[0]
-        found = [match._replace(object_start=first, object_end=last) for first, last in places]
-        return found + contrasts(text, match, places[-1], name)
-
-    def _property(self, text: str, clause: Clause) -> list[RuleMatch] | None:
-        """The claims of a clause about a property of its subject, or None when it is about no property."""
-        found = (
-            _PROPERTY(text, clause.at, clause.end) if clause.how == "subject" and len(clause.subjects) == 1 else None
-        )
-        if found is None:
-            return None
-        return self._valued(text, clause.start, clause.end, clause.subjects[0], found)
-
-    def _valued(self, text: str, start: int, end: int, owner: Subject, found: re.Match[str]) -> list[RuleMatch]:
-        what = " ".join(found["what"].lower().split())
-        relation, take = _PROPERTIES.get(what, (FAVOURITE + what.partition(" ")[2].removesuffix(" of all"), phrase))
-        if owner.owner or (found["was"] and relation not in ("name",)) or what.split()[-1] in SECRETS:
-            return []
-        if relation == "name" and not owner.is_speaker:
-            if not owner.kin or not owner.relation:
-                places = [] if owner.pet or owner.name or not owner.kin else name(text, found.end(), len(text))
-                return [match_of("name", one, start, max(end, one[1]), owner) for one in places]
-            places = names(text, found.end(), len(text))
-            clause = Clause((owner,), start, start, end)
-            return self._called(text, clause, places, SPEAKER, owner, negated=bool(found["not"])) if places else []
-        self._topic = (owner, relation, take)
-        places = take(text, found.end(), end if relation != "birthday" else len(text))
-        if not places:
-            return []
-        match = match_of(
-            relation,
-            places[0],
-            start,
-            max(end, places[-1][1]),
-            owner,
-            kind=PAST if found["was"] else STATE,
-            negated=bool(found["not"]),
-            confidence=0.9,
-        )
-        self._last = Stated(match, text[slice(*places[0])], take)
-        return [match._replace(object_start=one[0], object_end=one[1]) for one in places] + contrasts(
-            text, match, places[-1], take
-        )
-
     def _named_otherwise(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
         """Statements that have no subject and verb of their own: favourites, lists, contacts, "it is …"."""
-        for match, take in contacts(text, self._sentence, lambda before: _contact_owner(before, self._person)):
+        for match, take in contacts(text, self._sentence, lambda before: contact_owner(before, self._person)):
             yield match
             self._last = Stated(match, text[match.object_start : match.object_end], take)
         yield from self._properties(text, short, doubt)
         yield from sayings(short, doubt)
         yield from self._paraphrased(short, doubt)
 
-    def _paraphrased(self, text: str, doubt: int, hints: Container[str] = ()) -> Iterator[RuleMatch]:
-        """What a sentence says in other words; ``hints`` are those of the ways of saying it that are looked for."""
+    def _paraphrased(
+        self, text: str, doubt: int, ways: Iterable[tuple[str, LazyPattern, str]] = PARAPHRASES
+    ) -> Iterator[RuleMatch]:
+        """What a sentence says in other words, by the ways of saying it that are looked for."""
         lower = text.lower()
-        for hint, pattern, plain in PARAPHRASES:
-            found = pattern.search(text) if hint in lower and (not hints or hint in hints) else None
+        for hint, pattern, plain in ways:
+            found = pattern.search(text) if hint in lower else None
             if found is None or (found.start() > doubt and hint not in _SAID_IN_DOUBT):
                 continue
             sentence = plain.format(**found.groupdict())
@@ -529,50 +572,37 @@ class EnglishReader(ClauseFinder):
                 place = (found.start(), found.start(), *found.span())
                 yield RuleMatch(match.relation, *place, *match[5:])._replace(object=words)
 
-    def _properties(self, text: str, short: str, doubt: int) -> Iterator[RuleMatch]:
-        """Properties that are named in any part of a sentence: "his name is", "favourite band:", "it is"."""
-        if self._topic is None and not _HAS_PROPERTY(short):
-            return
-        for start in (0, *(bound.end() for bound in BOUND.finditer(short))):
-            own = _OWN(short, start)
-            if own is not None and start < doubt:
-                owner = self._person if own["my"] and own["my"].lower() in ("his ", "her ") else SPEAKER
-                if owner is not None and not (owner.name and "name" in own["what"].lower()):
-                    yield from self._valued(text, start, _end_of_value(short, own.end()), owner, own)
-            its = _IT_IS(short, start)
-            if its is not None and self._topic is not None and start < doubt:
-                owner, relation, take = self._topic
-                for place in take(text, its.end(), len(text))[:1]:
-                    match = match_of(relation, place, start, place[1], owner, negated=bool(its["not"]), confidence=0.8)
-                    yield match
-                    yield from contrasts(text, match, place, take)
 
-    def _corrections(self, text: str) -> list[RuleMatch]:
-        """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
-        lead = _CORRECTS(text)
-        if lead is None or not lead[0].strip() or self._last is None:
-            return []
-        last = self._last
-        places = last.take(text, lead.end(), len(text))
-        if not places or not _ENDS_NAME(text, places[0][1]):
-            return []
-        return self._replaced(text, places[0], last)
+_TWO_AGES = LazyPattern(r"(?:,? (?:are|were|aged))? ?\d{1,2}(?:,| and) \d{1,2}\b").match
+_SECOND_AGE = LazyPattern(r"\d{1,2}\b").match
 
-    def _replaced(self, text: str, place: Place, last: Stated) -> list[RuleMatch]:
-        if text[slice(*place)].lower() == last.object.lower():
-            return []
-        match = last.match._replace(object_start=place[0], object_end=place[1], object="", start=0, end=len(text))
-        self._last = Stated(match, text[slice(*place)], last.take)
-        return [match, match._replace(object=last.object, negated=True)]
 
-    def _wronged(self, text: str) -> Iterator[RuleMatch]:
-        """Values that were said by mistake: "I said 52 earlier but I'm 53", "I don't know why I typed Delft"."""
-        if self._last is None or not (wrong := _WRONGLY(text[:_MOST_SEARCHED])):
-            return
-        last = self._last
-        places = last.take(text, wrong.end(), len(text))
-        if places and text[slice(*places[0])].lower() != last.object.lower():
-            yield last.match._replace(object=text[slice(*places[0])], negated=True, start=0, end=len(text))
+def _each_their_age(text: str, clause: Clause) -> Clause:
+    """The clause about the one of two people whose age it gives: "Ned and Fay are 6 and 9"."""
+    if len(clause.subjects) != 2:
+        return clause
+    if _TWO_AGES(text, clause.at):
+        return clause._replace(subjects=clause.subjects[:1])
+    second = clause.how == "bare" and _SECOND_AGE(text, clause.at) and text[: clause.at].endswith((" and ", ", "))
+    return clause._replace(subjects=clause.subjects[1:]) if second else clause
+
+
+def _meant(
+    frame: VerbFrame, said: Predicate, places: list[Place], subject: Subject, text: str, *, negated: bool
+) -> tuple[str, Subject, list[Place], bool] | None:
+    """The relation that a frame states, of whom, the objects, and whether it is denied; None when it states nothing."""
+    relation = relation_left(frame.relation, text, places[0], subject)
+    if relation == "name" and not subject.is_speaker:
+        relation, subject = subject.relation if subject.kin else "", SPEAKER
+    if relation == "occupation" and (retired := _RETIRED(text, places[0][0])):
+        negated, places = True, [(retired.end(), places[0][1])]
+    young = relation == "occupation" and subject.kin in ("toddler", "baby", "kid", "twins", "kids")
+    too_young = relation == "age" and not is_possible_age(text[slice(*places[0])], subject)
+    if not relation or young or too_young or (subject.plural and relation not in _PLURAL_SAYS):
+        return None
+    if negated and relation in _OPPOSITE and not said.ended and frame.mode != ENDS:
+        relation, negated = _OPPOSITE[relation], False
+    return relation, subject, places, negated
 
 
 def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> list[RuleMatch]:
@@ -595,38 +625,6 @@ def _planned(text: str, clause: Clause, said: Predicate, subject: Subject) -> li
     return found
 
 
-def _is_relative(text: str, clause: Clause, said: Predicate, subject: Subject, found: re.Match[str]) -> list[RuleMatch]:
-    relation = KIN.get((found["kin"] or found["mine"] or "friend").lower(), "")
-    if not relation or said.tense != "present":
-        return []
-    if subject.is_speaker:
-        if not found["of"] or clause.how != "subject":
-            return []
-        inverse = INVERSE_KIN.get(relation, relation)
-        return [RuleMatch(inverse, *found.span("of"), clause.start, found.end(), confidence=0.8)]
-    owner = Subject(name=found["of"]) if found["of"] else SPEAKER
-    start = clause.start
-    match = match_of(
-        relation, (start, start), start, found.end(), owner, negated=said.negated, confidence=0.85
-    )._replace(object=subject.name)
-    other = _NOT_KIN(text, found.end(), clause.end + 40)
-    more = [match._replace(relation=KIN[other["kin"]], negated=True)] if other and KIN.get(other["kin"]) else []
-    return [match, *more]
-
-
-def _contact_owner(before: str, person: Subject | None) -> Subject:
-    found = next(iter(reversed(list(_CONTACT_OF(before)))), None)
-    if found is None or found["my"]:
-        return SPEAKER
-    if found["hers"]:
-        return person or SPEAKER
-    if found["kin"]:
-        word = found["kin"].lower()
-        return Subject(kin=SAME_KIN.get(word, word))
-    word = (found["name"] or "").removeprefix("Aunt ").removeprefix("Uncle ")
-    return person if person and found["reached"] else Subject(name="" if word.lower() in NOT_NAMES else word)
-
-
 def _without_asides(sentence: str) -> str:
     """The sentence with the same length, quotations and talk about the talk blanked."""
     if '"' in sentence or "“" in sentence:
@@ -643,146 +641,13 @@ def _doubts(text: str, stop: int) -> tuple[int, int]:
     return doubt.start(), stop if resumed is None else resumed.start()
 
 
-_IS_KIN = LazyPattern(
-    rf"\s*(?:(?:my|our|(?P<of>{NAME})['’]s) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS})|(?:just )?(?:an? )(?:good "
-    rf"|close |dear |old |great )?(?P<mine>friend|colleague|cousin|relative|mate|buddy)(?: of "
-    rf"mine)?)\b(?!['’-])(?! (?:called|named)\b)"
-).match
-_NOT_KIN = LazyPattern(rf",? (?:and )?not my (?:[a-z]+ )??(?P<kin>{KIN_WORDS})\b").match
-_ENDS_NAME = LazyPattern(
-    r"\s*(?:\Z|[,.;!)*]|(?:and|but|now|not|by the way|btw|too|who|though|actually|these|instead|without|with"
-    r"|sorry|as|from)\b|\()"
-).match
-_WHAT = (
-    r"(?P<what>name|full name|first name|surname|birthday|bday|b-day|job|profession|occupation|hometown|home "
-    r"town|hobby|hobbies|"
-    r"age|nationality|mother tongue|native language|first language|native tongue|(?:all-time |absolute |all "
-    r"time )?(?:favou?rite|fav|fave) [a-z]+(?: [a-z]+)??)(?: of all time)?"
-)
-_COPULA = (
-    r"(?:['’]s|(?P<was> was| were)| is| are| include| includes| has always been| falls| should (?:read|be)|:"
-    r"|(?= isn['’]t| aren['’]t))(?P<not> not| isn['’]t| aren['’]t)?"
-    r" (?:(?:now|on|in|currently|definitely|actually|called|spelled|spelt|either|the one called) )*"
-)
-_PROPERTY = LazyPattern(rf"(?:['’]s)? ?(?i:{_WHAT}){_COPULA}").match
-_OWN = LazyPattern(
-    rf"(?:\W*(?:but )?|[^,;:]{{0,20}}?[,:] )(?P<my>(?i:my|his|her) )?(?:new |current |real )?(?i:{_WHAT}){_COPULA}"
-).match
-_IT_IS = LazyPattern(
-    r"(?:[Ii]t|[Tt]hat)(?:['’]s| is| should be|(?= isn['’]t))(?P<not> not| isn['’]t)? (?:(?:now|on|in"
-    r"|actually) )*"
-).match
-_PROPERTIES: dict[str, tuple[str, Taker]] = {
-    **dict.fromkeys(("name", "full name", "first name"), ("name", name)),
-    **dict.fromkeys(("birthday", "bday", "b-day"), ("birthday", birthday)),
-    **dict.fromkeys(("job", "profession", "occupation"), ("occupation", phrase)),
-    **dict.fromkeys(("hometown", "home town"), ("from", proper)),
-    **dict.fromkeys(("hobby", "hobbies"), ("hobby", phrases)),
-    **dict.fromkeys(("mother tongue", "native language", "first language", "native tongue"), ("speaks", proper)),
-    "surname": ("name", name),
-    "age": ("age", age),
-    "nationality": ("nationality", proper),
-}
 _BEGINS_WITH_PRONOUN = LazyPattern(r"\W*(?:and |but |so |oh,? |also,? )?(?:he|she|his|her)\b", re.IGNORECASE).match
-_HAS_PROPERTY = LazyPattern(
-    r"name|b-?(?:irth)?day|job|profession|occupation|home ?town|hobb|age|nationality|tongue|language|fav", re.IGNORECASE
-).search
 _TOPIC = LazyPattern(r"\b[Mm]y (?P<what>birthday|age)\b").search
-_CONTACT_OF = LazyPattern(
-    rf"(?P<my>\b(?:my|me|mine|I)\b)|(?P<hers>\b(?:hers|his|her|their)\b)"
-    rf"|\b(?i:(?P<kin>{KIN_WORDS}))['’]s\b"
-    rf"|(?P<name>{NAME})['’]s |(?P<reached>\bcan be reached)"
-).finditer
-_CORRECTS = LazyPattern(
-    r"(?:(?:\*|sorry|no|nope|wait|oops|whoops|actually|scratch that|correction|I mean|I meant|make that|typo|edit"
-    r"|rather|ugh|hang on|hold on|my bad|apologies|argh|did I write \w+\?|it['’]s|it is|that should be|should "
-    r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
-    re.IGNORECASE,
-).match
-_WRONGLY = LazyPattern(
-    r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
-    r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m| my \w+ (?:was|is))?"
-    r" (?:in |on |an? )?(?=\S)|\bwhy I (?:typed|wrote|said|put) ",
-    re.IGNORECASE,
-).search
-_VALUE_END = LazyPattern(r"[.;!?…\n](?:\s|\Z)|\s[-–—]\s").search
-
-
-def _end_of_value(text: str, at: int) -> int:
-    found = _VALUE_END(text, at)
-    return len(text) if found is None else found.start()
-
-
-def _together(text: str, clause: Clause, said: Predicate) -> list[RuleMatch]:
-    """What two people do with each other: "Malik and I broke up", "we are engaged"."""
-    found = _TOGETHER(text, said.start, clause.end)
-    planned = said.tense == "ing" and text.startswith("getting married", said.start)
-    if not planned and (found is None or said.tense == "future" or (said.tense == "ing" and said.verb != "date")):
-        return []
-    speaker = any(one.is_speaker for one in clause.subjects)
-    other = next((one for one in clause.subjects if not one.is_speaker), SPEAKER)
-    mine = other.kin and other.relation in ("partner", "married_to")
-    if not speaker or not (other.name or ((clause.subjects[0].plural or mine) and found and found["over"])):
-        return []
-    relation, negated = "partner", said.negated
-    if found is not None:
-        kind = found[0].lower()
-        negated = negated or found["over"] is not None
-        relation = (
-            "friend"
-            if "friend" in kind
-            else "colleague"
-            if "colleague" in kind
-            else "married_to"
-            if kind.endswith(("married", "divorced", "divorcing"))
-            else "partner"
-        )
-    if not other.name and not negated:
-        return []
-    match = match_of(
-        relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=negated
-    )._replace(object=other.name)
-    plan = plan_place(text, clause.start, clause.end, said) if found is None else []
-    return [
-        match,
-        *(match_of("plans", one, clause.start, clause.end, SPEAKER, kind=PLAN, confidence=0.7) for one in plan),
-    ]
-
-
-_TOGETHER = LazyPattern(
-    r"(?:(?P<over>broken? up|broke up|split(?: up)?|(?:got |are |get )?divorced|separated|called it quits"
-    r"|(?:are|have) separated|parted ways|broke off our engagement)"
-    r"|(?:got |get |have been |been |are |were )?(?:married|engaged|dating|together|a couple|in a relationship"
-    r"|(?:good |close |best )*friends|colleagues))\b(?! (?:to|with|by (?!his|her|my|the))\b)"
-).match
-_PET_OVER = LazyPattern(
-    r"(?:['’]s| has| was| had to be| is)?(?: \w+ly| just| sadly)?\s?(?:no longer with us|died|dead|passed away"
-    r"|passed|put down|put to sleep|rehomed|gone|ran away|run away|escaped|euthani[sz]ed|crossed the rainbow bridge)\b"
-).match
-_PET_CALLED = LazyPattern(r"(?:['’]s name (?:is|was)|(?:['’]s| is| are)(?: called| named)?)(?P<not> not)? ").match
-
-
-def _over(text: str, clause: Clause, said: Predicate, subject: Subject, kin: dict[str, str]) -> list[RuleMatch]:
-    """Relatives who died, and colleagues who left."""
-    died = (said.verb == "die" or (said.verb == "pass" and text.startswith(" away", said.at))) and not _IN_JEST(
-        text, said.at
-    )
-    relation = subject.relation or KIN.get(kin.get(subject.name, ""), "")
-    left = relation == "colleague" and (
-        said.verb == "be replace" or (said.verb == "leave" and _COMPANY(text, said.at) is not None)
-    )
-    known = relation in RELATIONS and not subject.owner and (subject.name or (died and subject.kin))
-    if not (known and (died or left) and said.tense in ("past", "perfect")) or said.negated:
-        return []
-    match = match_of(relation, (clause.start, clause.start), clause.start, clause.end, SPEAKER, negated=True)
-    return [match._replace(object=subject.name)]
-
-
-_IN_JEST = LazyPattern(r" (?:of )?(?:laugh|inside|a little)").match
 _BORN = LazyPattern(
     r"\s*(?:on )?(?:the (?=\d))?(?=[A-Z\d]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(?!\d{4}\b)"
 ).match
-_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
+_FROM, _IN = LazyPattern(r",? from (?=[A-Z])").match, LazyPattern(r",? in (?=[A-Z])").match
+_ENDS_INTRODUCTION = LazyPattern(r"\s*(?:\Z|[,.!;(]|(?:and|now|from|by the way|btw|but|not|instead)\b)").match
 _BEFORE = LazyPattern(r"\b(?:before|formerly|previously|maiden|used to)\b").search
 _NO_NAME_ENDINGS = tuple(
     "ish ese man woman virgo libra scorpio sagittarius capricorn aquarius pisces gemini taurus".split()
@@ -799,61 +664,3 @@ _OR_WAS = LazyPattern(
     r",? (?:or|well),? (?:at least )?(?:I )?(?:was|did|used to)\b"
 ).match  # "a nurse, or was until May"
 _RETIRED = LazyPattern(r"(?:retired|former|ex-?) ?").match
-_COMPANY = LazyPattern(r" (?:the|our) (?:company|firm|team|office)\b").match
-
-
-def _of_pet(text: str, clause: Clause, pet: Subject) -> list[RuleMatch]:
-    """What is said of a pet of the speaker: its name, and that it is no more."""
-    over = _PET_OVER(text, clause.at, clause.end)
-    if over is not None:
-        owner = Subject(kin=pet.owner) if pet.owner.islower() else Subject(name=pet.owner)
-        match = match_of("pet", (clause.start, clause.start), clause.start, clause.end, owner, negated=True)
-        return [match._replace(object=pet.relation or pet.pet)]
-    if pet.owner:
-        return []
-    called = _PET_CALLED(text, clause.at, clause.end)
-    if called is None:
-        return []
-    places = names(text, called.end(), clause.end)
-    if not places or ("call" not in called[0] and "name" not in called[0] and not _ENDS_NAME(text, places[-1][1])):
-        return []
-    found: list[RuleMatch] = []
-    for place in places:
-        match = match_of(
-            "pet", place, clause.start, max(clause.end, place[1]), SPEAKER, negated=bool(called["not"]), confidence=0.85
-        )
-        found += [match, *contrasts(text, match, place, name)]
-        if not called["not"]:
-            found.append(match._replace(relation="kind", subject=text[slice(*place)], object=singular(pet.pet)))
-    return found
-
-
-_CALLED = r"(?: too| now)?(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)|,) "
-_PET_NAMED = LazyPattern(rf"{_CALLED}(?={NAME}|(?<!, )[a-z])").match
-_MOST_PETS = 10
-
-
-def _named_pets(text: str, found: RuleMatch) -> list[RuleMatch]:
-    """A pet with its name and kind, or by its animal."""
-    named = _PET_NAMED(text, found.object_end)
-    places: list[Place] = []
-    if named is not None and not (named[0] == ", " and not NAME_NEXT(text, named.end())):
-        places = names(text, named.end(), min(len(text), named.end() + 80))
-        if named[0] == ", " and places and not _ENDS_NAME(text, places[-1][1]):
-            places = []
-    result: list[RuleMatch] = []
-    kind, at = text[found.object_start : found.object_end], len(text)
-    for first, last in places[:_MOST_PETS]:
-        pet = found._replace(object_start=first, object_end=last, end=max(found.end, last))
-        # "a dog named Rex and a cat named Luna"
-        kind, at = next((word for word in text[at:first].split() if word in PETS), kind), last
-        result.append(pet)
-        if not found.negated:
-            # The kind of a pet never changes.
-            result.append(
-                pet._replace(relation="kind", subject=text[first:last], kin="", object=singular(kind), kind=STATE)
-            )
-    return result or [found]
-
-
-NAME_NEXT = LazyPattern(NAME).match

@@ -48,7 +48,7 @@ _CAPITALS = LazyPattern(
     rf"|-)(?=[{UPPER}\d])[\w’'&.+-]++){{0,4}}"
 ).match
 _SINGLE_NAME = LazyPattern(NAME).match
-_CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,4}}?)?(?:called|named) (?=[{UPPER}])").match
+_CALLED = LazyPattern(rf"(?:(?:an?|the|this|my|our|some) (?:[\w-]+ ){{0,6}}?)?(?:called|named) (?=[{UPPER}])").match
 WORDS = LazyPattern(r"[^\s]+")
 _ENDS_PHRASE = (
     "because but since when while so if though although which who whose that where after before until as for with "
@@ -61,7 +61,8 @@ _PHRASE_END = LazyPattern(
     rf"\s+(?:{'|'.join(_ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like"
     r"|enjoy|need|make|"
-    r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
+    r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m|live|lives|work|works|moved|bought|went"
+    r"|started|left|study)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
     r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+(?:completely|altogether"
     r"|entirely)\b"
 ).search
@@ -77,7 +78,8 @@ _EATING = LazyPattern(
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
 LOWER_WORDS = LazyPattern(
-    r"(?!(?:the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed|denial|trouble|love|touch|case"
+    r"(?!(?:with|without|onto|into|next|together|the|an?|my|our|your|his|her|their|this|that|it|fear|hope|peace|bed"
+    r"|denial|trouble|love|touch|case"
     r"|general|fact|"
     r"home|work|school|here|there|person|public|private|time|not|and|town|me|him|them|order|charge|pain|shock"
     r"|two|three|"
@@ -91,7 +93,7 @@ LOWER_WORDS = LazyPattern(
     r"|please|cos|cuz|i|im|he|she|it|we|they)\b)"
     r"[a-zà-ÿ][\w’'&-]*){0,2}(?=\s|\Z|[,.!;:)])"
 ).match
-_NO_PLACES = frozenset("Heaven Hell Mars Bed".split())
+_NO_PLACES = frozenset("Heaven Hell Mars Bed Planet".split())
 
 
 def is_casual(sentence: str) -> bool:
@@ -106,7 +108,8 @@ def is_casual(sentence: str) -> bool:
 def _trimmed(sentence: str, start: int, last: int) -> list[Place]:
     while last > start and sentence[last - 1] in ".'’-&,":
         last -= 1
-    return [(start, last)] if last > start and sentence[start:last].lower() not in NOT_NAMES else []
+    words = sentence[start:last]
+    return [(start, last)] if words and (words.lower() not in NOT_NAMES or words == "Nice") else []
 
 
 def name(sentence: str, start: int, end: int) -> list[Place]:
@@ -122,7 +125,7 @@ def name(sentence: str, start: int, end: int) -> list[Place]:
     return _lower(sentence, at, end, 1) if is_casual(sentence) else []
 
 
-_DEMONYMS = LANGUAGES | NATIONALITIES
+_DEMONYMS = (LANGUAGES | NATIONALITIES) - {"finn", "dane"}
 _BRANDS = frozenset(
     "netflix excel google amazon spotify youtube tiktok powerpoint instagram jira slack zoom python siri alexa "
     "chatgpt ikea uber facebook whatsapp twitter reddit wifi wikipedia microsoft apple pinterest".split()
@@ -132,6 +135,8 @@ _BRANDS = frozenset(
 
 def _lower(sentence: str, start: int, end: int, most: int) -> list[Place]:
     found = LOWER_WORDS(sentence, start, end)
+    if found is not None and found[0] == "nice" and sentence[:start].endswith(" in "):
+        return [found.span()]
     if found is None or re.split("['’]", found[0])[0] in NOT_NAMES or len(found[0].split()) > most:
         return []
     return _trimmed(sentence, start, found.end())
@@ -157,6 +162,15 @@ def names(sentence: str, start: int, end: int) -> list[Place]:
 _VERB_AFTER = LazyPattern(r"(?:['’]s)? (?:is|was|has|are|were|lives|works|and I)\b|['’]s\b").match
 
 
+_NEAR_PLACE = LazyPattern(rf"(?:an?|the) (?!one\b)(?:[a-z-]+ ){{1,4}}?(?:of|near|outside|in) (?=[{UPPER}])").match
+
+
+def place(sentence: str, start: int, end: int) -> list[Place]:
+    """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
+    near = _NEAR_PLACE(sentence, start, end)
+    return proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+
+
 def proper(sentence: str, start: int, end: int) -> list[Place]:
     """A row of capitalised words; in a sentence without capitals, the words up to the end of the phrase."""
     called = _CALLED(sentence, start, end)
@@ -164,7 +178,8 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
     found = _CAPITALS(sentence, at, end)
     if found is not None:
         places = _trimmed(sentence, at, found.end())
-        return [] if places and sentence[slice(*places[0])] in _NO_PLACES else places
+        unreal = places and sentence[slice(*places[0])].split(maxsplit=1)[0] in _NO_PLACES
+        return [] if unreal else places
     return _lower(sentence, at, end, _LOWER_NAME) if is_casual(sentence) else []
 
 
@@ -184,7 +199,11 @@ def employer(sentence: str, start: int, end: int) -> list[Place]:
     if found or common is None:
         return found
     words = common["o"].split()
-    no = (words[-1] in NO_EMPLOYERS and words != ["post", "office"]) or words[0] in NO_EMPLOYERS or words[-1] in KIN
+    no = (
+        (words[-1] in NO_EMPLOYERS and words != ["post", "office"])
+        or words[0] in NO_EMPLOYERS
+        or not KIN.keys().isdisjoint((words[-1], words[-1].removesuffix("s")))
+    )
     return [] if no else [common.span("o")]
 
 
@@ -220,11 +239,16 @@ def likings(sentence: str, start: int, end: int) -> list[Place]:
     places = [
         place
         for place in phrases(sentence, start, end)
-        if not _of_the_moment(sentence[place[0] : place[1]]) and not _SOME_OF_THEM(sentence, place[1])
+        if not _of_the_moment(sentence[place[0] : place[1]])
+        and not _SOME_OF_THEM(sentence, place[1])
+        and not _MY_PEOPLE(sentence, *place)
     ]
     return [(_after_eating(sentence, *place), place[1]) for place in places]
 
 
+_MY_PEOPLE = LazyPattern(
+    rf"(?:my|our|his|her) (?:[a-z-]+ )??(?:{'|'.join(sorted(KIN, key=len, reverse=True))})\b"
+).match
 _SOME_OF_THEM = LazyPattern(r" (?:who|whose|that|which)\b").match  # "people who like cats"
 
 
@@ -234,7 +258,8 @@ def allergens(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def _in_earnest(words: list[str]) -> bool:
-    return NO_ALLERGENS.isdisjoint(words) and words[-1] not in KIN
+    doing = words[-1].endswith("ing") and words[-1] not in ("dressing", "icing", "pudding")
+    return NO_ALLERGENS.isdisjoint(words) and words[-1] not in KIN and not doing
 
 
 def _after_eating(sentence: str, start: int, end: int) -> int:
@@ -274,12 +299,14 @@ def _of_the_moment(words_: str) -> bool:
 
 
 _MOST_LISTED = 4
+_OF_NOUNS = frozenset("a an the my our his her their some going doing".split())
 
 
 def _alike(sentence: str, left: Place, right: Place) -> bool:
     one, other = sentence[left[0] : left[1]].split(), sentence[right[0] : right[1]].split()
     if one[0].endswith("ing") or other[0].endswith("ing"):
-        return one[0].endswith("ing") and (other[0].endswith("ing") or len(other) == 1)
+        short = len(other) == 1 or (len(one) == 1 and len(other) == 2 and other[0].lower() not in _OF_NOUNS)
+        return one[0].endswith("ing") and (other[0].endswith("ing") or short)
     return len(other) <= _MOST_LISTED and other[0].lower() not in AFTER_NOUN
 
 
@@ -363,9 +390,23 @@ def job(sentence: str, start: int, end: int) -> list[Place]:
             break
         at += 1
     words = sentence[start:last].lower().split()
-    if not words or words[0] in _NO_JOB_BEFORE:
+    if not words or words[0] in _NO_JOB_BEFORE or (words[0] == "student" and len(words) > 1):
         return []
     return _unless_compound(sentence, start, last, end)
+
+
+_TRADE = LazyPattern(
+    r"[A-Za-z][a-z-]*(?: [a-z][a-z-]*){0,2}?(?=\s*(?:\Z|[,.;!)]|(?:at|for|with|in|on|by|and|since|here|now|but|these|from"
+    r"|part|full|so|because|which|when|until|who|to|over|there|while|after)\b))"
+).match
+_NO_TRADE = frozenset("result team favor favour kid child joke whole group couple unit treat".split())
+
+
+def trade(sentence: str, start: int, end: int) -> list[Place]:
+    """What someone works as, also when the word is no known profession."""
+    found = job(sentence, start, end)
+    other = None if found else _TRADE(sentence, start, end)
+    return found if other is None or other[0].split()[-1] in _NO_TRADE else [other.span()]
 
 
 def is_job(word: str) -> bool:
@@ -390,6 +431,7 @@ _SUBJECT = LazyPattern(
     r"|to|degree|student|because|over|under|after|by|is|myself)\b)[\w&'’/-]+){0,3}"
 ).match
 _NO_SUBJECTS = frozenset(
+    "part-time full-time remotely "
     "a an the at in for with abroad hard there here to my about and full part online from late how all what "
     "too it that "
     "again this mainly on up away night every now day together alone as people him her them me more tonight today "

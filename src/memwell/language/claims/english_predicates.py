@@ -9,9 +9,10 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.claims.english_frames import BEGINS, ENDS, FORMS, FRAMES, HAPPENS, HOLDS, VerbFrame
+from memwell.language.claims.english_frames import FORMS, FRAMES
+from memwell.language.claims.english_homes_and_work import BEGINS, ENDS, HAPPENS, HOLDS, VerbFrame
 from memwell.language.claims.english_objects import Place, Taker
-from memwell.language.claims.english_words import ADULTS, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
+from memwell.language.claims.english_words import ADULTS, CITIES, ING, NUMBERS, PARTICIPLE, PAST_FORM, PRESENT, THIRD
 from memwell.language.claims.relations import EVENT, PAST, STARTED, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 
@@ -57,10 +58,10 @@ _HEDGES = frozenset(
     "gotta maybe perhaps "
     "probably possibly apparently supposedly allegedly basically practically virtually almost nearly seemingly "
     "about roughly "
-    "did didn't hardly barely somewhat hope hopefully".split()
+    "did hardly barely somewhat hope hopefully".split()
 )
 NEGATIONS = frozenset("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't isnt arent".split())
-PAST_NEGATIONS = frozenset("wasn't weren't hadn't".split())
+PAST_NEGATIONS = frozenset("wasn't weren't hadn't didn't didnt wasnt".split())
 BE = frozenset("'m am is are 's 're been im m be being".split())
 WAS = frozenset("was were".split())
 HAVE = frozenset("'ve have has ve".split())
@@ -89,7 +90,8 @@ _SCHOOL = LazyPattern(
 _PUPILS = frozenset("son daughter kid nephew niece grandson granddaughter sister brother cousin".split())
 _CHILDREN = _PUPILS - {"sister", "brother", "cousin"}
 _SCHOOLING = LazyPattern(
-    r"\b(?:school|schools|college|uni|university|degree|course|student|class|classes|studies|semesters?"
+    r"\b(?:phd|thesis|graduated|reading (?=[a-z])|studying|school|schools|college|uni|university|degree|course|student"
+    r"|class|classes|studies|semesters?"
     r"|major)\b",
     re.IGNORECASE,
 ).search
@@ -107,6 +109,7 @@ _THEN = LazyPattern(
     r"|april|may|june|july|august|september|october|november|december)|yesterday|ago)\b",
     re.IGNORECASE,
 ).search
+_BEFORE = LazyPattern(r"\b(?:before|previously|formerly|until)\b").search
 _MAJOR = LazyPattern(r"\b(?:majors?|courses?|degree|subjects?)\b", re.IGNORECASE).search
 _LEFT_BEHIND = frozenset("occupation lives_in works_at studies_at studies from pet partner".split())
 
@@ -178,7 +181,9 @@ TAKEN_BACK = LazyPattern(
     r"|correction)"
 ).match
 _CONTRAST = LazyPattern(
-    r"(?P<other>(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)) (?:(?:as|in|at|for"
+    r"(?P<other>(?:,? (?:now|these days|nowadays|currently|actually|today|at the moment|by the way|btw|though))?"
+    r"(?:,| [-–—]| \(|—)? ?(?:and |but )?(?:instead of|rather than|not|never)|[,;] (?:and )?(?:before that|previously"
+    r"|formerly)(?: (?:it was|I was|we were))?) (?:(?:as|in|at|for"
     r"|from|with|to|my|on|called|named|an?|the) )*"
     r"|(?P<better>(?:,|\.\.\.?| [-–—]|—)? ?(?:or rather|[Ii] mean|[Ii] meant|sorry|no,? wait|wait,? no|no|er"
     r"|erm|oops|correction|actually|scratch that|make that)(?:,? (?:sorry|no|wait))?,? |,? but (?:rather )?| "
@@ -208,7 +213,7 @@ def contrasts(text: str, match: RuleMatch, place: Place, take: Taker) -> list[Ru
 
 def agrees(clause: Clause, said: Predicate, subject: Subject) -> bool:
     """Whether the form of the verb goes with the subject; without an *s* it may depend on another verb."""
-    if said.tense != "present" or said.negated or said.can or said.verb == "be" or said.passive:
+    if said.tense != "present" or said.negated or said.can or said.used_to or said.verb == "be" or said.passive:
         return True
     if clause.how == "fragment":
         return said.form != PRESENT or said.verb in ("love", "hate", "live", "like", "adore")
@@ -232,11 +237,15 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
             _NOW(text, clause.start, clause.end) or _NOW(text, max(0, clause.start - 30), clause.start)
         ),
         "been": lambda: said.tense == "perfect",
+        "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
+        "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
         "never": lambda: said.negated and said.ended,
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,
         "ing": lambda: said.tense in ("ing", "perfect"),
+        "reading": lambda: re.match(r"[\s,]*(?:reading|studying)\b", text[clause.end : clause.end + 14]) is not None,
+        "other": lambda: said.tense == "present" and not (said.negated or subject.is_speaker),
         "present": lambda: said.tense == "present" and not said.negated,
         "job": lambda: bool(_WORKING(text)) and not _SCHOOL(text),
         "school": lambda: bool(_SCHOOL(text) or _SCHOOLING(text)) or subject.kin.split(" ")[-1] in _PUPILS,
@@ -280,7 +289,9 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
         or frame.after == "present"
     )
     if mode == HAPPENS:
-        return (EVENT, said.negated) if done and (not said.negated or tense in ("perfect", "past")) else None
+        # "I've never been to Japan", but of one journey: "I didn't go".
+        denied = ("perfect",) if frame.relation == "visited" else ("perfect", "past")
+        return (EVENT, said.negated) if done and (not said.negated or tense in denied) else None
     if said.ended and mode == ENDS and frame.after == "never":
         return STATE, True
     if not done or said.negated:
@@ -290,19 +301,31 @@ def outcome_of(frame: VerbFrame, said: Predicate, clause: Clause) -> tuple[str, 
 
 def relation_left(relation: str, text: str, place: Place, subject: Subject) -> str:
     """What was left: an employer, a school or a place, by the words around it; a pupil is at a school."""
+    if relation == "works_at" and _READING(text, place[1]):
+        return "studies_at"
     if relation == "works_at" and _SCHOOL(text, *place) and subject.kin.split(" ")[-1] in _CHILDREN:
         return "studies_at"
+    if relation == "with":
+        words = text[slice(*place)]
+        return "partner" if words in entities.FIRST_NAMES else "works_at" if words in entities.ORGANISATIONS else ""
     if relation not in ("left", "joined"):
         return relation
+    if text[slice(*place)] in entities.ORGANISATIONS or text[slice(*place)].rsplit(maxsplit=1)[-1] in _COMPANIES:
+        return "works_at"
     if _DEPARTS(text):
         return ""
     if _SCHOOL(text) or _SCHOOLING(text):
         return "studies_at"
-    if text[slice(*place)] in entities.PLACES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
+    words = text[slice(*place)]
+    if words in entities.PLACES or words in CITIES or re.search(r"\b(?:settled|living|moved|live|lives)\b", text):
         return "lives_in"
     return "works_at" if relation == "joined" or _WORKING(text) or re.search(r" for |\bat [A-Z]\S* now\b", text) else ""
 
 
+_COMPANIES = frozenset(
+    "Bank Group Inc Ltd Airlines Corp Holdings Labs Systems Software Media Insurance Motors Consulting Partners".split()
+)
+_READING = LazyPattern(r",? (?:reading|studying) [a-z]").match
 _DEPARTS = LazyPattern(
     r"\b(?:this (?:morning|afternoon|evening)|today|tonight|early|late|at (?:\d|noon|dawn|six|seven|eight|nine"
     r"|ten|five|four))\b"
@@ -335,11 +358,13 @@ def predicate_of(text: str, clause: Clause) -> Predicate | None:
         start = at if found is None else found.start(1)
         following = WORD(text, after, end)
         next_word = "" if following is None else following[1].lower()
+        if is_ and word == "going" and said.tense == "past" and next_word == "to":
+            return None
         if word == "did" and next_word in ("my", "a", "an", "the", "his", "her"):
             return Predicate("do", after, start, "past", form=PAST_FORM)
-        if word in _HEDGES or word in PAST_NEGATIONS:
+        if (word in _HEDGES and not (word == "did" and next_word == "not")) or word == "hadn't":
             return None
-        to = next_word == "to" and _INFINITIVE(text, after) is not None
+        to = next_word == "to" and (_HAD_TO if word == "had" else _INFINITIVE)(text, after) is not None
         helped = _auxiliary(said, word, next_word, is_=is_, to=to)
         if helped is not None:
             said, is_, both = helped
@@ -361,23 +386,33 @@ def _auxiliary(
 ) -> tuple[Predicate, bool, bool] | None:
     """What an auxiliary makes of the predicate, whether *be* is among them, and whether it takes the next word "
     "with it."""
+    if word in PAST_NEGATIONS or word == "did":
+        return said._replace(negated=said.negated or word != "did", tense="past"), is_ or word.startswith("w"), False
     if word in NEGATIONS:
-        return said._replace(negated=True), is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"), False
+        tense = "perfect" if word in ("haven't", "hasn't") else said.tense
+        return (
+            said._replace(negated=True, tense=tense),
+            is_ or word in ("isn't", "aren't", "ain't", "isnt", "arent"),
+            False,
+        )
     if word in ("can", "can't", "cannot", "cant"):
         return said._replace(can=True, negated=said.negated or word != "can"), is_, False
-    if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about") and to):
+    if word in ("will", "'ll", "gonna") or (is_ and word in ("going", "about", "due") and to):
         return said._replace(tense="future", will=word in ("will", "'ll")), is_, to
     if word == "anymore" or (word == "no" and next_word in ("longer", "more")):
         return said._replace(ended=True), is_, word == "no"
     if word == "used" and next_word == "to":
         return said._replace(used_to=True), is_, True
     if word in BE:
-        return said._replace(tense="perfect" if word == "been" and said.tense == "present" else said.tense), True, False
+        tense = {"been": "perfect", "being": "ing"}.get(word, said.tense) if said.tense == "present" else said.tense
+        return said._replace(tense=tense), True, False
     if word in WAS:
         return said._replace(tense="past"), True, False
+    if word == "had" and to:
+        return said._replace(tense="past"), is_, True
     if (word in HAVE or word == "had") and _is_helper(next_word):
         return said._replace(tense="past" if word == "had" else "perfect"), is_, False
-    if word in ("do", "does") and (said.negated or next_word in ("not", "n't")):
+    if word in ("do", "does") and next_word in ("not", "n't"):
         return said, is_, False
     return None
 
@@ -387,6 +422,9 @@ def _is_adverb(word: str, start: int, text: str) -> bool:
 
 
 _INFINITIVE = LazyPattern(r"\s+to\s+(?!the\b|an?\b|my\b|our\b|bed\b|school\b|work\b|sleep\b|[A-Z])").match
+
+
+_HAD_TO = LazyPattern(r"\s+to\s+(?:give|quit|leave|stop|sell|close|cancel|move|resign|drop)\b").match
 
 
 def _is_helper(word: str) -> bool:
@@ -418,7 +456,7 @@ def _verb(text: str, word: str, after: int, said: Predicate, is_: bool, clause: 
             return said._replace(
                 verb=form[ING], at=after, tense=said.tense if said.tense != "present" else "ing", form=ING
             )
-        if PARTICIPLE in form and f"be {form[PARTICIPLE]}" in FRAMES:
+        if PARTICIPLE in form and (f"be {form[PARTICIPLE]}" in FRAMES or said.tense == "ing"):
             return said._replace(verb=f"be {form[PARTICIPLE]}", at=after, passive=True)
         return said._replace(at=start)
     if word == "got" and said.tense == "perfect" and not _GOT_SO(text, after):

@@ -44,7 +44,8 @@ _GLUED = LazyPattern(
     r"(?<![\s\"'“‘(<\[,;:=])\Z|(?<!mail)(?<!address)(?<!mailto)(?<! is)(?<!\s):\Z", re.IGNORECASE
 ).search
 _PHONE_CUE = LazyPattern(
-    r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|that['’]s me)\b", re.IGNORECASE
+    r"\b(?:number|phone|cell|mobile|call|text|reach(?:ed)?|whatsapp|ring|tel|line|landline|that['’]s me)\b",
+    re.IGNORECASE,
 ).search
 _EMAIL_CUE = LazyPattern(
     r"\b(?:e-?mails?|mail|reach|contact|write|inbox|address|switched|use|hers|his|mine|that['’]s me|drop"
@@ -52,12 +53,15 @@ _EMAIL_CUE = LazyPattern(
     re.IGNORECASE,
 ).search
 _DROPPED = LazyPattern(
-    r"(?:don['’]t|do not|no longer|never|stop|old|not|instead of|by mistake|rather than|gave you|wrong|former"
+    r"(?:don['’]t|do not|no longer|never|stop|old|not|forget|delete|instead of|by mistake|rather than|gave you|wrong"
+    r"|former"
     r"|from(?=\s*\Z))\b[^,;@]{0,25}\Z",
     re.IGNORECASE,
 ).search
 _IS_NOT = LazyPattern(
-    r"[ ,]*(?:isn['’]t|is not|was never|is dead|any ?more|any longer|is no longer|was my old)", re.IGNORECASE
+    r"[ ,]*(?:(?:no longer|doesn['’]t|does not) works?|stopped working|bounces|is gone|isn['’]t|is not|was never"
+    r"|is dead|any ?more|any longer|is no longer|was my old)",
+    re.IGNORECASE,
 ).match
 _IT = LazyPattern(r"\W*(?:no,? |sorry,? )?(?:it|that)\b", re.IGNORECASE).match
 _IS_ASKED = LazyPattern(r"\?\s*\Z").search
@@ -192,9 +196,13 @@ def plan_place(text: str, start: int, end: int, said: Any) -> list[Place]:
 _AFTER_ALL = LazyPattern(r",? (?:after all|any ?more|any longer)\b").search
 
 
+_CHANGED = LazyPattern(r"\W*(?:[Cc]hange of plans?|(?:[Mm]y |[Oo]ur |[Tt]he )?[Pp]lans (?:have )?changed)\b").match
+_CLAUSE_END = LazyPattern("").match
+
+
 def dropped_plan(text: str, end: int, said: Any) -> list[Place]:
     """The place of what a clause says will not be done after all."""
-    over = _AFTER_ALL(text, said.start, end)
+    over = _AFTER_ALL(text, said.start, end) or (_CHANGED(text) and _CLAUSE_END(text, end))
     decided = said.verb in _LEADS and not said.negated and text.startswith(" not to ", said.at)
     if decided and said.tense in ("past", "perfect", "present"):
         return cut(text, said.at + len(" not to "), end if over is None else over.start())
@@ -247,8 +255,16 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             r"(?P<b>[^,;.!?]{0,30}(?:, not [^;.!?]{2,30})?)",
             "{a} {o}{b}",
         ),
-        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b", "{a} in {o}"),
-        ("where", rf"{_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b", "{a} at {o}"),
+        (
+            "where",
+            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:live|grew up|was born))\b",
+            "{a} in {o}",
+        ),
+        (
+            "where",
+            rf"(?!That|It|This|Here|There){_PLACE},? where (?P<a>(?:I|we)(?: now| still)? (?:work|study|teach))\b",
+            "{a} at {o}",
+        ),
         ("as a", r"(?:\A|[,.;:!] )[Aa]s an? (?P<o>[^,;.!?]{3,60}?),? (?=(?:I|my|can [Ii]|i)\b)", "I am a {o}"),
         ("red me", rf"{_PLACE} {_ME}(?:hired|recruited) me\b", "I was hired by {o}"),
         (" me", rf"{_PLACE} {_ME}(?:fired me|sacked me|let me go|laid me off)\b", "I was sacked by {o}"),
@@ -260,6 +276,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (" divorced me", rf"(?P<o>{NAME}) {_ME}divorced me\b", "I divorced {o}"),
         (" me", rf"\b[Mm]y (?P<o>husband|wife) {_ME}(?:divorced|left|dumped) me\b", "my {o} and I got divorced"),
+        ("divorce", r"\b(?:[Aa]fter|[Ss]ince) (?:the|my|our) divorce\b(?! from)", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),
@@ -277,7 +294,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I cancelled my {o}",
         ),
         (
-            "y ",
+            "",
             rf"\b(?:[Mm]y|[Oo]ur) (?P<o>(?:[a-z]+ )?(?:{_THINGS})) (?:was|got|has been)(?: \w+ly)? (?:sold"
             rf"|stolen|scrapped|written off)",
             "I sold my {o}",
@@ -286,14 +303,44 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         (
             "said",
             r"\b(?:I|[Yy]ou) (?:said|wrote|noted|told you)(?: that)? (?P<a>(?:I|my)\b[^,;.!?]{3,50}?)(?:, but|,| but) "
-            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>[^,;.!?]{2,40})",
+            r"(?:it['’]s|that['’]s|it should be|I meant|it is) (?:actually |really )?(?P<o>(?!my\b|his\b|her\b"
+            r"|a\b)[^,;.!?]{2,40})",
             "{a}, sorry, {o}",
         ),
         # Work, school and home by their nouns.
         ("last day at", rf"\b[Mm]y last day (?:at|with) {_OUT}", "I resigned from {o}"),
-        ("notice", rf"\b(?:handed in|gave) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
+        (
+            "job at",
+            r"\b(?:packed in|chucked in|jacked in|gave up|walked out of|walked away from) my (?:old )?job (?:at"
+            r"|with) (?P<o>[^,;.!?]{3,40})",
+            "I resigned from {o}",
+        ),
+        ("years at", rf"\byears at {_PLACE} (?:came to an end|are over|have ended|ended)", "I no longer work at {o}"),
+        ("y marriage", r"\b[Mm]y marriage (?:is over|ended|has ended|broke down|fell apart)", "I am divorced"),
+        (
+            "with ",
+            rf"\bI(?:['’]m| am| live)\b[^,;.]{{0,40}} with (?:an? |two |three )(?:[a-z]+ )??(?P<o>{_KINDS}) (?:named"
+            rf"|called) (?P<a>{NAME})",
+            "I have a {o} named {a}",
+        ),
+        (
+            "jobs",
+            rf"(?:[Mm]oved|[Cc]hanged|[Ss]witched|[Ss]wapped) jobs:?,? (?:from )?(?P<a>[{UPPER}][\w’'&.-]*) to {_PLACE}",
+            "I left {a} for {o}, a new job",
+        ),
+        ("llergies", r"\b(?:[Mm]y )?[Aa]llergies(?: are|:| include) (?P<o>[a-z][^.;!?]{2,60})", "I am allergic to {o}"),
+        ("birthday", r"\b(?:celebrated|had|turned) my (?P<o>\d{2})(?:st|nd|rd|th) birthday\b", "I am {o}"),
+        (" me", rf"\b[Tt]hey (?:let me go|fired me|laid me off|sacked me) (?:from|at) {_PLACE}", "I was sacked by {o}"),
+        ("notice", rf"\b(?:handed in|gave|given|handed) my notice (?:at|to) {_OUT}", "I resigned from {o}"),
         ("employer", rf"\b[Mm]y (?:new |current )?employer is {_OUT}", "I work at {o}"),
-        ("contract", rf"\b[Mm]y contract (?:with|at) {_PLACE}", "I no longer work at {o}"),
+        (
+            "y ",
+            r"\b[Mm]y (?:contract|internship|placement|apprenticeship) (?:with|at) (?P<o>(?:the "
+            r"|an? )?[\w&' -]{2,30}?) (?:has |just |finally )*(?:ran out"
+            r"|run out|ended|expired"
+            r"|is up|is over|finished|wasn['’]t renewed|was not renewed|ends today|was terminated)",
+            "I no longer work at {o}",
+        ),
         ("y ", rf"\b[Mm]y (?:alma mater is|degree is from) {_OUT}", "I graduated from {o}"),
         ("alum", rf"{_PLACE} (?:alum|alumnus|alumna|grad|graduate)\b", "I graduated from {o}"),
         ("year", r"\A\W*(?:\w+)[- ]year (?P<o>[a-z][a-z ]{2,30}? student(?: at [^,;.!?]{2,40})?)", "I am a {o}"),
@@ -305,8 +352,63 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (
             "",
-            rf"(?:\A|[.,;] |\b[Mm]y )(?:[Hh]ome|flat|house)(?: is|['’]s) (?:now |in |currently )*{_PLACE}",
-            "I live in {o}",
+            rf"(?:\A|[.,;] |\b[Mm]y )(?:new |current |little |tiny |own )*"
+            rf"(?:[Hh]ome|flat|house|apartment|place|studio|condo)(?: is|['’]s) (?:now |in "
+            rf"|currently )*{_PLACE}(?P<b>(?:,? not (?:in )?[{UPPER}]\w+)?)",
+            "I live in {o}{b}",
+        ),
+        (
+            "y marriage",
+            rf"\b[Mm]y marriage (?:to|with) {_PLACE} (?:has |had |is )?(?:ended|over|broke|broken|fell|fallen|failed)",
+            "I divorced {o}",
+        ),
+        (
+            "with ",
+            rf"(?:\b[Mm]y relationship|\b[Tt]hings|\b[Ii]t) (?:with|between me and) {_PLACE} (?:has |had |is |are "
+            rf"|was )?(?:ended|over)",
+            "{o} and I broke up",
+        ),
+        ("over with", rf"\b[Ii]t['’]?s (?:all )?over with {_PLACE}", "{o} and I broke up"),
+        ("born and", rf"(?:\A|[,.;:!] ){_PLACE},? born and (?:bred|raised)", "I am from {o}"),
+        (
+            "job as",
+            r"\b[Mm]y (?:day |current |new )?(?:job|career|work|life) as an? (?P<o>[a-z][^,;.!?]{2,40})",
+            "I work as a {o}",
+        ),
+        ("as a", r"(?:\A|[,.;:!] )[Bb]eing an? (?P<o>[^,;.!?]{3,40}?), (?=(?:I|my|we)\b)", "I am a {o}"),
+        ("with us", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
+        ("with me", rf"\b(?:lives?|living|stay\w*|moved in) with (?:us|me)(?: here)? in {_PLACE}", "I live in {o}"),
+        *(
+            ("as someone who", rf"\b[Aa]s someone who{third} (?P<o>[^,;.!?]{{3,60}})", f"I {first} {{o}}")
+            for third, first in (
+                ("(?:['’]s| is)", "am"),
+                *(
+                    (f" {one}", two)
+                    for one, two in (
+                        pair.split("=")
+                        for pair in "works=work lives=live has=have owns=own studies=study teaches=teach speaks=speak "
+                        "loves=love hates=hate plays=play grew=grew was=was moved=moved studied=studied can't=can't".split()
+                    )
+                ),
+            )
+        ),
+        (
+            "birthday",
+            rf"\bmy (?P<o>{_KINDS})['’]s (?P<a>\d{{1,2}})(?:st|nd|rd|th)(?: birthday| bday)\b(?= (?:yesterday|last"
+            rf"|on \w+|this|was)|[,.!]|\Z)",
+            "my {o} is {a}",
+        ),
+        (
+            "told me",
+            rf"(?P<o>\b[Mm]y (?:{_KINDS})(?: {NAME})?|(?:\A|[,.;] ){NAME}) (?:just |once |recently )?(?:told me"
+            rf"|mentioned)(?: that)? "
+            r"(?:he|she)(?P<a>['’]s| [a-z]+) (?P<b>[^,;.!?]{3,50})",
+            "{o}{a} {b}",
+        ),
+        (
+            "y time",
+            rf"\b[Mm]y time (?:at|with) {_PLACE} (?:is over|has ended|came to an end|has come to an end|is up|ended)",
+            "I no longer work at {o}",
         ),
         ("fter ", rf"\bafter (?:[\w-]+ ){{1,3}}years in {_PLACE}", "I no longer live in {o}"),
         ("fter ", rf"\bAfter (?:[\w-]+ ){{1,3}}years in {_PLACE},? (?=I\b|we\b)", "I no longer live in {o}"),
@@ -330,6 +432,7 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|[,.!])",
             "my name is {o}, not {a}",
         ),
+        ("with ", rf"\b[Ii]t['’]s (?P<o>{_CAP}) with (?:an?|two|no) [A-Za-z]s?\b(?!.*\bmy\b)", "my name is {o}"),
         ("my name", rf"\b[Ii]t['’]s (?P<o>{_CAP})\b[^.]{{0,20}}, (?:that['’]s how I spell )?my name", "my name is {o}"),
         ("it's ", rf"\A\W*[Ii]t['’]s (?P<o>{_CAP}),? (?:by the way|btw)\b", "my name is {o}"),
         (
@@ -338,7 +441,11 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             rf"|(?:native|first) language|home ?town)\b",
             "my {a} is {o}",
         ),
-        ("is where i", rf"{_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})", "{a} in {o}"),
+        (
+            "is where i",
+            rf"(?!That|It|This|Here|There){_PLACE} is where (?P<a>I(?:['’]m from)?[^,;.!?]{{0,30}})",
+            "{a} in {o}",
+        ),
         ("y ", rf"\b[Mm]y (?:new )?job is (?:at|with) {_PLACE}", "I work at {o}"),
         ("company", rf"\b[Mm]y company is (?:called )?{_PLACE}", "I work at {o}"),
         ("find me", r"\bfind me (?P<o>[a-z]+ing\b[^,;.!?]{0,30})", "my hobby is {o}"),
@@ -386,14 +493,116 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
     )
 ]
 """What is said in other words: a word that must be there, a pattern, and the same as a plain sentence."""
+_PETS_DO = (
+    r"(?=\s*(?:[,.;:!?)]|\Z|(?:['’]s|is|was|are|were|has|had|have|can|can['’]t|will|won['’]t|and|or|to|in|on|at|with"
+    r"|for|from"
+    r"|all|every|just|who|got|ate|eat|sleep|have|need|drink|live|run|again|today|yesterday|tonight|threw|keeps"
+    r"|[a-z]+(?:ed|[^s]s))\b))"
+)
+PRESUPPOSED: list[tuple[str, LazyPattern, str]] = [
+    (hint, LazyPattern(pattern, re.DOTALL), plain)
+    for hint, pattern, plain in (
+        (
+            "t ",
+            r"\b(?:[Ii]s it (?:weird|bad|strange|normal|odd|ok|okay|wrong|funny|rude) that|[Cc]an you believe(?: that)?)"
+            r" (?P<o>(?:I|my|we)\b[^?]{3,60})",
+            "{o}",
+        ),
+        *(
+            (
+                " at ",
+                rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)|{before}) an? (?P<o>son|daughter|nephew|niece|brother"
+                rf"|sister)(?: studying)? at "
+                rf"(?P<a>[{UPPER}]\w+)",
+                "my {o} studies at {a}",
+            )
+            for before in ("\x00", "(?<=[a-z]) and")
+        ),
+        *(
+            (
+                " in ",
+                rf"(?:\b(?:I|we)(?: have|['’]ve got|['’]ve)"
+                rf"|{before}) an? (?:[a-z-]+ )??(?P<o>{_KINDS})(?: (?:who lives|living))? in "
+                rf"(?P<a>[{UPPER}]\w+)",
+                "my {o} lives in {a}",
+            )
+            for before in ("\x00", "(?<=[a-z]) and")
+        ),
+        (
+            "allergy to",
+            r"\bI\b(?! (?:may|might|could|would|think|don|do not|never|suspect))[^,;.]{0,40}? (?:for|with|despite|have"
+            r"|got) (?:an?"
+            r"|my) (?:[a-z]+ )?allergy to (?P<o>[a-z]+(?: [a-z]+)?)",
+            "I am allergic to {o}",
+        ),
+        (
+            "",
+            r"\b(?:[Mm]y|[Oo]ur) (?:(?:little|big|lovely|poor|beloved|fat|crazy|stupid|silly|own|two|three|four|five"
+            r"|black|white|ginger|brown"
+            r"|rescue|rescued|pet|elderly|young|cute|sweet|dear|other|oldest|youngest|adorable|lazy"
+            r"|[a-z]+-year-old) ){0,2}"
+            rf"(?P<o>{_ANIMALS}){_PETS_DO}",
+            "I have a {o}",
+        ),
+        (
+            "y ",
+            rf"\b(?P<a>[Mm]y) (?P<b>vegan|vegetarian|veggie|pescatarian|coeliac|celiac"
+            rf"|lactose[- ]intolerant) (?P<o>{_KINDS})\b",
+            "my {o} is {b}",
+        ),
+        (
+            "year",
+            rf"\b(?P<a>[Mm]y) (?P<b>\w+)[- ]year[- ]old (?:twin )?(?P<o>{_KINDS})\b(?! [{UPPER}])",
+            "my {o} is {b}",
+        ),
+        (
+            "who",
+            rf"\b[Mm]y (?P<o>(?:{_KINDS})(?: {NAME})?),? who(?P<a>['’]s| [a-z]+s(?:n['’]t)?| can['’]t| has"
+            rf"| is) (?P<b>[^,;.!?]{{3,60}})",
+            "my {o}{a} {b}",
+        ),
+        (
+            "did ",
+            r"\b[Dd]id (?:I|you) (?:ever |already )?(?:tell|mention|know)(?: to)?(?: you)?(?: that)? (?P<o>(?:I|my|we"
+            r"|our)\b[^?]{3,80})",
+            "{o}",
+        ),
+        (
+            "my ",
+            r"\b(?:[Mm]y|[Tt]hanks to my|with my|given my) (?:severe |bad |mild |damn |stupid )?(?P<o>(?!food\b"
+            r"|skin\b)[a-z]+(?: [a-z]+)?) "
+            r"(?:allergy|intolerance)\b(?! (?:is gone|has gone|test|went|disappeared|cleared))",
+            "I am allergic to {o}",
+        ),
+        (
+            " at ",
+            rf"\b[Mm]y (?:job|desk|office|boss|shift|manager|role|team|colleagues?|coworkers?) at (?:the )?{_PLACE}",
+            "I work at {o}",
+        ),
+        (
+            " in ",
+            rf"\b(?:[Mm]y|[Oo]ur) (?:little |tiny |small |own )?(?:flat|house|apartment|studio|home"
+            rf"|place) (?:here )?in {_PLACE}",
+            "I live in {o}",
+        ),
+        ("like me", r"\b(?:an?|for) (?P<o>[a-z]+(?: [a-z]+)?) like me\b", "I am a {o}"),
+        (
+            "here in",
+            rf"\b(?:[Hh]ere|[Dd]own here|[Uu]p here|[Oo]ver here) in {_PLACE}(?=,? (?:we|I|it|where|the)\b|[,.!?]|\Z)",
+            "I live in {o}",
+        ),
+    )
+]
+"""What a sentence takes for granted, also where it asks: a word that must be there, a pattern, and a plain sentence."""
 _NONE = LazyPattern(
     rf"(?:\A|, |\band |\b(?:[Ii]|[Ww]e)(?: have|['’]ve got) )[Nn](?:o|either) (?P<no>{_KINDS}|pets|animals|allergies)\b"
     rf"|\b(?:[Ii]|[Ww]e) {_NOT}(?: have| got)?(?: any| an?)? (?P<not>{_KINDS}|pets|animals|allergies)\b(?! "
     rf"(?:named|called)|['’ ]*[{UPPER}])"
-    r"|\bI['’]?a?m an (?P<only>only child)\b"
+    r"|\bI['’]?a?m an (?P<only>only child)\b|\bI(?:['’]m| am) not (?P<never>allergic) to anything\b"
 ).finditer
 _EVENTS = (
-    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit)"
+    r"(?:interview|exam|appointment|flight|surgery|operation|test|check-?up|recital|gig|wedding|trip|holiday|visit"
+    r"|date|meeting|viewing|party|match|concert)"
 )
 _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
     (hint, LazyPattern(pattern, re.DOTALL), relation, ended)
@@ -421,8 +630,9 @@ _SAYINGS: list[tuple[str, LazyPattern, str, bool]] = [
         ("i teach", r"\bI (?P<o>teach [a-z]+(?: [a-z]+)?)(?=\s*(?:\Z|[,.;]|at\b|in\b))", "occupation", False),
         (
             "",
-            rf"\b(?i:I have|I['’]ve got|got|we have|we['’]ve got) (?:an? |my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
-            r"(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
+            rf"\b(?i:I have|I['’]ve(?: got)?|got|we have|we['’]ve(?: got)?) (?:an? "
+            rf"|my )?(?P<o>(?:[\w-]+ ){{0,3}}{_EVENTS} "
+            r"(?:(?:with|at|for|in|to) [^,;.!?]{2,30}? )?(?:on|tomorrow|next|this|at)\b[^,;.!?]{2,40})",
             "plans",
             False,
         ),
@@ -499,7 +709,7 @@ def sayings(text: str, doubt: int) -> Iterator[RuleMatch]:
     if newly is not None:
         yield RuleMatch("child", *newly.span("o"), *newly.span(), confidence=0.8)
     for none in _NONE(text, 0, doubt):
-        word = none["no"] or none["not"] or "sibling"
+        word = none["no"] or none["not"] or ("allergies" if none["never"] else "sibling")
         relation = KIN.get(word, "allergic_to" if word == "allergies" else "pet")
         if relation:
             yield RuleMatch(relation, none.start(), none.start(), *none.span(), negated=True, confidence=0.75)
@@ -517,14 +727,15 @@ def _gone(text: str, lost: re.Match[str]) -> Iterator[RuleMatch]:
     ):
         return
     which = next(one for one in ("named", "given", "dead", "animal", "kin") if lost[one])
-    if which == "given" and not lost["off"]:
+    if which == "given" and not lost["off"] and verb not in ("buried", "bury"):
         return
     if which in ("named", "given", "dead") and (not name(text, *lost.span(which)) or lost[which].lower() in KIN):
         return
     relation = KIN[lost["kin"]] if lost["kin"] else "pet"
     place = (lost.start(), lost.start()) if which == "kin" else lost.span(which)
     if relation:
-        yield RuleMatch(relation, *place, *lost.span(), negated=True, confidence=0.8)
+        word = lost["kin"] if which == "kin" and relation not in ("married_to", "partner") else ""
+        yield RuleMatch(relation, *place, *lost.span(), object=word, negated=True, confidence=0.8)
 
 
 def _lists(text: str, doubt: int) -> Iterator[RuleMatch]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from memwell.language.claims.english_frames import FORMS
-from memwell.language.claims.english_objects import LOWER_WORDS, NAME, Place, is_casual, job, name, names
+from memwell.language.claims.english_objects import LOWER_WORDS, NAME, UPPER, Place, is_casual, job, name, names
 from memwell.language.claims.english_predicates import (
     ADVERBS,
     BE,
@@ -65,26 +65,41 @@ _MINE = LazyPattern(
     r"(?P<my>[Mm]y|[Oo]ur|[Tt]he(?= (?:new |old )?(?:neighbou?r|boss|landlord|landlady|wife|husband|kids"
     r"|missus)\b)|[Hh]is|[Hh]er|[Tt]heir"
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
-    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sister|brother|cousin|friend|boy"
-    rf"|girl)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
-    rf"(?P<named>(?:,? (?:named|called) |, | )(?=(?P<name>(?!I\b){NAME})))?"
+    rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
+    rf"|cousin|friend|boys?"
+    rf"|girls?)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
+    rf"(?: (?:since|from|at|in|back in) [a-z]+(?=, [{UPPER}]))?(?P<named>(?:,? (?:named|called) |, "
+    rf"| )(?=(?P<name>(?!I\b){NAME})))?"
 )
+_CAPITAL = LazyPattern(r"[A-Z]").search
 _TITLED = LazyPattern(
     rf"(?P<title>Aunt|Auntie|Aunty|Uncle|Grandma|Grandpa|Granny|Gran|Nan|Grandad|Granddad|Cousin) "
     rf"(?=(?P<name>{NAME}))"
 )
+_OF_MINE = LazyPattern(
+    rf"(?:[Aa]n?|[Tt]his|[Oo]ne) (?:[a-z-]+ )??(?P<kin>{KIN_WORDS}) of (?:mine|ours)(?:,? (?:named|called) |, | )"
+    rf"(?P<name>(?!I\b){NAME}),?"
+)
 _APPOSED_AFTER = LazyPattern(
-    rf"(?P<name>(?!I\b){NAME})(?P<joint>,? (?:\(|who is |who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
+    rf"(?P<name>(?!I\b){NAME})(?: (?:from|in|at) [a-z]+(?=,))?(?P<joint>,? (?:\(|who is "
+    rf"|who['’]s )?)my {_ADJECTIVES}(?P<kin>{KIN_WORDS})(?=[,.;!)]|\Z)"
 )
 _APPOSED_SUBJECT = LazyPattern(
-    rf", (?:who is )?(?:my|our|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
+    rf"(?: (?:from|in|at) [a-z]+)?, (?:who is |who['’]s )?(?:my|our"
+    rf"|an?) (?:[a-z-]+ )??(?:(?P<kin>{KIN_WORDS})(?: of mine)?|(?P<pet>{PET_WORDS})),(?= )"
 ).match
-_SPEAKS = LazyPattern(r"(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)").match
+_SPEAKS = LazyPattern(
+    r"[Mm]e(?= (?:and|&) (?:my\b|[A-Z]))|(?:I|i)(?=m\b|ve\b|['’ ,]|\Z)|(?P<we>[Ww]e)(?=['’ ,]|\Z)"
+).match
 _PRONOUN = LazyPattern(r"(?i:(?P<one>he|she)|(?P<they>they))(?=['’ ])").match
 _NAMED = LazyPattern(rf"(?!I\b){NAME}").match
+_EPITHET = LazyPattern(r"(?:Little|Old|Young|Baby|Poor|Dear|Big) (?=[A-Z])").match
 _BARE_KIN = LazyPattern(
     rf"(?i:(?P<kin>{'|'.join(sorted(CALLED_BY_KIN))}|partner|wife|husband|hubby|boyfriend|girlfriend"
     rf"|boss))(?=['’ ])"
+).match
+_AND_THEIRS = LazyPattern(
+    rf" (?:and|&) (?:his|her|their) (?:[a-z]+ )??(?:{KIN_WORDS})\b(?: (?P<name>(?!I\b){NAME}))?(?!['’])"
 ).match
 _AND_SUBJECT = LazyPattern(r",? (?:and|&) ").match
 _FILLER = LazyPattern(
@@ -96,7 +111,8 @@ _FILLER = LazyPattern(
     r"finally|officially|sadly|luckily|update|news|good news|big news|great news|bad news|quick update|quick "
     r"note|note|sorry|please|right|look|listen|yes and|in fact|for context|context|eventually|previously"
     r"|before that|after that|originally|apparently not|eh|ha|man|dude|"
-    r"unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
+    r"given that|seeing as|seeing that|considering(?: that)?|now that|long story short|as you know|both|both of|all of"
+    r"|unfortunately|fortunately|thankfully|happily|whereas|yet|still|just|already|personally|technically"
     r"|obviously|clearly|naturally|again|turns out|ugh|whoa|yay|good morning|morning|good evening|correction"
     r"|edit|typo|wait|that|alas|"
     r"(?:last|this|next|every|most|on) (?:\w+ )?(?:week|weeks|month|year|years|weekend|weekends|summer|winter"
@@ -224,23 +240,30 @@ def _is_past_kin(word: str, adjectives: str) -> bool:
 
 
 _BARE = LazyPattern(
-    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married|from|allergic"
-    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
+    r"(?:now |currently |originally |presently )*(?:living|working|studying|based|born|married"
+    r"|from(?! \S+(?: \S+)? to\b)|allergic"
+    r"|aged|engaged|fluent|raised|vegan|vegetarian|veggie|divorced|widowed|single|(?:mad|crazy|nuts|passionate) about"
+    r"|obsessed with|into(?! (?:an?|the|my|our) )|fond of"
+    r"|keen on|hooked on|in love with)\b|an? [a-z]|\d{1,3}(?=\s*(?:[,.;]|\Z| years))"
     r"|originally |not from|in [A-Z]"
 ).match
 _FRAGMENT = LazyPattern(
     r"(?:been|born|based|allergic to|raised|from(?= (?-i:[A-Z]))|originally from|currently|married to"
     r"|engaged to|fluent in|bilingual|vegan|vegetarian|gonna|going to|not a fan of|huge fan of|big fan of|love"
     r"|hate|hired by|fired "
-    r"by|just|never|no longer|used to|into|don['’]?t|can['’]?t)\b",
+    r"by|not (?:an?|allergic|vegan|vegetarian|veggie|married|from)|just|never|no longer|used to|into|don['’]?t"
+    r"|can['’]?t)\b",
     re.IGNORECASE,
 ).match
+_ARTICLE = LazyPattern(r"an? (?:(?:part|full)-time |freelance |trained |qualified )*").match
+_IS_A = LazyPattern(r"(?:['’]m|['’]s| am| is) (?:also )?an? ").match  # "I'm a mum of three and a florist"
 _OF_ANOTHER = LazyPattern(r"\b(?:who|whom|whose|that|which|where)\b").search
 _WHO = LazyPattern(r"who(?=['’]s\b| )").match
 _IS_VERB_NEXT = LazyPattern(r" (?:is|was|are|has|have)\b").match
 _LONGEST_PERSON = 80
 _OF_WHERE = LazyPattern(
-    r" (?:from|at|in|since) (?:the |my )?[\w-]+(?= (?:is|was|has|lives|works|just|also|got|had|moved|loves|hates"
+    r" (?:(?:from|at|in|since) (?:the |my )?[\w-]+|next door|downstairs|upstairs)(?= (?:turned|is|was|has|lives|works"
+    r"|just|also|got|had|moved|loves|hates"
     r"|speaks)\b)"
 ).match  # "my friend from work"
 _MET = (
@@ -279,14 +302,18 @@ def _is_fragment(text: str, at: int) -> bool:
     if ING in form:
         # "Living in London is dear" is not about who speaks.
         return form[ING] != "see" and not _GERUND(text, at)
-    return PAST_FORM in form or _FRAGMENT(text, at) is not None
+    return PAST_FORM in form or (_FRAGMENT(text, at) or _DID(text, at)) is not None
 
 
+_DID = LazyPattern(r"[A-Z][a-z]+ed (?:my|our|the|up|out|off|down|back)\b").match  # "Packed up and left"
 _GERUND = LazyPattern(
     r"[^,;.!?]{3,80}? (?:is|was|are|can|would|will|makes?|has|isn['’]t|takes?|sounds?|seems?|feels?|sucks|helps?|costs?"
     r"|gets?|should|could)\b"
 ).match
-_CARD = LazyPattern(r"[1-9]\d(?=, (?:[a-z]+,|an? |living|from|male|female|work))").match
+_CARD = LazyPattern(
+    r"[1-9]\d(?=[MFmf]?, (?:[a-z]+[,.]|an? |living|from|male|female|work|single|married|divorced|(?:dad|mum|mom|father"
+    r"|mother) of))"
+).match
 _AFTER_JOB = LazyPattern(r"\s*(?:\Z|[,.;!]|(?:basically|now|by trade|here|\d+ years)\b)").match
 
 
@@ -314,7 +341,7 @@ _UNNAMED = LazyPattern(
 _NOT_WHO = {"he": "she", "his": "she", "she": "he", "her": "he"}
 _NAMES_IT = LazyPattern(
     r"\b(?i:(?P<who>he|she|it|they|his|her|its|their)(?:(?<=s|r) names?(?: is| are|['’]s)|(?:['’]s|['’]re| is| "
-    r"are) (?:called|named))"
+    r"are)(?: been)? (?:called|named))"
     rf"|(?:named|called|call|calling|naming) (?:him|her|it|them)) (?P<o>(?!I\b){NAME})"
 ).search
 
@@ -325,7 +352,9 @@ class ClauseFinder:
     def __init__(self) -> None:
         self._person: Subject | None = None
         self._people: tuple[Subject, ...] = ()
-        self._last: Stated | None = None
+        self._stated_last: list[Stated] = []
+        """What a correction may be about: what the last sentence that stated anything said."""
+        self._new = True
         self._other = ""
         """Whom the last person was said to have met, or to be with: a pronoun may mean either."""
         self._kin: dict[str, str] = {}
@@ -334,12 +363,39 @@ class ClauseFinder:
         self._called_so: dict[str, Subject] = {}
         """The relatives of the speaker whose name a sentence gives after speaking of them."""
 
+    @property
+    def _last(self) -> Stated | None:
+        """What was stated last."""
+        return self._stated_last[-1] if self._stated_last else None
+
+    @_last.setter
+    def _last(self, stated: Stated) -> None:
+        if self._new:
+            self._stated_last, self._new = [], False
+        self._stated_last.append(stated)
+
     def _mentions(self, text: str, short: str) -> Iterator[RuleMatch]:
         """People and pets with their names: "with my sister Anna", "Ann's husband Bob", "our cats, Tom and Kit"."""
         nearest = self._person
-        if "y " in text or "ur " in text or "is " in text or "er " in text or "’s " in text or "'s " in text:
+        if (
+            "y " in text
+            or "he " in text
+            or "ur " in text
+            or "is " in text
+            or "er " in text
+            or "’s " in text
+            or "'s " in text
+        ):
             for found in _MINE.finditer(text):
                 owner = _owner(found, nearest)
+                if not found["name"] and found["kin"] and owner == SPEAKER and nearest is None:
+                    # "My brother lives with his girlfriend Tara"
+                    word, last = found["kin"].lower(), found.end()
+                    other = next(
+                        (one for one in _MINE.finditer(text, last, last + _LONGEST_PERSON) if one["name"]), None
+                    )
+                    if other is not None and not _CAPITAL(text, last, other.start()):
+                        nearest = Subject(kin=SAME_KIN.get(word, word), relation=KIN[word])
                 if not found["name"] or owner is None or found["adjectives"].split()[:1] == ["only"]:
                     continue
                 places = self._names_of(text, found)
@@ -358,10 +414,19 @@ class ClauseFinder:
                             kind = singular(text[found.start("adjectives") : found.end("pet")])
                             span = (first, last, found.start(), last, text[first:last])
                             yield RuleMatch("kind", *span, object=kind, confidence=0.85)
+        yield from self._titled(text, short)
+
+    def _titled(self, text: str, short: str) -> Iterator[RuleMatch]:
+        """People with a title ("Uncle Raj"), "a friend of mine, Zoë", and "Ann, my sister"."""
         for found in _TITLED.finditer(text):
             if text[max(0, found.start() - 3) : found.start()].lower() not in ("my ", "ur ", "is ", "er "):
                 yield RuleMatch("relative", *found.span("name"), found.start(), found.end("name"), confidence=0.8)
                 self._person = Subject(name=found["name"])
+        if " of mine" in short or " of ours" in short:
+            for found in _OF_MINE.finditer(short):
+                if KIN[found["kin"]] and found["name"].lower() not in NOT_NAMES:
+                    self._person = Subject(name=found["name"], relation=KIN[found["kin"]])
+                    yield RuleMatch(KIN[found["kin"]], *found.span("name"), *found.span(), confidence=0.8)
         if " my " in short:
             for found in _APPOSED_AFTER.finditer(short):
                 # "Visiting my sister." is no name.
@@ -382,7 +447,9 @@ class ClauseFinder:
                 self._person = Subject(name=text[match.object_start : match.object_end], relation=match.relation)
         mentioned, self._unnamed = self._unnamed, ""
         for one in _UNNAMED.finditer(text):
-            self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
+            # "We were given a puppy by my uncle, he's been named Ziggy"
+            if not (self._unnamed in PETS and one["kin"] and text[: one.start()].endswith((" by ", " from "))):
+                self._unnamed = one["kin"] or one["pet"] or ("spouse" if one["wed"] else "partner")
         called = _NAMES_IT(text)
         word = self._unnamed or mentioned
         relation = KIN.get(word, "pet") if word else ""
@@ -426,8 +493,15 @@ class ClauseFinder:
         starts = [begin, *(bound.end() for bound in BOUND.finditer(text, begin, stop))]
         at = -1
         for start in starts:
-            if start < at or start >= stop:
+            if (
+                start < at
+                or start >= stop
+                or (found and not text[at:start].strip() and not self._subject(text, start)[0])
+            ):
                 continue
+            if found and (found[-1].subjects[0].name or found[-1].subjects[0].kin not in ("", HE, THEY)):
+                # "Mum remarried, her husband is Alan": whose, is known from here on.
+                self._person = found[-1].subjects[0]
             clause = self._head(text, start, found, first=start == begin)
             if clause is not None:
                 found.append(clause)
@@ -462,7 +536,7 @@ class ClauseFinder:
         subjects, end = self._subjects(text, at)
         if subjects:
             return Clause(subjects, at, end, end)
-        if first and _CARD(text, at):
+        if (first or text[start - 2 : start] == ": ") and _CARD(text, at):
             return Clause((SPEAKER,), at, at, at, "bare")
         if first:
             return Clause((SPEAKER,), at, at, at, "fragment") if _is_fragment(text, at) else None
@@ -500,6 +574,9 @@ class ClauseFinder:
             # "I met Ann, nurse at …" is about Ann.
             named = text[before[-1].at : start - 2].rsplit(" ", maxsplit=1)[-1].istitle()
             return None if named else Clause(others, at, at, at, "bare")
+        article = _ARTICLE(text, at)
+        if article is not None and text[start - 5 : start] == " and " and _IS_A(text, before[-1].at):
+            return Clause(others, at, at, at, "bare") if job(text, article.end(), at + 60) else None
         if _BARE(text, at) and (
             text[start - 2 : start] == ", " or text[at : at + 1] not in "aA" or text[at : at + 3] in ("all", "age")
         ):
@@ -534,6 +611,10 @@ class ClauseFinder:
         one, end = self._subject(text, at)
         if one is None:
             return (), at
+        theirs = _AND_THEIRS(text, end)
+        if theirs is not None and not one.is_speaker:
+            other = Subject(name=theirs["name"]) if theirs["name"] else Subject(kin="?", owner="'s")
+            return (one, other), theirs.end()
         joint = _AND_SUBJECT(text, end)
         other, after = self._subject(text, joint.end()) if joint else (None, end)
         if other is not None and other.is_speaker and joint and joint[0].startswith(","):
@@ -560,6 +641,9 @@ class ClauseFinder:
             owner = _owner(found, self._person)
             if owner is not None:
                 return self._relative(text, found, owner)
+        found = _OF_MINE.match(text, at)
+        if found is not None and found["name"].lower() not in NOT_NAMES:
+            return Subject(name=found["name"], relation=KIN[found["kin"]] or "known"), found.end()
         found = _TITLED.match(text, at)
         if found is not None:
             return Subject(name=found["name"], relation="relative"), found.end("name")
@@ -571,14 +655,15 @@ class ClauseFinder:
         if found is not None and (found["kin"].lower() in CALLED_BY_KIN or is_casual(text[at:])):
             word = SAME_KIN.get(found["kin"].lower(), found["kin"].lower())
             return Subject(kin=word, relation=KIN[word]), found.end()
-        found = _NAMED(text, at)
+        epithet = _EPITHET(text, at)
+        found = _NAMED(text, at if epithet is None else epithet.end())
         if found is not None and found[0].split()[0].lower().rstrip(".") not in _NO_SUBJECTS:
             apposed = _APPOSED_SUBJECT(text, found.end())
             if apposed is not None and apposed["pet"]:
                 return Subject(pet=apposed["pet"], relation=found[0]), apposed.end()
             if apposed is not None:
                 return Subject(name=found[0], relation=KIN[apposed["kin"]] or "known"), apposed.end()
-            return Subject(name=found[0]), found.end()
+            return Subject(name=found[0]), (_OF_WHERE(text, found.end()) or found).end()
         return None, at
 
     def _relative(self, text: str, found: re.Match[str], owner: Subject) -> tuple[Subject | None, int]:

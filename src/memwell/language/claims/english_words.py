@@ -1,4 +1,5 @@
-"""The words that the English rules know: relatives, animals, professions, languages, the forms of verbs, and stop words."""
+"""The words that the English rules know: relatives, animals, professions, languages, the forms of verbs, and "
+"stop words."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _RELATIONS = {
     "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues coworkers supervisor intern "
     "assistant",
     # Known to the speaker, but in none of the relations.
-    "": "roommate flatmate housemate neighbor neighbour landlord landlady teacher doctor dentist therapist family",
+    "": "roommate flatmate housemate neighbor neighbour neighbors neighbours landlord landlady "
+    "teacher doctor dentist therapist family",
 }
 KIN = {
     **{word: relation for relation, words in _RELATIONS.items() for word in words.split()},
@@ -46,6 +48,7 @@ SAME_KIN = {
         "mother": "mom mum mommy mummy mama mam ma",
         "father": "dad daddy papa",
         "grandmother": "grandma granny gran nan nana",
+        "parents": "folks",
         "grandfather": "grandpa grandad granddad",
         "sister": "sis",
         "brother": "bro",
@@ -84,7 +87,7 @@ PAST_KIN = _set("ex former late previous ex- then old")
 
 # Animals and things.
 
-PETS = _set(
+_ANIMALS = _set(
     "dog cat puppy kitten rabbit bunny hamster parrot bird fish goldfish turtle tortoise snake lizard gecko "
     "horse pony "
     "ferret chicken goat labrador lab retriever poodle bulldog husky shepherd corgi beagle chihuahua dachshund "
@@ -98,6 +101,9 @@ PETS = _set(
     "pigs tabby kitty "
     "doggo moggy mutt cockapoo labradoodle canaries gerbils"
 )
+
+
+PETS = _ANIMALS | {f"{one[:-1]}ies" if one.endswith("y") else f"{one}s" for one in _ANIMALS if not one.endswith("s")}
 
 
 def singular(animal: str) -> str:
@@ -115,7 +121,8 @@ THINGS = _set(
     "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
     "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele sailboat canoe caravan agency "
     "salon gallery pub hotel startup practice "
-    "campervan camper "
+    "campervan camper café b&b bookshop bookstore barbershop gym guesthouse hostel brewery nursery garage clinic "
+    "newsagent deli "
     "allotment greenhouse cello harp accordion banjo vineyard tractor yacht bungalow villa jeep suv sedan hatchback "
     "convertible pickup moped vespa trailer motorhome record-player typewriter kiln loom printer console boats "
     "cars houses "
@@ -125,13 +132,19 @@ THINGS = _set(
 # Professions: a list, and the endings of most others.
 
 OCCUPATIONS = _set(
+    "notary imam chaplain valet barmaid historian actuary sheriff emt postdoc dev sysadmin admin masseur "
+    "civil-servant steward "
+    "captain referee jockey doula registrar bursar bishop deacon missionary corporal stonemason mason temp "
+    "bailiff tech "
+    "househusband sous-chef bellhop "
     "accountant actress analyst apprentice architect artist astronaut athlete attorney au-pair barista bodyguard "
     "cashier chef clerk coach comic cook courier cto ceo cfo coo dentist detective diplomat dj doctor "
     "economist estate-agent "
     "agent attendant assistant consultant merchant lieutenant sergeant "
     "fisherman florist founder guard guide gp hygienist intern janitor journalist judge lawyer lifeguard "
     "locksmith magistrate "
-    "mechanic medic midwife model monk mp nanny nun nurse nutritionist optician paralegal paramedic pastor pharmacist "
+    "mechanic medic midwife model monk mp nanny nun nurse nutritionist optician paralegal paramedic pastor "
+    "pharmacist "
     "physician physicist physio pilot plumber poet policeman policewoman postman priest principal professor "
     "psychic rabbi "
     "realtor retiree salesman saleswoman seamstress secretary soldier solicitor barrister spy sommelier "
@@ -170,7 +183,8 @@ NO_OCCUPATIONS = _set(
     "folder manor tenor vector doer goer late-riser owner renter parent grandparent tenant patient client resident "
     "participant student applicant elephant restaurant giant infant plant ant accent event moment comment document "
     "different important excellent independent recent silent current innocent giver taker starter finisher quitter "
-    "procrastinator introvert talker swimmer climber hiker camper cheater failure gamer snob nerd clever "
+    "procrastinator introvert smoker ex-smoker drinker gambler "
+    "talker swimmer climber hiker camper cheater failure gamer snob nerd clever "
         "bitter better sober "
     "eager proper super slower faster older younger bigger smaller taller shorter longer closer happier "
         "volunteer pioneer "
@@ -219,7 +233,7 @@ DIETS = _set(
     "vegan vegetarian pescatarian pescetarian flexitarian gluten-free dairy-free lactose-free plant-based keto "
     "paleo halal "
     "kosher veggie carnivore raw-vegan low-carb fruitarian"
-)
+) | {"vegans", "vegetarians", "pescatarians", "veggies"}
 PLAYED = _set(
     "guitar piano violin drums flute cello clarinet saxophone sax trumpet ukulele bass harp keyboard tennis "
     "soccer football "
@@ -231,6 +245,39 @@ PLAYED = _set(
     "percussion horn cornet "
     "xylophone lute sitar instruments sports"
 )
+CITIES = frozenset(
+    "Aarhus Aberdeen Accra Adelaide Amsterdam Ankara Antwerp Athens Atlanta Auckland Austin Baltimore "
+    "Bangalore Bangkok Barcelona "
+    "Basel Bath Belfast Belgrade Bergen Berlin Bern Bilbao Birmingham Bogotá Bologna Bonn Bordeaux Boston "
+    "Bratislava Bremen "
+    "Brighton Brisbane Bristol Brno Bruges Brussels Bucharest Budapest Buffalo Cairo Calgary Cambridge "
+    "Canberra Cardiff Casablanca "
+    "Charlotte Chennai Chicago Cleveland Cologne Copenhagen Cork Cracow Dakar Dallas Darwin Delhi Denver "
+    "Derby Detroit Dortmund "
+    "Dresden Dubai Dublin Durban Durham Düsseldorf Edinburgh Edmonton Eindhoven Essen Exeter Florence "
+    "Frankfurt Galway Gdansk "
+    "Geneva Genoa Ghent Glasgow Gothenburg Granada Graz Groningen Halifax Hamburg Hanoi Hanover Havana "
+    "Helsinki Hobart Honolulu "
+    "Houston Hull Inverness Istanbul Jakarta Jerusalem Johannesburg Karachi Kathmandu Kiel Kraków Kyiv Kyoto "
+    "Lagos Lahore Leeds "
+    "Leicester Leiden Leipzig Leuven Lille Lima Limerick Linz Lisbon Liverpool Ljubljana Lodz London Lund "
+    "Lviv Lyon Madrid Malaga "
+    "Malmö Manchester Manila Marrakech Marseille Melbourne Memphis Miami Milan Milwaukee Minneapolis "
+    "Montevideo Montpellier "
+    "Montreal Moscow Mumbai Munich Málaga Nairobi Nantes Naples Nashville Newcastle Nice Nicosia Norwich "
+    "Nottingham Nuremberg "
+    "Odense Odesa Omaha Oporto Orlando Osaka Oslo Ottawa Oxford Padua Palermo Paris Perth Philadelphia "
+    "Phoenix Pisa Pittsburgh "
+    "Plymouth Portland Porto Portsmouth Poznan Prague Quebec Quito Reykjavik Riga Rome Rotterdam Sacramento "
+    "Salzburg Santiago "
+    "Sarajevo Seattle Seoul Seville Sheffield Singapore Skopje Sofia Split Stockholm Strasbourg Stuttgart "
+    "Sunderland Swansea Sydney "
+    "Taipei Tallinn Tampa Tampere Tartu Tbilisi Tehran Thessaloniki Tokyo Toronto Toulouse Trieste Trondheim "
+    "Tucson Tunis Turin Turku "
+    "Uppsala Utrecht Valencia Vancouver Venice Verona Vienna Vilnius Warsaw Wellington Winnipeg Wrocław York "
+    "Zagreb Zurich Zürich".split()
+)
+"""Towns that tell a home from an employer: "I left Glasgow for Aberdeen"."""
 FIELDS = _set(
     "physics chemistry biology biochemistry maths math mathematics statistics law medicine economics history "
     "philosophy "
@@ -275,12 +322,14 @@ NOT_NAMES = _set(
     "hi hello "
     "thanks thank okay ok sure great good nice maybe perhaps also and but so or if then now just my your his her our "
     "their its the a an one all some many most each every mom mum dad god sorry congrats life love art music "
-    "nature family work time cool awesome amazing absolutely definitely glad sounds speaking monday tuesday wednesday "
+    "nature family work time cool awesome amazing absolutely definitely glad sounds speaking monday tuesday "
+    "wednesday "
     "thursday friday saturday sunday january february march april may june july august september october november "
     "december please let still never not none being having getting which both another such much more first last "
     "quick actually honestly anyway btw fyi update correction typo edit earlier contrary since after before "
     "until funny "
-    "guess imagine suppose pretend ugh haha lol random note reminder news headline translate contact name email phone "
+    "guess imagine suppose pretend ugh haha lol random note reminder news headline translate contact name "
+    "email phone "
     "address number two three four five six seven eight nine ten old new big little only got had have has was "
     "were is are "
     "am be been do does did can could will would should might must did born moved started quit left joined "
@@ -301,11 +350,13 @@ NOT_OBJECTS = _set(
     "it this that these those you me him her them us your his their its how what when where why who if to-be myself "
     "yourself there here so such one ones everything anything something nothing someone everyone seeing "
     "hearing idea much "
-    "a-lot lots to is knowing we i they he she more being think being-able every any all none neither either most not "
+    "a-lot lots to is knowing we i they he she more being think being-able every any all none neither either "
+    "most not "
     "about at from with"
 )
 LIGHT_VERBS = _set(
-    "go going caring care making make doing do getting get being be having have taking take looking look working work "
+    "go going caring care making make doing do getting get being be having have taking take looking look "
+    "working work "
     "coming come keep keeping try trying see giving give helping help using use putting put thinking think "
     "talking talk "
     "learning learn spend spending apply"
@@ -313,7 +364,8 @@ LIGHT_VERBS = _set(
 AFTER_NOUN = _set(
     "and or but with who that which in at on from for since by too now here as because so when while named "
     "called to of "
-    "anymore again working living these right although though if also then myself back until before after named whose "
+    "anymore again working living these right although though if also then myself back until before after "
+    "named whose "
     "during over about this last yesterday today already recently again just we i any instead near all not always "
     "until till next there is are was diet lol btw tho rn myself, yet ever"
 )
@@ -338,7 +390,8 @@ SECRETS = _set("pin pins password passwords passcode passcodes passphrase code c
 NO_ALLERGENS = _set(
     "mondays monday mornings people work exercise bullshit drama stupidity effort nonsense housework fun "
     "morning meetings "
-    "idiots commitment small responsibility ex cleaning cardio running sport sports excel powerpoint life love "
+    "vibes bad negativity adulting stupid toxic idiots commitment small responsibility ex cleaning cardio "
+    "running sport sports excel powerpoint life love "
     "lies liars"
 )
 JOKE_SUBJECTS = _set(
@@ -372,6 +425,8 @@ own owned owned owning; call called called calling; co-own co-owned co-owned co-
 enrol enrolled enrolled enrolling; bake baked baked baking; hike hiked hiked hiking; ski skied skied skiing
 tie tied tied tying; commit committed committed committing; refer referred referred referring
 prefer preferred preferred preferring; sign signed signed signing; join joined joined joining
+expel expelled expelled expelling; scrap scrapped scrapped scrapping; step stepped stepped stepping
+sublet sublet sublet subletting; snag snagged snagged snagging; wind wound wound winding
 rear reared reared rearing; chuck chucked chucked chucking
 """
 PRESENT, THIRD, PAST_FORM, PARTICIPLE, ING = "present", "third", "past", "participle", "ing"

@@ -20,7 +20,7 @@ LOOKED_AT = 100_000
 """How many characters of a text are read."""
 
 _HAN = re.compile("[\u4e00-\u9fff]").search
-_LATIN = re.compile("[A-Za-z]{2}").search
+_LATIN = re.compile("[A-Za-z]").search
 _BEFORE_TIME = re.compile(
     r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
 )
@@ -32,12 +32,17 @@ _SECRET = re.compile(
 ).search
 
 
-# How a text begins that takes back what was said before it: surely, or with words that may also answer a question.
+# How a text begins that takes back what was said before it: surely, likely, or with words that may also answer a question.
+_SORRY = r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*"
+_SORRY_ZH = r"(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
 _TAKES_BACK = re.compile(
-    r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*"
-    r"(?:(?:oops|whoops|correction|typo|i mean|i meant|my (?:bad|mistake|apologies)|scratch that|make that)\b"
-    r"|(?:[哦噢啊哎呃]，?)?(?:抱歉|不好意思|对不起)?[，,]?"
-    r"(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|更正|纠正|口误|手滑|应该是|我是说|我的意思是))",
+    rf"{_SORRY}(?:correction|typo|my (?:bad|mistake|apologies)|i (?:misspoke|mistyped))\b"
+    rf"|{_SORRY_ZH}(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|更正|纠正|口误|手滑)",
+    re.IGNORECASE,
+).match
+_LIKELY_TAKES_BACK = re.compile(
+    rf"{_SORRY}(?:oops|whoops|i mean|i meant|scratch that|make that)\b"
+    rf"|{_SORRY_ZH}(?:应该是|我是说|我的意思是|不对[，,]?(?:应该)?是(?!不是))",
     re.IGNORECASE,
 ).match
 _MAY_TAKE_BACK = re.compile(
@@ -54,8 +59,13 @@ _LONGEST_RUN = 2_000
 
 
 def corrects(text: str) -> str:
-    """Whether a text corrects what the same person said before it: "surely", "maybe" (it may answer a question), or ""."""
-    return "surely" if _TAKES_BACK(text) or _JOKES(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
+    """Whether a text corrects what the same person said before it, or "".
+
+    "surely"; "likely" (unless it answers a question); or "maybe" (only what stands directly before it).
+    """
+    if _TAKES_BACK(text) or _JOKES(text):
+        return "surely"
+    return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
 
 def claims(
@@ -118,9 +128,11 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
     joint = {_stated(claim): claim for claim in claims(before + text, speaker=speaker, time=time)}
     found = {key: claim for key, claim in joint.items() if key not in known}
     if _JOKES(text):
-        # Nothing can be said to be so again that was said to be over.
-        gone = [claim for key, claim in known.items() if key not in joint and not claim.negated]
-        found |= {_stated(one): one for one in (msgspec.structs.replace(claim, negated=True) for claim in gone)}
+        gone = [claim for key, claim in known.items() if key not in joint]
+        begins = as_utc(since, "time")
+        # What was said in jest to be over goes on as if it had never been said.
+        taken = [msgspec.structs.replace(one, negated=not one.negated, valid_from=begins) for one in gone]
+        found |= {_stated(one): one for one in taken}
     elif {claim.negated for claim in found.values()} != {True, False}:
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.
         return []

@@ -40,7 +40,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A statement of a text about someone. ``start`` and ``end`` bound the characters that state it.
 
     ``valid_from`` and ``valid_to`` are when it holds, None where the text does not say. A ``negated`` claim says that it
-    does not, or no longer, hold; one without an object negates every value. ``time`` is when it was said.
+    does not, or no longer, hold; one without an object negates every value. One that is not negated and has no object says
+    that what was said at ``valid_from`` to be over was meant in jest. ``time`` is when it was said.
     """
 
     subject: str
@@ -110,8 +111,10 @@ STATE, PAST, STARTED, EVENT, PLAN = "state", "past", "started", "event", "plan"
 """The kinds of statements: it is so, it was so, it became so, it happened, it will happen."""
 
 _HINT = re.compile(
-    r"\d|\b(?:ago|last|next|this|since|yesterday|today|tomorrow|tonight|years?|months?|weeks?|summer|winter|spring|autumn|"
-    r"fall|jan|feb|mar|apr|may|june?|july?|aug|sep|sept|oct|nov|dec|january|february|march|april|august|september|october|"
+    r"\d|\b(?:ago|last|next|this|since|yesterday|today|tomorrow|tonight|years?|months?|weeks?|summer|winter|spring"
+    r"|autumn|"
+    r"fall|jan|feb|mar|apr|may|june?|july?|aug|sep|sept|oct|nov|dec|january|february|march|april|august|september"
+    r"|october|"
     r"november|december|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend)\b"
     r"|[年月日周号天前昨今明]|星期|去年|上个|下个",
     re.IGNORECASE,

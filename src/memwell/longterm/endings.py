@@ -1,0 +1,120 @@
+"""What a claim means with what is known: whose death it is, and what ends with a death, a job or a school."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memwell.language.claims.relations import Claim, relation_of
+from memwell.longterm.statements import name_key
+from memwell.values import check_text
+
+if TYPE_CHECKING:
+    from memwell.longterm.facts import Fact, Facts
+
+_OUTLIVES = frozenset(("name", "birthday", "from", "nationality", "graduated_from", "visited", "bought", "kind"))
+"""What is still true of the dead."""
+_DOGS = tuple(
+    "犬 狗 柯基 金毛 泰迪 哈士奇 边牧 拉布拉多 萨摩耶 萨摩 博美 比熊 雪纳瑞 法斗 吉娃娃 贵宾 德牧 杜宾 比格 串串".split()
+)
+_CATS = tuple("猫 布偶 英短 美短 加菲 暹罗 三花 狸花 缅因 金渐层 银渐层 德文".split())
+_KINDS = {"狗": _DOGS, "狗狗": _DOGS, "小狗": _DOGS, "猫": _CATS, "猫咪": _CATS, "小猫": _CATS}
+
+
+def meant(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
+    """The claims that a claim makes of what is known; ``others`` are those that are stated with it."""
+    relation = relation_of(claim.relation)
+    check_text(claim.object, "a claim's object")
+    if relation is None:
+        yield claim
+    elif not claim.negated and not claim.object and claim.valid_from is not None:
+        yield from _restored(claim, facts)
+    elif claim.negated and claim.relation == "pet" and claim.object:
+        yield from _gone(claim, facts)
+    elif claim.negated and relation.people and not relation.single:
+        yield from _died(claim, facts)
+    else:
+        yield claim
+    if claim.negated and claim.relation == "works_at":
+        yield from _left(claim, others, facts)
+    if not claim.negated and claim.relation == "graduated_from":
+        yield from _graduated(claim, facts)
+
+
+def _restored(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """What was said in jest to be over, and with it what would have ended with it."""
+    with_it = ("works_at", "occupation") if claim.relation == "works_at" else (claim.relation,)
+    for fact in facts.history(claim.subject):
+        if fact.relation in with_it and fact.valid_to == claim.valid_from and fact.retired_at is None:
+            yield msgspec.structs.replace(claim, relation=fact.relation, object=fact.object)
+
+
+def _gone(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """Of "my cat died", the cat by its name where one is known, and of "Bob died", who Bob was."""
+    thing = name_key(claim.object)
+    pets = [fact.object for fact in facts.about(claim.subject, relation="pet", as_of=claim.time)]
+    kinds = _KINDS.get(thing, ())
+    cats = [
+        one
+        for one in pets
+        for kind in facts.about(one, relation="kind")
+        if name_key(kind.object) == thing or name_key(kind.object).endswith(kinds or "\n")
+    ]
+    if thing not in map(name_key, pets) and len(cats) == 1:
+        yield msgspec.structs.replace(claim, object=cats[0])
+        return
+    yield claim
+    for fact in facts.about(claim.subject, as_of=claim.time):
+        relation = relation_of(fact.relation)
+        # A child is put to sleep every evening.
+        if relation is not None and relation.people and fact.relation != "child" and name_key(fact.object) == thing:
+            yield msgspec.structs.replace(claim, relation=fact.relation)
+
+
+def _died(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """The end of a relative by name; of "my mother died", of her by her name, and of what was true of her."""
+    held = facts.about(claim.subject, relation=claim.relation, as_of=claim.time)
+    if any(name_key(fact.object) == name_key(claim.object) for fact in held) or not claim.object:
+        yield claim
+        return
+    names = facts.names_of(f"{claim.subject}'s {claim.object}")
+    ended = [fact for fact in held if name_key(fact.object) in names]
+    for fact in ended:
+        yield msgspec.structs.replace(claim, object=fact.object)
+    for fact in _of_them(names, facts, claim.time):
+        if fact.relation not in _OUTLIVES:
+            yield msgspec.structs.replace(claim, subject=fact.subject, relation=fact.relation, object=fact.object)
+    if not ended:
+        yield claim
+
+
+def _of_them(names: Sequence[str], facts: Facts, moment: datetime | None) -> Iterator[Fact]:
+    known = {fact.id: fact for name in names for fact in facts.about(name, as_of=moment)}
+    return iter(known.values())
+
+
+def _left(claim: Claim, others: Sequence[Claim], facts: Facts) -> Iterator[Claim]:
+    """What someone was at the employer that they left, where one clause said both: "a welder at Ford"."""
+    begins = any(one.relation in ("works_at", "occupation") and not one.negated for one in others)
+    if begins:
+        return
+    jobs = facts.about(claim.subject, relation="works_at", as_of=claim.time)
+    left = [fact for fact in jobs if not claim.object or name_key(fact.object) == name_key(claim.object)]
+    clauses = {(source.record, source.start) for fact in left for source in fact.evidence}
+    for fact in facts.about(claim.subject, relation="occupation", as_of=claim.time):
+        if clauses and {(source.record, source.start) for source in fact.evidence} <= clauses:
+            yield msgspec.structs.replace(claim, relation="occupation", object=fact.object)
+
+
+def _graduated(claim: Claim, facts: Facts) -> Iterator[Claim]:
+    """The school that someone is no longer at."""
+    school = name_key(claim.object)
+    for fact in facts.about(claim.subject, relation="studies_at", as_of=claim.time):
+        here = name_key(fact.object)
+        if here in school or school in here:
+            yield msgspec.structs.replace(
+                claim, relation="studies_at", object=fact.object, negated=True, valid_from=None, valid_to=None
+            )

@@ -11,8 +11,10 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from memwell.longterm.snapshot import speaker_name
 from memwell.models.local.encoder import WordPieces
 from memwell.storage.parts import K1, B, inverse_frequency
 
+WRITTEN = Path(__file__).with_name("written")
 TURN_PIECES, QUERY_PIECES = 120, 40
 HARD = 60
 """As many hard negatives are kept for each question."""
@@ -108,6 +111,39 @@ def assistant(folder: Path) -> list[Sample]:
         units = [unit for session in sessions if session in by_session for unit in by_session[session]]
         stores.append(Sample(f"assistant{at}", units, part))
     return stores
+
+
+_TURN = re.compile(r"(\d+)\.(\d+) ([^:：]+)[:：] *(.+)")
+_ASKED = re.compile(r"\? (.+?) = ([\d. ]+)")
+_SESSION = re.compile(r"@(\d+) (\d{4}-\d\d-\d\d)(?: (\d\d:\d\d))?")
+
+
+def written(_: Path, language: str = "en") -> list[Sample]:
+    """The conversations in ``written``: friends, families, teams, and people with an assistant; one a store."""
+    texts = [path.read_text("utf-8") for path in sorted(WRITTEN.glob(f"{language}-*.txt"))]
+    stores = [store for text in texts for store in re.split(r"(?m)^# store: ", text)[1:]]
+    return [_written(f"written-{language}-{number}", store.splitlines()) for number, store in enumerate(stores)]
+
+
+def _written(name: str, lines: Sequence[str]) -> Sample:
+    units: list[Unit] = []
+    queries: list[Query] = []
+    times: dict[str, float] = {}
+    for line in lines[1:]:
+        if found := _SESSION.fullmatch(line):
+            began = datetime.fromisoformat(f"{found[2]} {found[3] or '12:00'}").replace(tzinfo=UTC)
+            times[found[1]] = began.timestamp()
+        elif found := _TURN.fullmatch(line):
+            session, at = f"{name}-{found[1]}", int(found[2])
+            units.append(
+                Unit(f"{name}:{found[1]}.{at}", found[4], found[3], session, at - 1, times[found[1]] + 60 * at)
+            )
+        elif found := _ASKED.fullmatch(line):
+            gold = frozenset(f"{name}:{turn}" for turn in found[2].split())
+            queries.append(Query(f"{name}-{len(queries)}", found[1], gold, "", max(times.values()) + 86_400))
+        elif line:
+            raise ValueError(f"{name}: no turn, session or question: {line}")
+    return Sample(name, units, queries)
 
 
 def made_up(seed: int, number: int) -> list[Sample]:
@@ -196,7 +232,7 @@ def _pieces(pieces: WordPieces, unit: Unit) -> list[int]:
     return pieces.encode(text, TURN_PIECES + 2)[1:-1]
 
 
-SETS = {"friends": friends, "meetings": meetings, "chats": chats, "assistant": assistant}
+SETS = {"friends": friends, "meetings": meetings, "chats": chats, "assistant": assistant, "written": written}
 
 
 def held_out(folder: Path) -> dict[str, list[Sample]]:

@@ -31,7 +31,7 @@ from transformers import BertConfig, BertModel
 
 CLS, SEP = 101, 102
 OUT = Path(os.environ.get("OUT", "."))
-SETS = {"friends": 1.0, "meetings": 1.0, "chats": 0.5, "assistant": 1.0, "made-up": 0.2}
+SETS = {"friends": 1.0, "meetings": 1.0, "chats": 0.5, "assistant": 1.0, "written": 1.0, "made-up": 0.2}
 """Which share of a set's questions an epoch sees."""
 STARTED = time.time()
 
@@ -52,6 +52,7 @@ class Recipe:
     """A weight for each piece of the question in late interaction."""
     made_up: float = 0.2
     assistant: float = 1.0
+    written: float = 1.0
     average: float = 0.0
     """Decay of the running mean of the weights that is kept instead of the last weights."""
     temperature: float = 1.0
@@ -109,7 +110,7 @@ class Data:
         log("read", {name: sum(len(q) for _, q in parts["held"]) for name, parts in self.sets.items()})
 
     def questions(self, recipe: Recipe, rng: random.Random) -> list[Question]:
-        shares = SETS | {"made-up": recipe.made_up, "assistant": recipe.assistant}
+        shares = SETS | {"made-up": recipe.made_up, "assistant": recipe.assistant, "written": recipe.written}
         found: list[Question] = []
         for name, share in shares.items():
             parts = self.sets[name]
@@ -382,7 +383,7 @@ def measured(model: Encoder, data: Data, recipe: Recipe) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: measure(lambda turns, asked: scores_of(model, turns, asked), data.sets[name]["held"]) for name in names
     }
-    real = [name for name in names if name in ("friends", "meetings", "chats", "assistant")]
+    real = [name for name in names if name in ("friends", "meetings", "chats", "assistant", "written")]
     if real:
         found["mean"] = {
             way: round(float(np.mean([found[name][way] for name in real])), 2) for way in ("cos", "late", "sum")
@@ -421,7 +422,14 @@ def main() -> None:
                         question.hard = ORIGINAL.setdefault(id(question), question.hard)
         teacher = None
         if recipe.teacher:
-            key = (recipe.teacher, recipe.teacher_epochs, recipe.made_up, recipe.assistant, recipe.whole)
+            key = (
+                recipe.teacher,
+                recipe.teacher_epochs,
+                recipe.made_up,
+                recipe.assistant,
+                recipe.written,
+                recipe.whole,
+            )
             if key not in teachers:
                 torch.manual_seed(recipe.teacher)
                 teachers[key] = train_teacher(data, folder, recipe)

@@ -333,7 +333,12 @@ def fit(asked: Sequence[Asked], vectors: Sequence[str], like: Sequence[Asked] = 
     shares = shares_of(asked)
     words, helps = (_KNOWN, [*_HELPS, *vectors]) if not like else ((), list(_PLACES))
     names = [f"best_{name}" for name in (*words, *vectors)]
-    known = logistic(names, [one.values[0] for one in asked], [one.answerable for one in asked], shares)
+    best, answerable = [one.values[0] for one in asked], [one.answerable for one in asked]
+    known = logistic(names, best, answerable, shares)
+    # Two kinds of vectors say nearly the same, and what is nearer must not speak against an answer.
+    against = {f"best_{name}" for name in vectors if known.weights[f"best_{name}"] < 0.0}
+    if against:
+        known = logistic([name for name in names if name not in against], best, answerable, shares)
     some = like or asked
     hits = [
         (values, gold, share)

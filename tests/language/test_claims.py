@@ -586,3 +586,17 @@ def test_a_sentence_states_this(text: str, expected: str) -> None:
 )  # fmt: skip
 def test_a_sentence_of_many_manners_states_this(text: str, expected: str) -> None:
     assert stated(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Actually my favourite film is Paddington 2.", [("user", "favourite:film", "Paddington 2", False)]),
+        ("Now my favourite film is Heat.", [("user", "favourite:film", "Heat", False)]),
+        ("My dad lives alone since the divorce.", []),
+        ("I live alone since the divorce.", [("user", "married_to", "", True)]),
+    ],
+)
+def test_a_preamble_without_a_comma_and_the_divorce_of_another(text: str, expected: list[tuple[str, str, str, bool]]):
+    found = claims(text, time=datetime(2026, 1, 1, tzinfo=UTC))
+    assert [(one.subject, one.relation, one.object, one.negated) for one in found] == expected

@@ -97,3 +97,14 @@ def test_a_correction_reaches_whoever_is_meant(backend: Backend) -> None:
     memory.facts.correct("mother", "email", "ann@example.org")
     assert told(memory, "Ann") == [("email", "ann@example.org"), ("lives_in", "Bern")]
     assert {edge.target for edge in memory.facts.walk("my mother", depth=1)} >= {"bern", "ann@example.org"}
+
+
+@pytest.mark.parametrize(
+    "word", ["我姐姐", "姐姐", "我哥", "我哥哥", "我奶奶", "我舅舅", "my sister", "my grandmother"]
+)
+def test_a_relative_without_a_name_is_found_by_the_word_that_was_said(memory: Memory, word: str):
+    memory.remember(["我姐姐住在西安。", "我哥住在上海。", "我奶奶住在保定。", "我舅舅住在大连。"])
+    memory.flush()
+    homes = {"姐": "西安", "sister": "西安", "哥": "上海", "奶": "保定", "grandmother": "保定", "舅": "大连"}
+    [fact] = memory.facts.about(word)
+    assert fact.object == next(home for part, home in homes.items() if part in word)

@@ -202,6 +202,21 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
     assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("newer", ""), ("older", "newer")]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("我对海鲜过敏。", "医生说我妹妹不再对海鲜过敏了。", "我对什么过敏？"),
+        ("My sister's phone number is 0161 333.", "New phone number: 0170 444.", "What's my sister's phone number?"),
+    ],
+)
+def test_what_is_true_of_a_relative_replaces_nothing_of_another(bench: Bench, older: str, newer: str, question: str):
+    memory = bench.memory()
+    memory.remember(older, id="older", time=NOON - timedelta(days=9))
+    memory.remember(newer, id="newer", time=NOON)
+    memory.flush()
+    assert [hit.superseded_by for hit in memory.recall(question) if hit.id == "older"] == [""]
+
+
 def test_a_recall_takes_the_facts_that_were_read_when_a_memory_was_stored(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ):

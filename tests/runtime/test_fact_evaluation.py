@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -11,11 +12,11 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.models.scripted import ScriptedChat
 from memwell.runtime.fact_evaluation import FactShares, LabelledSentence, ReadFact, judge, load, summary
 
-LIVES = ("user", "lives_in", "Berlin", "now")
+LIVES: tuple[str, str, str, Literal["now", "ended"]] = ("user", "lives_in", "Berlin", "now")
 BERLIN = ReadFact("user", "lives_in", "Berlin", False)
 
 
-def sentence(text: str, *facts: tuple[str, str, str, str]) -> LabelledSentence:
+def sentence(text: str, *facts: tuple[str, str, str, Literal["now", "ended"]]) -> LabelledSentence:
     return LabelledSentence(text, list(facts), "plain")
 
 
@@ -82,11 +83,13 @@ def test_lists_are_named_by_where_they_stand(tmp_path: Path):
     assert list(load(path)) == ["mine"]
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '[{"text": 1}]', '{"a": 1}', '[{"text": "x", "facts": [["a"]]}]'])
+@pytest.mark.parametrize(
+    "text", ["", "[1]", '[{"text": 1}]', '{"a": 1}', '[{"text": "x", "facts": [["a", "b", "c", "today"]]}]']
+)
 def test_what_is_no_data_set_is_refused(tmp_path: Path, text: str):
     path = tmp_path / "bad.json"
     path.write_text(text)
     with pytest.raises(InvalidInput, match="holds no sentences"):
         load(path)
-    with pytest.raises(InvalidInput, match="holds no sentences"):
+    with pytest.raises(InvalidInput, match="cannot be read"):
         load(tmp_path / "none.json")

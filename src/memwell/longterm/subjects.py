@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from memwell.language.claims.chinese_objects import KIN
 from memwell.language.claims.relations import USER
 from memwell.longterm.statements import (
     FactStatement,
@@ -78,10 +79,14 @@ class Subjects:
         if kin in _KIN:
             relation, words = _KIN[kin]
             person = self._person(owner, relation, words)
-            found = [*self._relatives(owner, words), person, name if self._statements.knows(name) else ""]
+            found = [
+                *self._relatives(owner, (*words, *_role(kin))),
+                person,
+                name if self._statements.knows(name) else "",
+            ]
             return list(dict.fromkeys(filter(None, found)))
         found = [*([name] if self._statements.knows(name) else []), *self._roles(name)]
-        return found or self._relatives(owner, (kin,))
+        return found or self._relatives(owner, (kin, *_role(kin)))
 
     def _relatives(self, owner: str, words: tuple[str, ...]) -> list[str]:
         """The subjects that are called someone's relative, in the order of the words."""
@@ -125,6 +130,12 @@ def _owner_and_kin(name: str) -> tuple[str, str]:
     """Whose relative a name means, and which: *Ann's mom*; without an owner the user's."""
     owned = _OWNED(name)
     return (name_key(owned["owner"]), owned["kin"]) if owned else (USER, _OUR.sub("", name, count=1))
+
+
+def _role(kin: str) -> tuple[str, ...]:
+    """The word under which the reader of facts stores a relative who is named in Chinese: *sister* for 姐姐."""
+    found = None if kin.isascii() else KIN.get(kin)
+    return () if found is None else (found.word,)
 
 
 def _standing(statements: Iterable[FactStatement]) -> list[FactStatement]:

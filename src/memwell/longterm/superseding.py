@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._products import product
-from memwell.language.claims import claims
+from memwell.language.claims import USER, claims
 from memwell.language.segment import query_terms
 from memwell.language.updates import (
     CHANGE,
@@ -307,7 +307,15 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
         return False
     if not (earlier.holds and later.states) or is_about_another(later, earlier):
         return False
-    return not denies_another(_stated_facts(newer), _stated_facts(older))
+    now, before = _stated_facts(newer), _stated_facts(older)
+    return not (_of_two_relatives(now, before) or denies_another(now, before))
+
+
+def _of_two_relatives(now: Sequence[StatedFact], before: Sequence[StatedFact]) -> bool:
+    """Whether the facts of one are the user's or a relative's, and those of the other another's of these."""
+    ours, theirs = ({one.subject for one in facts} for facts in (now, before))
+    known = all(name == USER or name.startswith(f"{USER}'s ") for name in ours | theirs)
+    return bool(ours and theirs) and known and ours.isdisjoint(theirs)
 
 
 def speaks_for(newer: Traits, older: Traits) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -37,7 +37,7 @@ class LabelledSentence(msgspec.Struct, frozen=True):
     """A sentence with the facts that a careful reader would note."""
 
     text: str
-    facts: list[tuple[str, str, str, str]]
+    facts: list[tuple[str, str, str, Literal["now", "ended"]]]
     kind: str = ""
 
 
@@ -107,7 +107,9 @@ def load(path: Path) -> dict[str, list[LabelledSentence]]:
     """The lists of a data set by name; a list alone has the file's name. Raises ``InvalidInput``."""
     try:
         return dict(_lists(json.loads(path.read_text("utf-8")), path.stem))
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+    except OSError as error:
+        raise InvalidInput(f"the data set {str(path)!r} cannot be read: {error}") from error
+    except (ValueError, msgspec.ValidationError) as error:
         raise InvalidInput(f"{str(path)!r} holds no sentences with their facts: {error}") from error
 
 

@@ -276,7 +276,10 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
         ),
         (" divorced me", rf"(?P<o>{NAME}) {_ME}divorced me\b", "I divorced {o}"),
         (" me", rf"\b[Mm]y (?P<o>husband|wife) {_ME}(?:divorced|left|dumped) me\b", "my {o} and I got divorced"),
-        ("divorce", r"\b(?:[Aa]fter|[Ss]ince) (?:the|my|our) divorce\b(?! from)", "I am divorced"),
+        ("divorce", r"\b(?:[Aa]fter|[Ss]ince) (?:my|our) divorce\b(?! from)", "I am divorced"),
+        # "My dad lives alone since the divorce" is about his.
+        ("divorce", r"\b(?:I|[Ww]e)\b[^.!?;]{0,60}?\b(?:after|since) the divorce\b(?! from)", "I am divorced"),
+        ("divorce", r"\A\W*(?:After|Since) the divorce,? (?:I|we)\b", "I am divorced"),
         ("divorce", rf"\b(?:[Mm]y|[Oo]ur) divorce from {_PLACE}", "I divorced {o}"),
         ("between me and", rf"\bover between me and {_PLACE}", "{o} and I broke up"),
         ("e and ", rf"\b[Mm]e and {_PLACE} (?P<a>[^,;.!?]{{3,60}})", "{o} and I {a}"),

@@ -234,8 +234,13 @@ _MISSING = object()
 
 
 def holds(node: Filter, subject: Filterable) -> bool:
-    """The reference evaluator: whether ``subject`` satisfies the filter."""
-    return _test(node, lambda field: lambda record: _of_record(field, record))(subject)
+    """The reference evaluator: whether ``subject`` satisfies the filter. Many are asked through ``record_test``."""
+    return record_test(node)(subject)
+
+
+def record_test(node: Filter) -> Callable[[Filterable], bool]:
+    """What says whether a record satisfies the filter."""
+    return _test(node, lambda field: lambda record: _of_record(field, record))
 
 
 def value_test(node: Filter) -> Callable[[KeyedValue], bool]:

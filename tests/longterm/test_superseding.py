@@ -209,10 +209,13 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
         ("My sister's phone number is 0161 333.", "New phone number: 0170 444.", "What's my sister's phone number?"),
     ],
 )
-def test_what_is_true_of_a_relative_replaces_nothing_of_another(bench: Bench, older: str, newer: str, question: str):
+@pytest.mark.parametrize("speaker", [None, "Nora"])
+def test_what_is_true_of_a_relative_replaces_nothing_of_another(
+    bench: Bench, older: str, newer: str, question: str, speaker: str | None
+):
     memory = bench.memory()
-    memory.remember(older, id="older", time=NOON - timedelta(days=9))
-    memory.remember(newer, id="newer", time=NOON)
+    memory.remember(older, id="older", time=NOON - timedelta(days=9), speaker=speaker)
+    memory.remember(newer, id="newer", time=NOON, speaker=speaker)
     memory.flush()
     assert [hit.superseded_by for hit in memory.recall(question) if hit.id == "older"] == [""]
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify, renamed
-from memwell.filters import FilterLike, as_filter, holds
+from memwell.filters import FilterLike, as_filter, record_test
 from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import has_pronoun
 from memwell.knowledge.chunking import Chunking, plain
@@ -176,7 +176,10 @@ class Knowledge:
         """
         wanted = as_filter(where)
         found = [manifest.document for manifest in self._shelf.manifests()]
-        return found if wanted is None else [one for one in found if holds(wanted, _Entry.of(one))]
+        if wanted is None:
+            return found
+        fits = record_test(wanted)
+        return [one for one in found if fits(_Entry.of(one))]
 
     def get(self, id: str, /) -> Document:  # noqa: A002
         """One document. Raises ``NotFound``."""

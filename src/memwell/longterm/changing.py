@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import FilterLike, Where, as_filter, holds, id_begins_with
+from memwell.filters import FilterLike, Where, as_filter, id_begins_with, record_test
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.embedding import STAGED
@@ -219,10 +219,11 @@ class Changer(MemoryBase):
         check_type(policy, Forgetting, "forget_by takes a Forgetting")
         now = self.clock()
         wanted = as_filter(policy.where)
+        fits = None if wanted is None else record_test(wanted)
         worth: dict[str, tuple[float, str]] = {}
         kept = 0
         for record in self._active():
-            reason = _reason(record, policy, now) if wanted is None or holds(wanted, record) else None
+            reason = _reason(record, policy, now) if fits is None or fits(record) else None
             if reason is None:
                 kept += 1
             else:

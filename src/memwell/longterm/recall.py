@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
-from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.asking import separate_questions
 from memwell.language.updates import RETRACTING, takes_back
 from memwell.longterm.base import MemoryBase, MemoryVersion
@@ -375,7 +375,7 @@ class RecallingMemory(MemoryBase):
         if wanted is not None and name not in self._narrow_filters:
             # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
             records = likeliest(self.indexer.view.index, self.space, query, asked, None, most)
-            if all(holds(wanted, record) for record in records):
+            if all(map(record_test(wanted), records)):
                 return HeldSnapshot.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
@@ -435,7 +435,7 @@ def _superseded(
     replaced |= {older: [Successor(newer.id, 1.0)] for older, newer in taken_back.items()}
     embed = None if asked.embedder is None else asked.embedder.embed
     by_id = {one.id: one for one in compared}
-    meant, whole = meant_and_whole(query, replaced, {id_: one.text for id_, one in by_id.items()}, embed)
+    meant, whole = meant_and_whole(query, replaced, by_id, embed)
     order = precedence(query, meant, by_id)
     _raise_relevance(relevant, order)
     found += [one for one in taken_back.values() if one not in found]

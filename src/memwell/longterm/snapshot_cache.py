@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memwell.errors import MemwellError
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds, value_test
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, record_test, value_test
 from memwell.longterm.snapshot import Flags, Snapshot, SnapshotEntry
 from memwell.longterm.snapshot_file import restored, saved
 from memwell.longterm.tokens import TokenCache
@@ -224,7 +224,7 @@ class _Answers:
     """Which memories satisfy a filter."""
 
     def __init__(self, wanted: Filter) -> None:
-        self._wanted = wanted
+        self._fits = record_test(wanted)
         self.flags: Flags = np.zeros(0, np.bool_)
 
     def follow(self, snapshot: Snapshot, memories: Iterable[tuple[int, Any]]) -> bool:
@@ -233,7 +233,7 @@ class _Answers:
         if missing > 0:
             self.flags = np.concatenate((self.flags, np.zeros(missing, np.bool_)))
         for row, memory in memories:
-            self.flags[row] = holds(self._wanted, memory)
+            self.flags[row] = self._fits(memory)
         return True
 
 
@@ -372,10 +372,11 @@ class HeldSnapshot:
         """The memories of these ids with their traits, as they are now, without those that no longer satisfy the filter."""
         numbers = {id_: int(self.snapshot.number[self.snapshot.row_of(id_)]) for id_ in ids}
         found = {record.id: (record, traits_of(record)) for record in self._reader.some(numbers)}
+        fits = None if wanted is None else record_test(wanted)
         return {
             id_: (record, self._with_touch(id_, traits))
             for id_, (record, traits) in found.items()
-            if traits.active and (wanted is None or holds(wanted, record))
+            if traits.active and (fits is None or fits(record))
         }
 
     def _clear(self) -> None:

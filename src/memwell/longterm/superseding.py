@@ -308,14 +308,15 @@ def may_replace(newer: ComparedHit, older: ComparedHit) -> bool:
     if not (earlier.holds and later.states) or is_about_another(later, earlier):
         return False
     now, before = _stated_facts(newer), _stated_facts(older)
-    return not (_of_two_relatives(now, before) or denies_another(now, before))
+    who = newer.traits.speaker.strip().lower() or USER
+    return not (_of_two_people(now, before, who) or denies_another(now, before))
 
 
-def _of_two_relatives(now: Sequence[StatedFact], before: Sequence[StatedFact]) -> bool:
-    """Whether the facts of one are the user's or a relative's, and those of the other another's of these."""
-    ours, theirs = ({one.subject for one in facts} for facts in (now, before))
-    known = all(name == USER or name.startswith(f"{USER}'s ") for name in ours | theirs)
-    return bool(ours and theirs) and known and ours.isdisjoint(theirs)
+def _of_two_people(now: Sequence[StatedFact], before: Sequence[StatedFact], speaker: str) -> bool:
+    """Whether all facts are of the speaker and relatives, and those of one memory of other people than the other's."""
+    later, earlier = ({one.subject for one in facts} for facts in (now, before))
+    known = all(name == speaker or name.startswith(f"{speaker}'s ") for name in later | earlier)
+    return bool(later and earlier) and known and later.isdisjoint(earlier)
 
 
 def speaks_for(newer: Traits, older: Traits) -> bool:
@@ -357,14 +358,14 @@ class OutdatedPart(NamedTuple):
 def meant_and_whole(
     query: str,
     replaced: Replaced,
-    texts: Mapping[str, str],
+    hits: Mapping[str, ComparedHit],
     embed: Callable[[Sequence[str]], Floats] | None,
 ) -> tuple[Replaced, dict[str, str]]:
     """Of the outdated memories: those that are so for this question, and those that are as a whole, with the newest.
 
     A memory that says something else as well is not outdated for a question about that, and never as a whole.
     """
-    parts = {older: outdated_part(texts[older], texts[newer[-1].id]) for older, newer in replaced.items()}
+    parts = {older: outdated_part(hits[older], hits[newer[-1].id]) for older, newer in replaced.items()}
     meant = [older for older, part in parts.items() if part is None or part.is_asked_for(query, embed)]
     whole = [older for older, part in parts.items() if part is None]
     return {older: replaced[older] for older in meant}, {older: replaced[older][-1].id for older in whole}
@@ -374,15 +375,18 @@ def _shared(asked: frozenset[str], clauses: Sequence[str]) -> int:
     return max(len(asked.intersection(query_terms(clause))) for clause in clauses)
 
 
-@lru_cache(maxsize=512)
-def outdated_part(older: str, newer: str) -> OutdatedPart | None:
+def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None:
     """What the later of two memories changed of the earlier, if that says something else as well; else None."""
-    words = frozenset(query_terms(newer))
-    return _part_of_claims(older, newer, words) or _part_of_list(older, words) or _time_or_place(older, newer)
+    words = frozenset(query_terms(newer.text))
+    # The rules are slow to compile, and of a single claim there are no parts.
+    by_claims = _part_of_claims(older.text, newer.text) if len(_stated_facts(older)) > 1 else None
+    return by_claims or _part_of_list(older.text, words) or _time_or_place(older.text, newer.text)
 
 
-def _part_of_claims(older: str, newer: str, words: frozenset[str]) -> OutdatedPart | None:
+@lru_cache(maxsize=512)
+def _part_of_claims(older: str, newer: str) -> OutdatedPart | None:
     """The claims of which the later memory has the relation, or the object."""
+    words = frozenset(query_terms(newer))
     stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
     relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, InvalidInput, NotFound, ReadOnlyStore
-from memwell.filters import Filter, FilterLike, as_filter, holds, value_test
+from memwell.filters import Filter, FilterLike, as_filter, record_test, value_test
 from memwell.language.segment import query_terms, segment
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
@@ -541,9 +541,10 @@ class MemoryIndex(RecordIndex):
     def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:
         given.check_space(space)
         wanted = as_filter(where)
+        fits = None if wanted is None else record_test(wanted)
         with self._store.use() as state:
             held = sorted(state.records.get(space, {}).values(), key=lambda pair: pair[0])
-            return copy.deepcopy([pair for pair in held if wanted is None or holds(wanted, pair[1])])
+            return copy.deepcopy([pair for pair in held if fits is None or fits(pair[1])])
 
     def scan(
         self,
@@ -584,7 +585,8 @@ class MemoryIndex(RecordIndex):
         wanted, terms = as_filter(where), distinct_terms(query_terms(check_text(text, "text")))
         held = dict(self._all(space, None))
         scores = bm25_scores({number: segment(record.text) for number, record in held.items()}, terms)
-        kept = ((score, number) for number, score in scores.items() if wanted is None or holds(wanted, held[number]))
+        fits = None if wanted is None else record_test(wanted)
+        kept = ((score, number) for number, score in scores.items() if fits is None or fits(held[number]))
         return [Hit(replace(held[number], vector=None), score) for score, number in heapq.nlargest(limit, kept)]
 
     def changes(self, space: Space, since: int | None = None) -> Changes:

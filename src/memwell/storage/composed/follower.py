@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from memwell._products import product
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
-from memwell.filters import Filter, FilterLike, as_filter, holds
+from memwell.filters import Filter, FilterLike, as_filter, record_test
 from memwell.records import MAX_SEGMENTS, Hit, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
 from memwell.storage.composed.placed import Transaction, afterwards, is_own, own_space
@@ -648,10 +648,11 @@ class FollowedIndex(RecordIndex):
         changed = {record.id: record for _, record in changes.records}
         rows = self.home.get(question.space, [id_ for id_, _ in found if id_ not in changed])
         size = len(question.vector)
+        satisfies = None if question.where is None else record_test(question.where)
 
         def asked_for(record: Record) -> bool:
             fits = record.vector is not None and len(record.vector) == size
-            return fits and (question.where is None or holds(question.where, record))
+            return fits and (satisfies is None or satisfies(record))
 
         return list(filter(asked_for, rows)), list(filter(asked_for, changed.values()))
 

@@ -49,26 +49,29 @@ from memwell.runtime.engine import Engine
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 DATA = Path(__file__).with_name("updates.json")
+PEOPLE = Path(__file__).with_name("people.json")
 MODEL = Path(__file__).parents[2] / "src/memwell/longterm/superseding.npz"
 PARTS = ("learnt", "plain", "measured", "further")
 TAKEN_BACK = "taken back"
 FOLDS = 5
 NOTE = (
-    "Learnt by benchmarks/recall/updates.py from pairs of statements in English and Chinese that were written for it, and "
-    "from talk in which nothing is superseded: parts of FriendsQA (Apache-2.0) that the encoder was not trained on, "
-    "MADial-Bench zh (MIT) and generated dialogues."
+    "Learnt by benchmarks/recall/updates.py from pairs of statements in English and Chinese and from what made-up people "
+    "say of themselves, all written for it, and from talk in which nothing is superseded: parts of FriendsQA (Apache-2.0) "
+    "that the encoder was not trained on, MADial-Bench zh (MIT) and generated dialogues."
 )
 _BETWEEN = 24
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _ANSWERED_WITHIN = 3
 _TOGETHER, _BESIDE, _ONE_OF = 12, 6, 16
-_ASIDE_SHARE, _TALK_SHARE = 0.3, 0.29
-"""What a pair of two different cases counts, and one of the talk. One of sixteen is there."""
-_UNITS, _ROUNDS, _AT_ONCE, _RATE, _SMALL = 128, 24, 256, 1e-3, 0.3
+_SHARES = {"updates": 1.4, "near misses": 1.0, "of two cases": 0.3, "talk": 0.3, "of a person": 1.0}
+"""What a pair counts. Of those of two cases and of the talk one of sixteen is there, of those of a person every other."""
+_UNITS, _ROUNDS, _AT_ONCE, _RATE, _SMALL = 128, 14, 256, 1e-3, 0.3
 """How many units there are, how often each pair is seen, how many at once, how fast it learns, how small weights stay."""
 _ASKED_OF_EACH = 120
 _MEASURED = 300
+_BEST = 10
 Floats = NDArray[np.float32]
+Person = Mapping[str, Any]
 
 
 class Case(NamedTuple):
@@ -181,6 +184,47 @@ def summary(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def asked_of(person: Person, store: Engine) -> Iterator[dict[str, Any]]:
+    """What recall makes of each question to a person: of the answer, of what it supersedes, and of the others."""
+    ids = told(store, person)
+    changes = person.get("changes", ())
+    later = {ids[place]: ids[len(person["statements"]) + at] for at, (place, *_) in enumerate(changes)}
+    plain = [(ids[place], "", question) for place, question in person.get("questions", ())]
+    for answer, outdated, question in plain + [(later[ids[at]], ids[at], asked) for at, _, asked, _ in changes]:
+        hits = store.recall(question, limit=_BEST)
+        flags = {hit.id: hit.superseded_by for hit in hits if hit.superseded_by}
+        found = [hit.id for hit in hits if hit.id in (answer, outdated)]
+        yield {
+            "changed": bool(outdated),
+            "first": found[:1] == [answer] and (bool(outdated) or hits[0].id == answer),
+            "linked": flags.get(outdated) == answer,
+            "wrongly": answer in flags,
+            "any wrongly": not flags.keys() <= later.keys(),
+        }
+
+
+def of_people(language: str, people: Sequence[Person]) -> dict[str, Any]:
+    """The shares in percent over all questions to people who changed nothing, and to those who did."""
+    with memwell.open("memory:", embedder=OnceEmbedder(), work=False) as engine:
+        found = [
+            one
+            for number, person in enumerate(people)
+            for one in asked_of(person, engine.at(f"{language}-people-{number}"))
+        ]
+    plain, changed = ([one for one in found if one["changed"] is which] for which in (False, True))
+    return {
+        "questions about what did not change": len(plain),
+        "answer first": _percent([one["first"] for one in plain]),
+        "answer called outdated": _percent([one["wrongly"] for one in plain]),
+        "anything called outdated": _percent([one["any wrongly"] for one in plain]),
+        "questions about what changed": len(changed),
+        "current before outdated": _percent([one["first"] for one in changed]),
+        "outdated with the right link": _percent([one["linked"] for one in changed]),
+        "current called outdated": _percent([one["wrongly"] for one in changed]),
+        "anything else called outdated": _percent([one["any wrongly"] for one in changed]),
+    }
+
+
 def _percent(flags: Sequence[bool]) -> float:
     return round(100 * sum(flags) / max(len(flags), 1), 1)
 
@@ -214,9 +258,13 @@ class Pair(NamedTuple):
     values: dict[str, float]
     older: NDArray[np.float32]
     newer: NDArray[np.float32]
-    target: bool
-    share: float
+    kind: str
+    """One of ``_SHARES``."""
     fold: int
+
+    @property
+    def target(self) -> bool:
+        return self.kind == "updates"
 
 
 @contextmanager
@@ -241,11 +289,12 @@ def noted() -> Generator[list[Any]]:
 def compared_pairs(
     given: Any,
     fold: int,
+    kind: str,
     meant: Mapping[tuple[str, str], bool],
-    share: float,
     without: Collection[tuple[str, str]] = (),
+    one_of: int = _ONE_OF,
 ) -> Iterator[Pair]:
-    """The pairs of hits, of ``meant`` all (each an update or not), of the others some, and none ``without``."""
+    """The pairs of hits, of ``meant`` all (each an update or not), of the others, of a ``kind``, some; none ``without``."""
     candidates, vectors = given
     none = np.zeros(0, np.float32)
     # There are very many others, so some stand for all.
@@ -253,7 +302,7 @@ def compared_pairs(
         (older, newer)
         for older, newer in permutations(range(len(candidates)), 2)
         for ids in [(candidates[older].id, candidates[newer].id)]
-        if (ids in meant or ((older + 7 * newer) % _ONE_OF == 0 and ids not in without))
+        if (ids in meant or ((older + 7 * newer) % one_of == 0 and ids not in without))
         and may_replace(candidates[newer], candidates[older])
     ]
     if not pairs:
@@ -263,7 +312,7 @@ def compared_pairs(
         ids = candidates[older].id, candidates[newer].id
         rows = (none, none) if vectors is None else (vectors.shared[older], vectors.shared[newer])
         values = {name: float(column[place]) for name, column in found.items()}
-        yield Pair(values, *rows, meant.get(ids, False), 1.0 if ids in meant else share, fold)
+        yield Pair(values, *rows, ("updates" if meant[ids] else "near misses") if ids in meant else kind, fold)
 
 
 def pairs_of_cases(language: str, data: dict[str, Any], embedder: LocalEmbedder | None) -> Iterator[Pair]:
@@ -287,7 +336,33 @@ def pairs_of_cases(language: str, data: dict[str, Any], embedder: LocalEmbedder 
                     store.recall(case.question)
                     meant = {(ids[place], ids[place + len(group) + _BESIDE]): case.is_update}
                     others = {(ids[at], ids[at + len(group) + _BESIDE]) for at in range(len(group)) if at != place}
-                    yield from compared_pairs(found[-1], fold, meant, _ASIDE_SHARE, others)
+                    yield from compared_pairs(found[-1], fold, "of two cases", meant, others)
+
+
+def told(engine: Engine, person: Person) -> list[str]:
+    """Store what a person says, a day between each two, the changes last; returns the ids."""
+    said = [*person["statements"], *(later for _, later, *_ in person.get("changes", ()))]
+    ids = [
+        engine.remember(text, speaker="user", time=_START + timedelta(days=day)).ids[0] for day, text in enumerate(said)
+    ]
+    engine.flush()
+    return ids
+
+
+def pairs_of_people(language: str, people: Sequence[Person], embedder: LocalEmbedder | None) -> Iterator[Pair]:
+    """The pairs of what people say of themselves: of those with changes, each with what it changes supersedes it."""
+    with memwell.open("memory:", embedder=embedder, work=False) as engine, noted() as found:
+        for number, person in enumerate(people):
+            store = engine.at(f"{language}-people-{number}")
+            ids = told(store, person)
+            changes = {
+                (ids[place], ids[len(person["statements"]) + at]): question
+                for at, (place, _, question, _) in enumerate(person.get("changes", ()))
+            }
+            plain = [(question, {}) for _, question in person.get("questions", ())]
+            for question, meant in plain + [(question, {pair: True}) for pair, question in changes.items()]:
+                store.recall(question)
+                yield from compared_pairs(found[-1], number % FOLDS, "of a person", meant, changes.keys(), one_of=2)
 
 
 def pairs_of_talk(stores: Sequence[Sample], embedder: LocalEmbedder | None) -> Iterator[Pair]:
@@ -303,7 +378,7 @@ def pairs_of_talk(stores: Sequence[Sample], embedder: LocalEmbedder | None) -> I
             own.flush()
             for query in sample.queries[:_ASKED_OF_EACH]:
                 own.recall(query.text, now=datetime.fromtimestamp(query.now, UTC) if query.now else None)
-                yield from compared_pairs(found[-1], zlib.crc32(query.text.encode()) % FOLDS, {}, _TALK_SHARE)
+                yield from compared_pairs(found[-1], zlib.crc32(query.text.encode()) % FOLDS, "talk", {})
 
 
 def fit(some: Sequence[Pair], *, vectors: bool) -> PairModel:
@@ -312,7 +387,7 @@ def fit(some: Sequence[Pair], *, vectors: bool) -> PairModel:
     values = np.array([[one.values[name] for name in names] for one in some], np.float32)
     middle, spread = values.mean(0), np.maximum(values.std(0), 0.05)
     targets = np.array([one.target for one in some], np.float32)
-    shares = np.array([one.share for one in some], np.float32)
+    shares = np.array([_SHARES[one.kind] for one in some], np.float32)
     older, newer = np.array([one.older for one in some]), np.array([one.newer for one in some])
     # Numbers of a vector are as large as other values then.
     scale = np.float32(older.shape[1] ** 0.5 / 2)
@@ -371,15 +446,7 @@ def cross_validated(some: Sequence[Pair], *, vectors: bool) -> Iterator[str]:
         places = [at for at, one in enumerate(some) if one.fold == fold]
         model = fit([one for one in some if one.fold != fold], vectors=vectors)
         found[places] = chances(model, [some[at] for at in places])
-    groups = {
-        name: found[[(one.target, one.share) == group for one in some]]
-        for name, group in {
-            "updates": (True, 1.0),
-            "near misses": (False, 1.0),
-            "of two cases": (False, _ASIDE_SHARE),
-            "talk": (False, _TALK_SHARE),
-        }.items()
-    }
+    groups = {name: found[[one.kind == name for one in some]] for name in _SHARES}
     yield f"| probability at least | {' | '.join(f'{name} ({len(own):,})' for name, own in groups.items())} |"
     yield f"|{'---|' * (1 + len(groups))}"
     for least in (0.2, 0.35, LEAST, 0.6, 0.7, 0.8):
@@ -388,13 +455,15 @@ def cross_validated(some: Sequence[Pair], *, vectors: bool) -> Iterator[str]:
 
 def learn(folder: Path, *, write: bool) -> None:
     """Fit both models and write them, or print what such models make of pairs that they were not fitted to."""
-    data = json.loads(DATA.read_text("utf-8"))
+    data, people = (json.loads(file.read_text("utf-8")) for file in (DATA, PEOPLE))
     talk = [*held_out(folder)["friends"], *load("madial", folder), *dialogues(english=4, chinese=4, seed=4001)]
     models: list[PairModel] = []
     for embedder in (OnceEmbedder(), None):
         vectors = embedder is not None
         some = [pair for language, texts in data.items() for pair in pairs_of_cases(language, texts, embedder)]
         some += pairs_of_talk(talk, embedder)
+        for language, some_people in people.items():
+            some += pairs_of_people(language, some_people["learnt"], embedder)
         if write:
             models.append(fit(some, vectors=vectors))
             continue

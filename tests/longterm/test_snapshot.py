@@ -76,8 +76,12 @@ def _two_languages(seed: int, rows: int, own: int, shared: int) -> tuple[np.ndar
     return vectors.astype(np.float32), shares, native
 
 
+def _raised(cosines: np.ndarray) -> np.ndarray:
+    return np.clip(1.3 * cosines, -1.0, 1.0)
+
+
 @given(seed=st.integers(0, 10_000), rows=st.integers(2, 40), own=st.integers(1, 50), shared=st.integers(4, 50))
-def test_across_languages_the_shared_parts_are_compared(seed: int, rows: int, own: int, shared: int) -> None:
+def test_across_languages_the_shared_parts_are_compared_and_count_for_more(seed: int, rows: int, own: int, shared: int) -> None:
     vectors, shares, native = _two_languages(seed, rows, own, shared)
     codes = _codes(vectors)
     for asked in range(2):
@@ -87,7 +91,7 @@ def test_across_languages_the_shared_parts_are_compared(seed: int, rows: int, ow
         same = native == native[asked]
         found = codes.dots(vectors[asked], rows)
         assert found[same].tolist() == plain[same].tolist()
-        assert found[~same] == pytest.approx((shares @ shares[asked])[~same], abs=0.15)
+        assert found[~same] == pytest.approx(_raised(shares @ shares[asked])[~same], abs=0.2)
         assert codes.dots_of(np.arange(rows), vectors[asked]).tolist() == found.tolist()
         foreign = codes.foreign(vectors[asked], slice(rows))
         assert foreign is not None
@@ -110,7 +114,7 @@ def test_signs_tell_the_nearest_in_another_language() -> None:
         likely = codes.likely_dots(vectors[asked], 5000)
         same = native == native[asked]
         assert int(np.argmax(np.where(same, 0.0, likely))) == other
-        assert float(np.abs(likely - shares @ shares[asked])[~same].max()) < 6.0 / 200**0.5
+        assert float(np.abs(likely - _raised(shares @ shares[asked]))[~same].max()) < 1.3 * 6.0 / 200**0.5
 
 
 # Speakers: whom a question means, and who is forgotten.

@@ -35,7 +35,7 @@ _CLOSE = 0.5
 _OFTEN = 0.75
 """The value of the signal ``uses`` after three recalls."""
 _REASONS = {
-    "meaning": ("dense", "dense_best", "late", "late_best", "translated"),
+    "meaning": ("dense", "dense_best", "late", "late_best"),
     "words": ("words", "coverage", "rarest", "names"),
     "near_words": ("near", "window", "window_coverage", "dense_window", "late_window"),
     "talk": ("session", "dense_session"),

@@ -42,10 +42,6 @@ A column of NaN is unknown; None when all are.
 _DAY = 86_400.0
 _ENOUGH = 0.7
 """The share of the query's few weightiest words that is a full match, if no candidate has more."""
-_NEAREST = 0.8
-"""How near, relative to the nearest candidate, a record in another language must be to count as one with the words."""
-_UNRELATED = 0.15
-"""The cosine of texts in different languages that have nothing to do with each other; at twice as much they may."""
 _NEARBY = 10.0  # days around the requested time within which a record still fits
 
 
@@ -109,8 +105,6 @@ class Candidates:
         self._all_dense = dense
         self._has_dense = bool(dense.any())
         self._best_dense = max(float(dense[rows].max()), TINY)
-        vector = question.vector if self._has_dense else None
-        self._foreign = None if vector is None else snapshot.vectors.foreign(vector, rows)
 
     @property
     def words(self) -> Numbers | None:
@@ -238,16 +232,6 @@ class Candidates:
     def late_window(self) -> Numbers | None:
         """The same for the record and the one before it as one text."""
         return None if self._late is None or self._apart else _relative(self._late[1])
-
-    @property
-    def translated(self) -> Numbers | None:
-        """How near a record in another language than the query's is: it stands in for words that it cannot share."""
-        if self._foreign is None:
-            return None
-        # Steep: what is only somewhat near, or where nothing is near, must not win against a record that has the words.
-        dense = self._all_dense[self._rows]
-        near = np.clip((dense / self._best_dense - _NEAREST) / (1.0 - _NEAREST), 0.0, 1.0)
-        return np.where(self._foreign, near * near * np.clip((dense - _UNRELATED) / _UNRELATED, 0.0, 1.0), 0.0)
 
     @property
     def speaker(self) -> Numbers | None:

@@ -35,6 +35,8 @@ Floats = NDArray[np.float32]
 
 _MOST = 127.0
 _LEAST = 1e-6
+_ACROSS = np.float32(1.3)
+"""How much more alike an answer is to its question in one language than across two (measured: 1.3 to 1.5 times)."""
 _BLOCK = 4096
 _AT_ONCE = 256
 
@@ -81,7 +83,7 @@ class QuantizedVectors:
         return found if found.any() else None
 
     def _translated(self, products: Floats, vector: NDArray[Any], rows: NDArray[np.intp] | slice) -> Floats:
-        """Dot products with those of rows in another language replaced by the cosine of the shared parts.
+        """Dot products with those of rows in another language replaced by the cosine of the shared parts, raised.
 
         There the dot product is that of the shared parts only, and small because each is only a part of its vector.
         """
@@ -90,7 +92,7 @@ class QuantizedVectors:
             lengths = np.where(self._shared[rows] > 0.0, self._shared[rows], self._lengths[rows])
             asked = float(np.linalg.norm(vector[self._shared_from :]))
             cosines = products[foreign] / np.maximum(lengths[foreign] * np.float32(asked), _LEAST)
-            products[foreign] = np.clip(cosines, -1.0, 1.0)
+            products[foreign] = np.clip(cosines * _ACROSS, -1.0, 1.0)
         return products
 
     def arrays(self, rows: int) -> dict[str, NDArray[Any]]:
@@ -213,7 +215,7 @@ class QuantizedVectors:
         # Only one of the two has numbers before the shared part, so each positive one of these is a differing sign.
         codes = _coded(np.asarray(vector, np.float32)[None, :])[0][0, : self._shared_from]
         unlike = unlike - self._own_signs[rows] - np.count_nonzero(codes > 0)
-        return _cosines(self.dimensions - len(codes)).take(unlike, mode="clip")
+        return np.minimum(_cosines(self.dimensions - len(codes)).take(unlike, mode="clip") * _ACROSS, 1.0)
 
     def _block(self, number: int) -> numkong.PackedMatrix:
         packed = self._signs.get(number)

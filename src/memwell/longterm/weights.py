@@ -25,7 +25,6 @@ from memwell.values import shown
 SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
     "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "late", "late_best", "late_window",
-    "translated",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip
@@ -33,6 +32,9 @@ SIGNALS = (
 
 BROAD = ("importance", "recency", "uses", "access", "worth")
 """Signals that do not depend on the query; where their weight is high they help to choose the candidates."""
+
+_RETIRED = frozenset({"translated"})
+"""Signals of earlier versions, which count no more."""
 
 _OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])
 
@@ -128,7 +130,7 @@ class Weights:
 
 
 def _check(name: str, curve: Curve) -> None:
-    if name not in SIGNALS:
+    if name not in SIGNALS and name not in _RETIRED:
         raise InvalidInput(f"no signal is called {shown(name)}; there are {', '.join(SIGNALS)}")
     numbers = (*curve.values, *curve.shares)
     if not curve.values or len(curve.values) != len(curve.shares) or not all(map(math.isfinite, numbers)):

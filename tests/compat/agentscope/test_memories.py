@@ -97,8 +97,7 @@ async def test_messages_come_back_as_they_were_added(world: World) -> None:
     result: Any = {"type": "tool_result", "id": "1", "name": "f", "output": "x"}
     messages = [Msg("bot", content, "assistant", {"a": [1]}, invocation_id="i"), Msg("system", [result], "system")]
 
-    make = world.made
-    memory = make()
+    memory = world.made()
     assert (await memory.get_memory(), await memory.size()) == ([], 0)
     await memory.add(None)
     await memory.add([])
@@ -109,8 +108,7 @@ async def test_messages_come_back_as_they_were_added(world: World) -> None:
 
 
 async def test_what_is_stored_and_what_is_read_are_copies(world_of_process: World) -> None:
-    make = world_of_process.made
-    memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
+    memory, message = world_of_process.made(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
     await memory.add(message)
     message.content[0]["text"] = message.name = "changed"  # type: ignore[index]
     message.metadata["a"].append(2)
@@ -122,20 +120,8 @@ async def test_what_is_stored_and_what_is_read_are_copies(world_of_process: Worl
     assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
 
 
-async def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
-    make = world.made
-    memory, (one, two, three) = make(), said(3)
-    await memory.add([one, one, two], marks="m")
-    await memory.add([two, three, one], marks="n")
-    assert await places(memory) == [0, 1, 2]
-    assert await places(memory, mark="m") == [0, 1]
-    # What is passed over is passed over with its marks.
-    assert await places(memory, mark="n") == [2]
-
-
 async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
-    make = world.made
-    memory = make()
+    memory = world.made()
     await memory.add(said(2), marks="m")
     await memory.update_compressed_summary("他们聊过茶。")
     first, *rest = await memory.get_memory(mark="m")
@@ -152,8 +138,7 @@ async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
 
 @pytest.mark.parametrize("mark", [1, None, ["a", 1], ("a",)])
 async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark: Any) -> None:
-    make = world_of_process.made
-    memory = make()
+    memory = world_of_process.made()
     await memory.add(said(1), marks="m")
     if mark is not None:
         with pytest.raises(WrongType):
@@ -180,8 +165,7 @@ async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark:
 async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
     world_of_process: World, field: str, value: Any
 ) -> None:
-    make = world_of_process.made
-    memory, broken = make(), Msg("a", "x", "user")
+    memory, broken = world_of_process.made(), Msg("a", "x", "user")
     vars(broken)[field] = value
     with pytest.raises(InvalidInput):
         await memory.add([*said(1), broken], marks="m")
@@ -192,8 +176,7 @@ async def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
     owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
     owners += [(name, "s") for name in HOSTILE]
 
-    make = lasting.made
-    memories = [make(session, user) for user, session in owners]
+    memories = [lasting.made(session, user) for user, session in owners]
     shared = Msg("hub", "to all", "assistant")
     for place, memory in enumerate(memories):
         await memory.add([Msg("ann", "x", "user", {"place": place})], marks="m")
@@ -326,8 +309,7 @@ def held(memory: InMemoryMemory) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize("kind", ["process", "redis"])
 @pytest.mark.parametrize("wanted", [{"allow_duplicates": True}, {"skip_duplicated": False}])
 async def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp_path: Path, port: int) -> None:
-    make = World(kind, tmp_path, port).made
-    memory = make()
+    memory = World(kind, tmp_path, port).made()
     one, two = said(2)
     await memory.add([one, two, one], **wanted)
     one.content = "later"
@@ -344,23 +326,17 @@ async def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: An
     assert await memory.get_memory(mark="n") == []
 
 
-async def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
-    full, empty = InMemoryMemory(), InMemoryMemory()
-    await full.add(said(2), marks=["b", "a"])
-    await full.add(said(1))
+async def test_a_state_is_restored_also_to_empty_and_from_the_years_before_marks() -> None:
+    full, memory, messages = InMemoryMemory(), InMemoryMemory(), said(2)
+    await full.add(messages, marks=["b", "a"])
     await full.update_compressed_summary("sum")
-    state, blank = full.state_dict(), empty.state_dict()
+    state, blank = full.state_dict(), memory.state_dict()
     assert list(state) == ["_compressed_summary", "content"]
-    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
-    empty.load_state_dict(state)
-    assert (held(empty), empty.state_dict()) == (held(full), state)
-    empty.load_state_dict(blank)
-    assert (empty.content, empty.state_dict()) == ([], blank)
-
-
-def test_a_state_of_the_years_before_marks_is_loaded() -> None:
-    messages = said(2)
-    memory = InMemoryMemory()
+    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"]]
+    memory.load_state_dict(state)
+    assert (held(memory), memory.state_dict()) == (held(full), state)
+    memory.load_state_dict(blank)
+    assert (memory.content, memory.state_dict()) == ([], blank)
     memory.load_state_dict({"content": [one.to_dict() for one in messages]})
     assert held(memory) == [(one.id, []) for one in messages]
     memory.load_state_dict({"content": [(messages[0].to_dict(), ("m",))], "_compressed_summary": "s"})

@@ -223,9 +223,7 @@ def said(count: int, start: int = 0) -> list[Msg]:
 
 
 def pair(number: int) -> list[Msg]:
-    call = ToolUseBlock(type="tool_use", id=f"call-{number}", name="lookup", input={})
-    found = ToolResultBlock(type="tool_result", id=f"call-{number}", name="lookup", output="found it " * 5)
-    return [Msg("bot", [call], "assistant"), Msg("system", [found], "system")]
+    return called(number, "found it " * 5)[1:3]
 
 
 def ids(messages: list[Msg]) -> list[str]:
@@ -234,28 +232,22 @@ def ids(messages: list[Msg]) -> list[str]:
 
 async def test_the_history_keeps_all_and_the_memory_a_compression_and_the_tail():
     # AgentScope compresses everything, the last question too.
-    memory = MemoryWithCompress(ScriptedChat(["They ordered lamps."]), max_token=300)
+    model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
+    memory = MemoryWithCompress(model, max_token=300)
     everything = said(40)
     await memory.add([Msg("system", "Be brief.", "system"), *everything])
     shown = await memory.get_memory()
     assert shown[0].content == "Be brief."
-    assert shown[1].content == f"{HEAD}They ordered lamps.\n</compressed_memory>"
-    assert shown[1].role == "assistant"
+    assert (shown[1].role, shown[1].content) == ("assistant", f"{HEAD}They ordered lamps.\n</compressed_memory>")
     assert 3 <= len(shown[2:]) < 20
     assert ids(shown[2:]) == ids(everything[-len(shown[2:]) :])
     assert await memory.size() == 41
     assert ids(await memory.chat_history_storage.get())[1:] == ids(everything)
-
-
-async def test_an_earlier_compression_is_folded_into_the_next():
-    model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
-    memory = MemoryWithCompress(model, max_token=300)
-    await memory.add(said(40))
-    await memory.get_memory()
+    # An earlier compression is folded into the next.
     await memory.add(said(40, 40))
-    shown = await memory.get_memory()
-    assert [HEAD in str(one.content) for one in shown] == [True, *[False] * (len(shown) - 1)]
-    assert "many lamps" in str(shown[0].content)
+    again = await memory.get_memory()
+    assert [HEAD in str(one.content) for one in again] == [False, True, *[False] * (len(again) - 2)]
+    assert "many lamps" in str(again[1].content)
     assert "They ordered lamps." in model.asked[1][-1].text
     assert "<compressed_memory>" not in model.asked[1][-1].text
 

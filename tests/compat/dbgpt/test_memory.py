@@ -73,22 +73,6 @@ def fragments(*texts: str) -> list[AgentMemoryFragment]:
     return [AgentMemoryFragment(text) for text in texts]
 
 
-def test_initialize_and_clone() -> None:
-    memory, scorer = Plain(), Gives(1)
-    memory.initialize("agent", "client", scorer, scorer, AgentMemoryFragment, "session")
-    clone = memory.structure_clone()
-    assert (clone.name, clone.llm_client, clone.session_id) == ("agent", "client", "session")
-    assert clone.importance_scorer is clone.insight_extractor is scorer
-    assert clone.real_memory_fragment_class is AgentMemoryFragment
-    memory.initialize()
-    assert (memory.name, memory.session_id, clone.name) == (None, None, "agent")
-
-
-def test_the_class_must_be_set() -> None:
-    with pytest.raises(InvalidInput, match=r"The real memory fragment class is not set\."):
-        _ = Plain().real_memory_fragment_class
-
-
 def test_a_batch_hands_on_lone_insights() -> None:
     discarded = Plain().write_batch_sync(fragments("a", "b"))
     assert discarded is not None
@@ -113,10 +97,6 @@ def test_nothing_concluded_is_no_error() -> None:
     memory.insight_extractor = Gives(None)
     (found,) = memory.get_insights_sync(fragments("a"))
     assert found.insights == []
-
-
-def test_what_is_no_insight_is_refused() -> None:
-    memory = Plain()
     memory.insight_extractor = Gives(["a"])
     with pytest.raises(InvalidInput, match="InsightMemoryFragment"):
         memory.get_insights_sync(fragments("a"))
@@ -324,14 +304,11 @@ def state(memory: EnhancedShortTermMemory[Fragment]) -> list[tuple[str, int, lis
     return [(one.raw_observation, count, texts(enhancers)) for one, count, enhancers in rows]
 
 
-def test_by_default_everything_passes_through_scored() -> None:
+def test_by_default_everything_passes_through_scored_and_a_full_buffer_is_emptied_whole() -> None:
     memory, (one,) = sensory(), fragments("x")
     assert handed(memory.write_sync(one)) == [one]
     assert one.importance == 4.5
     assert memory.read_sync("x") == []
-
-
-def test_a_full_buffer_is_emptied_whole() -> None:
     memory, (one, two, three, four) = sensory(2), fragments("a", "b", "c", "d")
     assert [handed(memory.write_sync(each)) for each in (one, two, three)] == [[], [], [one, two, three]]
     assert memory.write_sync(four) is None
@@ -556,11 +533,17 @@ KINDS: list[Callable[[], Any]] = [lambda: sensory(2), lambda: ShortTermMemory[Fr
 @pytest.mark.parametrize("make", KINDS)
 def test_a_clone_has_the_settings_and_no_content(make: Callable[[], Any]) -> None:
     memory = make()
-    memory.initialize("agent", importance_scorer=Concludes(), insight_extractor=Concludes())
+    with pytest.raises(InvalidInput, match=r"The real memory fragment class is not set\."):
+        _ = memory.real_memory_fragment_class
+    memory.initialize("agent", "client", Concludes(), Concludes(), Fragment, "session")
     memory.write_sync(Fragment("a"))
     clone = memory.structure_clone()
-    assert (len(clone), len(memory), clone.name, clone.insight_extractor) == (0, 1, "agent", memory.insight_extractor)
-    assert clone._buffer_size == 2
+    assert (len(clone), len(memory), clone._buffer_size) == (0, 1, 2)
+    for name in ("name", "llm_client", "importance_scorer", "insight_extractor", "session_id"):
+        assert getattr(clone, name) is getattr(memory, name)
+    assert clone.real_memory_fragment_class is Fragment
+    memory.initialize()
+    assert (memory.name, memory.session_id, clone.name) == (None, None, "agent")
     tuned = sensory(3)
     tuned.threshold_to_short_term, tuned.importance_weight = 2.0, 0.5
     assert tuned.structure_clone().threshold_to_short_term == 2.0

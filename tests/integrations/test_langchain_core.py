@@ -213,12 +213,6 @@ def test_what_memwell_wrote_is_read_too(backend: Backend):
     )
 
 
-@pytest.mark.parametrize("session", ["", None, 7, "x" * 2000])
-def test_a_session_without_a_name_is_refused(backend: Backend, session: Any):
-    with pytest.raises(InvalidInput):
-        MemwellChatMessageHistory(session, backend)
-
-
 def chain(get_history: Callable[[str], BaseChatMessageHistory], *answers: str) -> RunnableWithMessageHistory:
     prompt = ChatPromptTemplate.from_messages(
         [("system", "Be kind."), MessagesPlaceholder("history"), ("human", "{input}")]
@@ -365,16 +359,16 @@ ANSWERS: list[list[Generation]] = [
 ]  # fmt: skip
 
 
-class TestCacheSync(SyncCacheTestSuite):
+class Answers:
     @pytest.fixture
     def cache(self, backend: Backend) -> MemwellCache:
         return MemwellCache(backend)
 
 
-class TestCacheAsync(AsyncCacheTestSuite):
-    @pytest.fixture
-    def cache(self, backend: Backend) -> MemwellCache:
-        return MemwellCache(backend)
+class TestCacheSync(Answers, SyncCacheTestSuite): ...
+
+
+class TestCacheAsync(Answers, AsyncCacheTestSuite): ...
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=str)
@@ -608,26 +602,22 @@ def test_langchains_indexing_keeps_it_up_to_date(compass: MemwellVectorStore):
     assert texts(compass.similarity_search("0")) == ["0", "20"]
 
 
-class TestEmbeddings(EmbeddingsUnitTests):
+class Ours:
     @property
     def embeddings_class(self) -> type[Embeddings]:
         return MemwellEmbeddings
 
 
-class TestEmbeddingsMiniLM(EmbeddingsIntegrationTests):
-    @property
-    def embeddings_class(self) -> type[Embeddings]:
-        return MemwellEmbeddings
+class TestEmbeddings(Ours, EmbeddingsUnitTests): ...
 
+
+class TestEmbeddingsBoth(Ours, EmbeddingsIntegrationTests): ...
+
+
+class TestEmbeddingsMiniLM(TestEmbeddingsBoth):
     @property
     def embedding_model_params(self) -> dict[str, Any]:
         return {"model": "minilm"}
-
-
-class TestEmbeddingsBoth(EmbeddingsIntegrationTests):
-    @property
-    def embeddings_class(self) -> type[Embeddings]:
-        return MemwellEmbeddings
 
 
 def test_any_embedder_will_do():

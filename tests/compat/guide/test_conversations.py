@@ -50,6 +50,10 @@ def test_the_profile_of_one_conversation(memory: ConversationMemory) -> None:
     assert "主要关注Python异步编程" in found["conversation_summary"]
     assert found["evidence"]["Python异步编程"] == [id_]
     assert json.loads(json.dumps(found)) == found
+    memory.store_conversation("s", "bob", "I love hiking in the Alps", "The Alps are lovely.", "hiking")
+    assert "Mostly about hiking (1)." in memory.build_user_profile("bob")["conversation_summary"]
+    assert memory.build_user_profile("nobody") == memory.get_user_profile("nobody") == {}
+    assert memory.get_conversation_history("nobody") == memory.recall("nobody", "异步编程") == []
 
 
 def test_the_profile_counts_every_session(memory: ConversationMemory) -> None:
@@ -62,18 +66,6 @@ def test_the_profile_counts_every_session(memory: ConversationMemory) -> None:
     assert found["evidence"]["Python异步编程"] == [ids[3], ids[0]]  # by session
     assert -1 <= found["sentiment"]["average"] <= 1
     assert list(found["sentiment"]["by_month"].values())
-
-
-def test_the_profile_is_in_the_language_of_the_user(memory: ConversationMemory) -> None:
-    memory.store_conversation("s", "bob", "I love hiking in the Alps", "The Alps are lovely.", "hiking")
-    assert "Mostly about hiking (1)." in memory.build_user_profile("bob")["conversation_summary"]
-
-
-def test_nobody_has_no_profile_and_no_history(memory: ConversationMemory) -> None:
-    assert memory.build_user_profile("nobody") == {}
-    assert memory.get_user_profile("nobody") == {}
-    assert memory.get_conversation_history("nobody") == []
-    assert memory.recall("nobody", "异步编程") == []
 
 
 @settings(max_examples=15)

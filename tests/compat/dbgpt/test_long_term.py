@@ -30,7 +30,6 @@ from memwell.compat.dbgpt.memory import (
 from memwell.errors import BackendError, FileError, InvalidInput, NotFound
 from memwell.filters import Where
 from memwell.longterm.gate import Gate, Policy
-from memwell.longterm.memory import Memory
 from memwell.longterm.memory import Memory as LastingMemory
 from memwell.longterm.traits import importance_of
 
@@ -326,25 +325,6 @@ class TestFailing:
             assert texts(long.read_sync("apple", 0, 1, 0))[0] == "a red apple"
             broken = False
             assert scores(long, "apple")["a pear"] == pytest.approx(cosine("apple", "pear") + 1.1, abs=1e-2)
-
-    def test_a_store_that_fails_in_the_middle_keeps_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        with Long(vector_store=tmp_path / "a.db", now=NOW, embedder=None) as long:
-            long.write_sync(fragment("stone"))
-            remember, calls = Memory.remember, 0
-
-            def failing(self: Memory, *args: Any, **options: Any) -> Any:
-                nonlocal calls
-                calls += 1
-                if calls == 3:
-                    raise BackendError("the disk is full")
-                return remember(self, *args, **options)
-
-            monkeypatch.setattr(Memory, "remember", failing)
-            with pytest.raises(BackendError):
-                long.write_batch_sync([fragment(f"apple {n}") for n in range(5)])
-            monkeypatch.undo()
-            assert texts(long.read_sync("apple")) == ["stone"]
-            assert long.aggregate_importance == 1.0
 
 
 class TestDeleting:
@@ -796,21 +776,12 @@ def test_a_clone_has_nothing_in_mind_and_shares_what_is_kept(memory: Hybrid):
 
 class TestManyWriters:
     @settings(max_examples=10)
-    @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 25), st.sets(st.integers(0, 24)))
-    def test_tasks_lose_nothing_whoever_fails(self, buffer_size: int, sensory: int, count: int, failing: set[int]):
-        class Picky(ImportanceScorer[Fragment]):
-            async def score_importance(self, memory_fragment: Fragment, llm_client: Any = None) -> float:
-                await asyncio.sleep(0)
-                return 5.0
-
-        class Moody(InsightExtractor[Fragment]):
-            async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
-                await asyncio.sleep(0)
-                if len(failing) % 2 and memory_fragment.importance == 3.0:
-                    raise RuntimeError("no")
-                return None
-
-        memory = hybrid(buffer_size=buffer_size, sensory=sensory, scorer=Picky(), extractor=Moody())
+    @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 25), st.integers(0, 24))
+    def test_tasks_lose_nothing_whoever_fails(self, buffer_size: int, sensory: int, count: int, failing: int):
+        scorer = Failing(f"number {failing}", RuntimeError("no"))
+        memory = hybrid(
+            buffer_size=buffer_size, sensory=sensory, scorer=scorer, extractor=Failing("never", RuntimeError())
+        )
         made = [Fragment(f"number {n}") for n in range(count)]
 
         async def all_at_once() -> list[Any]:
@@ -819,7 +790,7 @@ class TestManyWriters:
         done = asyncio.run(all_at_once())
         written = {one.raw_observation for one, outcome in zip(made, done, strict=True) if outcome is None}
         perceived = [one.raw_observation for one in memory.sensory_memory.read_sync("x")]
-        everywhere = [*perceived, *in_mind(memory), *kept(memory)]
+        everywhere = [*perceived, *in_mind(memory), *(one for one in kept(memory) if not one.startswith("of "))]
         assert sorted(everywhere) == sorted(written)
         memory.long_term_memory.close()
 

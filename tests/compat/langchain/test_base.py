@@ -15,16 +15,12 @@ from memwell.compat.langchain import (
     BaseChatMemory,
     BaseMemory,
     ConversationBufferMemory,
-    ConversationSummaryBufferMemory,
-    ConversationSummaryMemory,
     HumanMessage,
     MissingKey,
     get_prompt_input_key,
 )
 from memwell.compat.langchain.base import WithFields, made_by
 from memwell.errors import InvalidInput
-from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
-from memwell.storage.memory import MemoryBackend
 
 
 class Made(WithFields):
@@ -163,19 +159,3 @@ def test_subclasses_have_async_twins() -> None:
     for kind in kinds:
         with pytest.raises(TypeError):
             kind()
-
-
-@pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
-def test_over_a_history_of_langchain_a_summary_is_one_of_its_messages(kind: Any) -> None:
-    limit = {"max_token_limit": 8} if kind is ConversationSummaryBufferMemory else {}
-    memory = kind(
-        llm=lambda _: "A summary.",
-        chat_memory=CoreHistory(kind.__name__, MemoryBackend()),
-        return_messages=True,
-        **limit,
-    )
-    for text in ("one two three", "five six seven"):
-        memory.save_context({"input": text}, {"output": "four"})
-    shown = memory.load_memory_variables({})["history"]
-    assert shown[0].text == "A summary."
-    assert all(isinstance(one, theirs.BaseMessage) for one in shown)

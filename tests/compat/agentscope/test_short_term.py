@@ -207,14 +207,6 @@ def test_a_state_holds_the_whole():
     assert shown(other) == []
 
 
-@pytest.mark.parametrize(
-    "bad", [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
-)
-def test_bad_settings_are_refused(bad: dict[str, Any]):
-    with pytest.raises(InvalidInput):
-        ReMeShortTermMemory(**bad)
-
-
 HEAD = "The compression of the previous conversation is: <compressed_memory>\n"
 
 
@@ -474,15 +466,16 @@ async def test_bad_input_is_refused():
     with pytest.raises(Unsupported, match="get_memory"):
         await memory.retrieve()
     assert await memory.memory_storage.size() == 3
-    settings_that_are_none: list[dict[str, Any]] = [
-        {"max_token": -1},
-        {"keep_recent": 1.5},
-        {"model": 3},
-        {"memory_storage": "x"},
-    ]
-    for bad in settings_that_are_none:
-        with pytest.raises(InvalidInput):
-            MemoryWithCompress(**bad)
+    compress = [{"max_token": -1}, {"keep_recent": 1.5}, {"model": 3}, {"memory_storage": "x"}]
+    remember = [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
+    kinds: list[tuple[Any, list[dict[str, Any]]]] = [(MemoryWithCompress, compress), (ReMeShortTermMemory, remember)]
+    for kind, settings_that_are_none in kinds:
+        for bad in settings_that_are_none:
+            with pytest.raises(InvalidInput):
+                kind(**bad)
+    for no_model in (3, "gpt", SimpleNamespace(model_name="x")):
+        with pytest.raises(InvalidInput, match="a model must be"):
+            chat_model(no_model)
 
 
 class ListStorage(MessageStorageBase):
@@ -635,9 +628,3 @@ async def test_an_async_model_runs_in_the_loop_of_the_caller():
 def test_an_answer_without_words_is_a_bad_one(answer: Any):
     with pytest.raises(BadModelOutput, match="without a text"):
         asked(TheirModel(answer))
-
-
-def test_what_is_no_model_is_refused():
-    for bad in (3, "gpt", SimpleNamespace(model_name="x")):
-        with pytest.raises(InvalidInput, match="a model must be"):
-            chat_model(bad)

@@ -265,12 +265,10 @@ class TestWriting:
         long.write_batch_sync([one, one])
         assert long.memory.history(str(one.id)) == history
 
-    def test_what_is_only_recalled_is_not_written(self, long: Long):
-        assert long.write_sync(fragment("apple"), op=WriteOperation.RETRIEVAL) is None
-        assert long.memory.count() == 0
-
     def test_a_batch_needs_no_time_and_an_empty_one_is_nothing(self, long: Long):
         assert long.write_batch_sync([]) is None
+        assert long.write_sync(fragment("pear"), op=WriteOperation.RETRIEVAL) is None
+        assert long.memory.count() == 0, "what is only recalled is not written"
         assert long.write_batch_sync([AgentMemoryFragment("apple", importance=1.0)]) is None
         assert long.read_sync("apple")[0].last_accessed_time == NOW
 
@@ -471,7 +469,7 @@ class TestRetriever:
         yield made
         made.memory.close()
 
-    def test_the_score_is_the_sum(self, retriever: LongTermRetriever):
+    def test_the_score_is_the_sum_and_only_the_best_are_returned(self, retriever: LongTermRetriever):
         ids = retriever.load_document([chunk("apple", 10, importance=0.5), chunk("pear", 30, importance=0.8)])
         found = retriever.retrieve("apple")
         assert [one.chunk_id for one in found] == ids
@@ -479,18 +477,16 @@ class TestRetriever:
         assert [one.score for one in found] == pytest.approx(expected, abs=1e-2)
         moment = (NOW - timedelta(hours=10)).astimezone(UTC)
         assert found[0].metadata == {"importance": 0.5, "last_accessed_at": moment}
-
-    def test_what_is_loaded_again_takes_the_place_of_the_old(self, retriever: LongTermRetriever):
-        one = chunk("apple")
-        assert retriever.load_document([one]) == [one.chunk_id]
-        one.content = "pear"
-        retriever.load_document([one])
-        assert [found.content for found in retriever.retrieve("x")] == ["pear"]
-
-    def test_only_the_best_are_returned(self):
-        retriever = LongTermRetriever(NOW, None, 2, embedder=None, k=3)
-        retriever.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
-        assert [one.content for one in retriever.retrieve("x")] == ["number 4", "number 3"]
+        found[0].content = "stone"
+        assert retriever.load_document(found[:1]) == ids[:1]
+        assert {one.content for one in retriever.retrieve("x")} == {"stone", "pear"}, "loaded again, it is replaced"
+        best = LongTermRetriever(NOW, None, 2, embedder=None, k=3)
+        best.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
+        assert [one.content for one in best.retrieve("x")] == ["number 4", "number 3"]
+        settings_that_are_none: list[dict[str, Any]] = [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}]
+        for bad in settings_that_are_none:
+            with pytest.raises(InvalidInput):
+                LongTermRetriever(**bad, embedder=None)
 
     def test_filters_select_by_metadata(self, retriever: LongTermRetriever):
         retriever.load_document([chunk("apple", city="Paris"), chunk("pear", city="Rome"), chunk("stone")])
@@ -506,11 +502,6 @@ class TestRetriever:
         with pytest.raises(InvalidInput):
             retriever.load_document([chunk("pear"), bad])
         assert retriever.retrieve("x") == []
-
-    @pytest.mark.parametrize("bad", [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}])
-    def test_settings_that_make_no_sense_are_refused(self, bad: dict[str, Any]):
-        with pytest.raises(InvalidInput):
-            LongTermRetriever(**bad, embedder=None)
 
 
 Fragment = AgentMemoryFragment

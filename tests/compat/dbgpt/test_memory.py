@@ -102,17 +102,13 @@ def test_nothing_concluded_is_no_error() -> None:
         memory.get_insights_sync(fragments("a"))
 
 
-def test_scores_are_weighted() -> None:
+@pytest.mark.parametrize("bad", [math.nan, math.inf, None, "8", True])
+def test_scores_are_weighted_and_finite(bad: object) -> None:
     memory = Plain()
     assert memory.score_memory_importance_sync(fragments("a", "b")) == [0.75, 0.75]
     memory.importance_scorer = Gives(8)
     memory.importance_weight = 0.5
     assert memory.score_memory_importance_sync(fragments("a")) == [4.0]
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, None, "8", True])
-def test_a_score_is_a_finite_number(bad: object) -> None:
-    memory = Plain()
     memory.importance_scorer = Gives(bad)
     with pytest.raises(InvalidInput, match="a score must be a finite number"):
         memory.score_memory_importance_sync(fragments("a"))
@@ -217,20 +213,7 @@ def test_reduce_joins_observations() -> None:
         made[0].reduce([])
 
 
-def test_insights_are_fragments() -> None:
-    original = AgentMemoryFragment("x")
-    ready = AgentMemoryFragment("ready", is_insight=True)
-    made = InsightMemoryFragment(original, [ready, "said"])
-    assert made.original_memory_fragment is original
-    assert made.insights[0] is ready
-    assert (made.insights[1].raw_observation, made.insights[1].is_insight) == ("said", True)
-    assert InsightMemoryFragment([original], ["a"]).insights[0].is_insight
-    assert InsightMemoryFragment(original, []).insights == []
-    with pytest.raises(InvalidInput, match="from a fragment"):
-        InsightMemoryFragment([], ["a"])
-
-
-def test_an_insight_knows_what_it_was_concluded_from() -> None:
+def test_insights_are_fragments_that_know_what_they_were_concluded_from() -> None:
     first, second = AgentMemoryFragment("one"), AgentMemoryFragment("two")
     own = AgentMemoryFragment("three", is_insight=True)
     own.derived_from = (7, first.id)
@@ -241,6 +224,12 @@ def test_an_insight_knows_what_it_was_concluded_from() -> None:
         (second.id,),
     ]
     assert second.derived_from == ()
+    assert (found.insights[0].raw_observation, found.insights[0].is_insight) == ("text", True)
+    assert found.insights[1] is own
+    assert InsightMemoryFragment(first, []).insights == []
+    assert InsightMemoryFragment(first, []).original_memory_fragment is first
+    with pytest.raises(InvalidInput, match="from a fragment"):
+        InsightMemoryFragment([], ["a"])
 
 
 Fragment = AgentMemoryFragment
@@ -433,6 +422,15 @@ def test_what_is_alike_strengthens_and_the_strong_leaves_merged() -> None:
     assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["of a1;a2;a3"]
     assert state(memory) == [("b1", 0, []), ("a2", 1, ["a3"]), ("a3", 0, [])]
     assert (three.embeddings, memory.short_embeddings) == (embed(["a"])[0], embed(["b", "a", "a"]))
+    recalling = enhanced(5, 2)
+    recalling.write_sync(Fragment("a"))
+    assert texts(recalling.write_sync(Fragment("a+"), op=WriteOperation.RETRIEVAL)) == []
+    assert state(recalling) == [("a", 1, ["a+"])], "what was recalled is not taken in"
+    assert texts(recalling.write_sync(Fragment("a!"), op=WriteOperation.RETRIEVAL)) == ["a;a+;a!"]
+    same, again = enhanced(5, 1), Fragment("b", memory_id=one.id)
+    for each in (one, one, again):
+        same.write_sync(each)
+    assert (state(same), same.short_term_memories) == ([("b", 0, [])], [again]), "not by itself"
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -475,23 +473,6 @@ def test_counts_stay_with_their_fragments_when_another_is_dropped() -> None:
     assert memory.short_embeddings == embed(["a", "c", "d"])
     assert texts(memory.clear_sync()) == ["a", "c", "d"]
     assert memory.enhance_cnt == []
-
-
-def test_what_was_recalled_strengthens_and_is_not_taken_in() -> None:
-    memory = enhanced(5, 2)
-    memory.write_sync(Fragment("a"))
-    assert texts(memory.write_sync(Fragment("a+"), op=WriteOperation.RETRIEVAL)) == []
-    assert state(memory) == [("a", 1, ["a+"])]
-    assert texts(memory.write_sync(Fragment("a!"), op=WriteOperation.RETRIEVAL)) == ["a;a+;a!"]
-    assert state(memory) == []
-
-
-def test_a_fragment_does_not_strengthen_itself() -> None:
-    memory, (one,) = enhanced(5, 1), fragments("a")
-    again = Fragment("b", memory_id=one.id)
-    for each in (one, one, again):
-        memory.write_sync(each)
-    assert (state(memory), memory.short_term_memories) == ([("b", 0, [])], [again])
 
 
 class Documents:

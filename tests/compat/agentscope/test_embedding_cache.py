@@ -137,29 +137,21 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
     assert held(cache) == {"experiment.npy"}
 
 
-@pytest.mark.parametrize("vectors", [[[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]])
-def test_what_is_no_vectors_is_refused(cache: FileEmbeddingCache, vectors: Any):
+def test_what_is_no_vectors_no_identifier_or_no_setting_is_refused(cache: FileEmbeddingCache, tmp_path: Path):
     """Upstream pickles what numpy has no numbers for, and cannot read it again."""
-    with pytest.raises(InvalidInput, match="embeddings must be vectors"):
-        cache.store_sync(vectors, "text")
+    for vectors in ([[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]):
+        with pytest.raises(InvalidInput, match="embeddings must be vectors"):
+            cache.store_sync(vectors, "text")  # type: ignore[arg-type]
+    identifiers: list[Any] = [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}]
+    for identifier in identifiers:
+        for call in (lambda name: cache.store_sync(VECTORS, name), cache.retrieve_sync, cache.remove_sync):
+            with pytest.raises(InvalidInput, match="plain JSON"):
+                call(identifier)
+    settings: list[dict[str, Any]] = [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}]
+    for bad in settings:
+        with pytest.raises(InvalidInput, match=next(iter(bad))):
+            FileEmbeddingCache(tmp_path, **bad)
     assert held(cache) == set()
-
-
-@pytest.mark.parametrize("identifier", [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}])
-def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, identifier: Any):
-    for call in (
-        lambda: cache.store_sync(VECTORS, identifier),
-        lambda: cache.retrieve_sync(identifier),
-        lambda: cache.remove_sync(identifier),
-    ):
-        with pytest.raises(InvalidInput, match="plain JSON"):
-            call()
-
-
-@pytest.mark.parametrize("bad", [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}])
-def test_settings_that_are_none_are_refused(tmp_path: Path, bad: dict[str, Any]):
-    with pytest.raises(InvalidInput, match=next(iter(bad))):
-        FileEmbeddingCache(**{"cache_dir": tmp_path, **bad})
 
 
 def test_half_a_file_is_no_file_and_is_written_anew(cache: FileEmbeddingCache):

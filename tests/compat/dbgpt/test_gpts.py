@@ -51,13 +51,10 @@ def test_a_plan_comes_back_from_its_dictionary_with_its_title(plan: GptsPlan) ->
     assert GptsPlan.from_dict({**plan.to_dict(), "gmt_create": 1}) == plan
 
 
-def test_a_message_comes_back_from_its_dictionary_also_through_json() -> None:
+def test_messages_and_action_outputs_come_back_from_their_dictionaries_also_through_json() -> None:
     message = GptsMessage("c", "A", "B", "ai", "好", rounds=2, created_at=datetime(2025, 1, 2, 3, 4, tzinfo=UTC))
     assert GptsMessage.from_dict(message.to_dict()) == message
     assert GptsMessage.from_dict(json.loads(json.dumps(message.to_dict(), default=datetime.isoformat))) == message
-
-
-def test_an_action_output_comes_back() -> None:
     output = ActionOutput("done", view="**done**", next_speakers=["B"], resource_value={"k": [1]})
     assert ActionOutput.from_dict(output.to_dict()) == output
     failed = ActionOutput.from_dict({"content": "no rows", "is_exe_success": False})
@@ -68,7 +65,7 @@ def test_an_action_output_comes_back() -> None:
         with pytest.raises(InvalidInput, match=kind.__name__):
             kind.from_dict({"conv_idx": 1})
     with pytest.raises(InvalidInput, match="created_at"):
-        GptsMessage.from_dict({**GptsMessage("c", "A", "B", "ai", "x").to_dict(), "created_at": "today"})
+        GptsMessage.from_dict({**message.to_dict(), "created_at": "today"})
 
 
 @pytest.mark.parametrize("report", ["not JSON", "[1]", "3", '{"content": 3}', "{}", "[" * 5000])

@@ -89,19 +89,9 @@ def test_a_long_tool_result_is_a_preview_that_the_agent_can_open_bit_by_bit():
         read += piece
         start += len(piece)
     assert read == LONG
+    assert outputs(shown(filled(ReMeShortTermMemory(max_total_tokens=8_000), called(1, LONG)))) == [LONG], "it fits"
     wrong = asyncio.run(memory.read_tool_result("0" * 16)).content[0]
     assert "Error reading the tool result" in wrong["text"]  # type: ignore[typeddict-item]
-
-
-def test_recent_results_stay_whole_as_long_as_everything_fits():
-    memory = filled(ReMeShortTermMemory(max_total_tokens=8_000), called(1, LONG))
-    assert outputs(shown(memory)) == [LONG]
-    filled(memory, called(2, LONG.replace("Oslo", "Rome")))
-    first, second = outputs(shown(memory))
-    assert second == LONG.replace("Oslo", "Rome")
-    assert "read_tool_result" in first
-    huge = filled(ReMeShortTermMemory(), called(1, LONG * 20))
-    assert "read_tool_result" in outputs(shown(huge))[0]
 
 
 def test_list_contents_are_kept_as_they_are():

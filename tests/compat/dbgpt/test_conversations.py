@@ -202,7 +202,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
 
 def words(conversation: StorageConversation) -> list[Any]:
-    return [one.content for one in conversation.messages]
+    return contents(conversation.messages)
 
 
 def spoken(make: Make, *contents: str, **more: Any) -> StorageConversation:
@@ -659,21 +659,13 @@ def test_questions_are_answered_in_order(storage: Storage) -> None:
 def test_what_cannot_be_stored_is_refused(storage: Storage) -> None:
     storage.save(item(0))
     good = HumanMessage("x").to_dict()
-    broken: list[Any] = [
-        MessageStorageItem("", 1, good),
-        MessageStorageItem("a\0", 1, good),
-        MessageStorageItem("x" * 1025, 1, good),
-        MessageStorageItem(None, 1, good),  # type: ignore[arg-type]
-        MessageStorageItem("c", -1, good),
-        MessageStorageItem("c", "1", good),  # type: ignore[arg-type]
-        MessageStorageItem("c", 2**33, good),
-        MessageStorageItem("c", 1, {}),
-        MessageStorageItem("c", 1, {"type": "robot", "data": {"content": "x"}}),
-        MessageStorageItem("c", 1, HumanMessage("\0").to_dict()),
-        MessageStorageItem("c", 1, HumanMessage("x", additional_kwargs={"a": object()}).to_dict()),
-        MessageStorageItem("c", 1, None),  # type: ignore[arg-type]
-    ]
-    for one in broken:
+    fields: list[tuple[Any, Any, Any]] = [
+        ("", 1, good), ("a\0", 1, good), ("x" * 1025, 1, good), (None, 1, good), ("c", -1, good), ("c", "1", good),
+        ("c", 2**33, good), ("c", 1, {}), ("c", 1, {"type": "robot", "data": {"content": "x"}}), ("c", 1, None),
+        ("c", 1, HumanMessage("\0").to_dict()),
+        ("c", 1, HumanMessage("x", additional_kwargs={"a": object()}).to_dict()),
+    ]  # fmt: skip
+    for one in (MessageStorageItem(*each) for each in fields):
         for write in (storage.save, storage.update):
             with pytest.raises(StorageError):
                 write(one)

@@ -56,7 +56,7 @@ def test_chinese_is_set_in_a_font_that_has_it():
         lambda: roadmap_figure({}),
         lambda: TechnologyRoadmap("fr"),
         lambda: demonstrate_attention_complexity([0]),
-        lambda: demonstrate_attention_complexity([512, "x"]),
+        lambda: demonstrate_attention_complexity([512, -1]),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make):

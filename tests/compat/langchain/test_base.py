@@ -138,13 +138,6 @@ class Counting(BaseMemory):
         self.seen = 0
 
 
-class Shouting(ConversationBufferMemory):
-    mark: str = "!"
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        super().save_context({"input": inputs["input"].upper() + self.mark}, outputs)
-
-
 def test_subclasses_have_async_twins() -> None:
     memory = Counting(name="n")
     asyncio.run(memory.asave_context({}, {}))
@@ -152,9 +145,6 @@ def test_subclasses_have_async_twins() -> None:
     assert asyncio.run(memory.aload_memory_variables({})) == {"n": 2}
     asyncio.run(memory.aclear())
     assert memory.seen == Counting().seen == 0
-    loud = Shouting(mark="?", memory_key="m")
-    asyncio.run(loud.asave_context({"input": "a"}, {"output": "b"}))
-    assert loud.load_memory_variables({}) == {"m": "Human: A?\nAI: b"}
     kinds: list[Any] = [BaseMemory, BaseChatMemory]
     for kind in kinds:
         with pytest.raises(TypeError):

@@ -43,7 +43,14 @@ from memwell.compat.langchain.messages import (
     from_core,
     messages_to_dict,
 )
-from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput, Unsupported
+from memwell.errors import (
+    BackendError,
+    BackendUnavailable,
+    ConfigurationError,
+    InvalidInput,
+    MissingDependency,
+    Unsupported,
+)
 from memwell.history import History
 from memwell.messages import Role
 from memwell.records import Space, Thread
@@ -413,6 +420,13 @@ def test_what_cannot_be(url: str) -> None:
         _ = RedisChatMessageHistory("text", url).messages
     with pytest.raises(ConfigurationError):
         RedisChatMessageHistory("s", "nonsense")
+
+
+def test_without_their_packages_they_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, extra in (("redis", "redis"), ("sqlalchemy", "sql")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingDependency, match=rf'pip install "memwell\[{extra}\]"'):
+            RedisChatMessageHistory("s") if package == "redis" else SQLChatMessageHistory("s", "sqlite://")
 
 
 def test_no_server() -> None:

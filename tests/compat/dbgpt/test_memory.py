@@ -164,6 +164,7 @@ def test_a_fragment_has_what_it_was_given() -> None:
         AgentMemoryFragment,
     )
     assert AgentMemoryFragment("x").importance is None
+    assert repr(made) == "AgentMemoryFragment(id=7, observation='saw a cat')"
 
 
 def test_updates_return_what_was() -> None:

@@ -82,6 +82,8 @@ def test_content_blocks() -> None:
     assert (message.tool_calls, message.text, message.text()) == ([call], "x", "x")
     assert ours.HumanMessage("x").content_blocks == [{"type": "text", "text": "x"}]
     assert ours.HumanMessage("").content_blocks == []
+    broken: Any = [{"name": "f", "args": "{", "id": "1", "error": None}]
+    assert ours.AIMessage("x", invalid_tool_calls=broken) == theirs.AIMessage("x", invalid_tool_calls=broken)
 
 
 def test_copies_share_no_content() -> None:

@@ -103,6 +103,7 @@ def test_documents() -> None:
     assert Document("x", {"a": 1}) == theirs.Document("x", metadata={"a": 1})
     assert Document("x") != Document("x", id="1")
     assert Document("x") != "x"
+    assert repr(Document("x", {"a": 1})) == "Document(page_content='x', metadata={'a': 1})"
     with pytest.raises(InvalidInput):
         Document(3)  # pyright: ignore[reportArgumentType]
 

@@ -271,10 +271,6 @@ def test_an_answer_that_grows_after_it_was_saved_is_saved(make: Make) -> None:
     made.add_ai_message("a longer answer", update_if_exist=True)
     made.end_current_round()
     assert words(make()) == ["q", "a longer answer"]
-
-
-def test_a_message_put_in_by_hand_is_saved(make: Make) -> None:
-    made = spoken(make, "q", "a")
     made.messages.append(HumanMessage("by hand"))
     made.end_current_round()
     made.add_ai_message("indeed")
@@ -467,14 +463,7 @@ def test_a_uid_may_hold_anything_else_and_deleting_one_leaves_the_others(make: M
     assert words(make("a")) == ["p"]
 
 
-def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
-    foreign = StorageConversation("c", message_storage=DictStorage())
-    for made in (foreign, StorageConversation("c", save_message_independent=False)):
-        with pytest.raises(InvalidInput, match="not kept as a conversation"):
-            _ = made.history
-
-
-def test_a_conversation_becomes_a_copy_of_another() -> None:
+def test_a_conversation_becomes_a_copy_of_another_and_has_a_history_where_it_is_kept_as_one() -> None:
     first, second = StorageConversation("a"), StorageConversation("b")
     first.add_user_message("q")
     second.merge(first)
@@ -483,6 +472,10 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
+    foreign = StorageConversation("c", message_storage=DictStorage())
+    for made in (foreign, StorageConversation("c", save_message_independent=False)):
+        with pytest.raises(InvalidInput, match="not kept as a conversation"):
+            _ = made.history
 
 
 def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:

@@ -40,47 +40,6 @@ if __name__ == "__main__":
     print(message)
 """
 
-SKETCHES = """
-from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
-
-class MyStorage:
-    def __len__(self):
-        pass
-
-    def __getitem__(self, index):
-        pass
-
-class MyIterator:
-    def __iter__(self):
-        pass
-
-class ChatStateStorage(MyStorage):
-    pass
-
-memory = BaseMemory(data=MyStorage())
-memory = BaseMemory(data=MyStorage(), items=MyIterator())
-memory.expand(new_data_type=MyStorage())
-memory.optimize()
-chat_memory = BaseChatMessageMemory(messages=MyStorage())
-chat_memory = BaseChatMessageMemory(messages=MyStorage(), state=ChatStateStorage())
-print(memory.names, chat_memory.names)
-"""
-
-LISTED = """
-from memwell.compat.basememory import BaseChatMessageMemory
-
-class ChatMessageStorage:
-    def __len__(self):
-        return len(self.messages)
-
-    def __getitem__(self, index):
-        return self.messages[index]
-
-chat_memory = BaseChatMessageMemory(messages=ChatMessageStorage())
-chat_memory.add_message({"timestamp": 1, "content": "你好", "user_id": "u1"})
-print(chat_memory.get_message(0)["content"], chat_memory.unread("u1"), chat_memory.unread("u2"))
-"""
-
 
 def _printed(program: str) -> str:
     command = [sys.executable, "-X", "utf8", "-W", "error", "-c", program]
@@ -89,14 +48,6 @@ def _printed(program: str) -> str:
 
 def test_the_sample_program_prints_what_it_should() -> None:
     assert _printed(SAMPLE) == "User51 says: Hello, world!\n"
-
-
-def test_the_sketches_make_memories() -> None:
-    assert _printed(SKETCHES) == "('data', 'new_data_type') ('messages', 'state')\n"
-
-
-def test_a_storage_without_a_way_to_add_is_added_to_through_its_list() -> None:
-    assert _printed(LISTED) == "你好 0 1\n"
 
 
 def test_other_rooms_read_what_was_written_here_and_the_other_way(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from langchain_core.documents import Document as TheirDocument
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models.llms import LLM
 from langchain_core.messages import AIMessage as TheirAI
+from langchain_core.messages import BaseMessage as TheirMessage
 from langchain_core.messages import HumanMessage as TheirHuman
 from langchain_core.prompts import PromptTemplate as TheirPrompt
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -302,6 +303,15 @@ def test_over_a_history_of_langchains_messages_are_langchains() -> None:
         loaded = memory.load_memory_variables({})["history"]
         assert loaded == history.messages
         assert {type(one) for one in loaded} == {TheirHuman, TheirAI}
+    for summing in (
+        ours.ConversationSummaryMemory(llm=Scripted(), chat_memory=TheirHistory(), return_messages=True),
+        ours.ConversationSummaryBufferMemory(
+            llm=Scripted(), chat_memory=TheirHistory(), return_messages=True, max_token_limit=8
+        ),
+    ):
+        shown = saved(summing, [("one two three", "four"), ("five six", "seven")]).load_memory_variables({})["history"]
+        assert shown[0].text.startswith("summary")
+        assert all(isinstance(one, TheirMessage) for one in shown)
 
 
 def test_our_prompts_have_the_blanks_of_theirs() -> None:

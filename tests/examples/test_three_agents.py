@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,32 +7,22 @@ import pytest
 
 from tests.examples.running import Printed
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "three_agents.py"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def run(folder: Path, *options: str) -> tuple[str, str]:
-    """What it prints and what it draws, run as a reader would."""
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-W", "error", str(EXAMPLE), *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, (folder / "who_knows_what.svg").read_text(encoding="utf-8")
 
 
 def words(picture: str) -> list[str]:
     return [one.text or "" for one in ElementTree.fromstring(picture).iter(f"{SVG}text")]
 
 
+def run(printed: Printed, folder: Path, *options: str) -> tuple[str, str]:
+    """What it prints and what it draws."""
+    said = printed("three_agents.py", folder, *options)
+    return said, (folder / "who_knows_what.svg").read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    return run(tmp_path_factory.mktemp("english"))
+def english(printed: Printed, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    return run(printed, tmp_path_factory.mktemp("english"))
 
 
 def test_the_three_find_a_place_and_keep_to_what_was_granted(english: tuple[str, str]):
@@ -74,14 +62,12 @@ def test_the_picture_stands_alone_and_tells_the_same(english: tuple[str, str]):
     assert sum("may raise the budget" in one for one in said) == 1
 
 
-def test_it_is_the_same_every_time(english: tuple[str, str], tmp_path: Path):
-    again = run(tmp_path)
-    assert again == english
+def test_it_is_the_same_every_time(english: tuple[str, str], tmp_path: Path, printed: Printed):
+    assert run(printed, tmp_path) == english
 
 
 def test_it_speaks_chinese(tmp_path: Path, printed: Printed):
-    said = printed("three_agents.py", tmp_path, "--language", "zh")
-    picture = (tmp_path / "who_knows_what.svg").read_text(encoding="utf-8")
+    said, picture = run(printed, tmp_path, "--language", "zh")
     assert "策划: 那就定在海港大厅。" in said
     assert "谁知道什么" in words(picture)
     assert not any("Planner" in one for one in words(picture))

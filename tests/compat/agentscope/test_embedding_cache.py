@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from memwell.compat.agentscope.embedding_cache import FileEmbeddingCache, _from_npy
 from memwell.errors import FileError, InvalidInput
-from memwell.storage.files import BoundedFolder
 
 STORE = """
 import asyncio, sys
@@ -59,16 +58,14 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
 
 
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
-def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
+def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(
+    cache: FileEmbeddingCache, identifier: Any, tmp_path: Path
+):
     cache.store_sync(VECTORS, identifier)
+    np.save(tmp_path / "theirs.npy", VECTORS)
+    assert file_of(cache, identifier).read_bytes() == (tmp_path / "theirs.npy").read_bytes()
     assert held(cache) == {file_of(cache, identifier).name}
     assert cache.retrieve_sync(identifier) == VECTORS
-
-
-def test_a_file_is_what_numpy_writes(cache: FileEmbeddingCache, tmp_path: Path):
-    cache.store_sync(VECTORS, "text")
-    np.save(tmp_path / "theirs.npy", VECTORS)
-    assert file_of(cache, "text").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -140,29 +137,21 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
     assert held(cache) == {"experiment.npy"}
 
 
-@pytest.mark.parametrize("vectors", [[[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]])
-def test_what_is_no_vectors_is_refused(cache: FileEmbeddingCache, vectors: Any):
+def test_what_is_no_vectors_no_identifier_or_no_setting_is_refused(cache: FileEmbeddingCache, tmp_path: Path):
     """Upstream pickles what numpy has no numbers for, and cannot read it again."""
-    with pytest.raises(InvalidInput, match="embeddings must be vectors"):
-        cache.store_sync(vectors, "text")
+    for vectors in ([[1.0], [1.0, 2.0]], "text", [[object()]], [[True]], None, [[2**70]]):
+        with pytest.raises(InvalidInput, match="embeddings must be vectors"):
+            cache.store_sync(vectors, "text")  # type: ignore[arg-type]
+    identifiers: list[Any] = [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}]
+    for identifier in identifiers:
+        for call in (lambda name: cache.store_sync(VECTORS, name), cache.retrieve_sync, cache.remove_sync):
+            with pytest.raises(InvalidInput, match="plain JSON"):
+                call(identifier)
+    settings: list[dict[str, Any]] = [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}]
+    for bad in settings:
+        with pytest.raises(InvalidInput, match=next(iter(bad))):
+            FileEmbeddingCache(tmp_path, **bad)
     assert held(cache) == set()
-
-
-@pytest.mark.parametrize("identifier", [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}])
-def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, identifier: Any):
-    for call in (
-        lambda: cache.store_sync(VECTORS, identifier),
-        lambda: cache.retrieve_sync(identifier),
-        lambda: cache.remove_sync(identifier),
-    ):
-        with pytest.raises(InvalidInput, match="plain JSON"):
-            call()
-
-
-@pytest.mark.parametrize("bad", [{"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": -1}])
-def test_settings_that_are_none_are_refused(tmp_path: Path, bad: dict[str, Any]):
-    with pytest.raises(InvalidInput, match=next(iter(bad))):
-        FileEmbeddingCache(**{"cache_dir": tmp_path, **bad})
 
 
 def test_half_a_file_is_no_file_and_is_written_anew(cache: FileEmbeddingCache):
@@ -198,23 +187,6 @@ def test_nothing_that_lies_in_the_folder_can_hurt(data: bytes):
 
     found = _from_npy(data)
     assert found is None or found.nbytes <= len(data)
-
-
-def test_stores_cost_the_same_however_many_files_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Upstream looks at every file of the folder for every file it stores."""
-    looks: list[int] = []
-    original = BoundedFolder._listed
-
-    def counting(self: BoundedFolder) -> Any:
-        looks.append(1)
-        return original(self)
-
-    monkeypatch.setattr(BoundedFolder, "_listed", counting)
-    cache = FileEmbeddingCache(tmp_path, max_file_number=100)
-    for number in range(400):
-        cache.store_sync([[1.0]], number)
-    assert len(held(cache)) == 100
-    assert len(looks) == 1
 
 
 def test_processes_may_share_a_folder(tmp_path: Path):

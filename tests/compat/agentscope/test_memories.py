@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -39,8 +39,6 @@ from memwell.storage.registry import open_backend
 from memwell.values import new_id
 from tests.servers import redis_server
 
-Make = Callable[..., MemoryBase]
-Body = Callable[[Make], Awaitable[None]]
 KINDS = ("process", "file", "redis")
 HOSTILE = ["%3A", "*", "?", "[a]", "../../etc", "'; DROP TABLE message; --", "{user_id}", "用户", "x" * 900]
 
@@ -58,9 +56,6 @@ class World:
         self.kind = kind
         self._folder, self._port, self._prefix = folder, port, new_id()
 
-    def run(self, body: Body) -> None:
-        asyncio.run(cast(Any, body(self.made)))
-
     def made(self, session_id: str = "s", user_id: str = "u") -> MemoryBase:
         if self.kind == "process":
             return InMemoryMemory()
@@ -72,11 +67,6 @@ class World:
 @pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> World:
     return World(request.param, tmp_path, port)
-
-
-@pytest.fixture
-def world_of_process(tmp_path: Path) -> World:
-    return World("process", tmp_path, 0)
 
 
 @pytest.fixture(params=[kind for kind in KINDS if kind != "process"])
@@ -97,8 +87,7 @@ async def test_messages_come_back_as_they_were_added(world: World) -> None:
     result: Any = {"type": "tool_result", "id": "1", "name": "f", "output": "x"}
     messages = [Msg("bot", content, "assistant", {"a": [1]}, invocation_id="i"), Msg("system", [result], "system")]
 
-    make = world.made
-    memory = make()
+    memory = world.made()
     assert (await memory.get_memory(), await memory.size()) == ([], 0)
     await memory.add(None)
     await memory.add([])
@@ -108,9 +97,8 @@ async def test_messages_come_back_as_they_were_added(world: World) -> None:
     assert [vars(one) for one in await memory.get_memory()] == [vars(one) for one in messages]
 
 
-async def test_what_is_stored_and_what_is_read_are_copies(world_of_process: World) -> None:
-    make = world_of_process.made
-    memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
+async def test_what_is_stored_and_what_is_read_are_copies() -> None:
+    memory, message = InMemoryMemory(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
     await memory.add(message)
     message.content[0]["text"] = message.name = "changed"  # type: ignore[index]
     message.metadata["a"].append(2)
@@ -122,20 +110,8 @@ async def test_what_is_stored_and_what_is_read_are_copies(world_of_process: Worl
     assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
 
 
-async def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
-    make = world.made
-    memory, (one, two, three) = make(), said(3)
-    await memory.add([one, one, two], marks="m")
-    await memory.add([two, three, one], marks="n")
-    assert await places(memory) == [0, 1, 2]
-    assert await places(memory, mark="m") == [0, 1]
-    # What is passed over is passed over with its marks.
-    assert await places(memory, mark="n") == [2]
-
-
 async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
-    make = world.made
-    memory = make()
+    memory = world.made()
     await memory.add(said(2), marks="m")
     await memory.update_compressed_summary("他们聊过茶。")
     first, *rest = await memory.get_memory(mark="m")
@@ -151,9 +127,8 @@ async def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
 
 
 @pytest.mark.parametrize("mark", [1, None, ["a", 1], ("a",)])
-async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark: Any) -> None:
-    make = world_of_process.made
-    memory = make()
+async def test_marks_that_are_no_text_are_refused(mark: Any) -> None:
+    memory = InMemoryMemory()
     await memory.add(said(1), marks="m")
     if mark is not None:
         with pytest.raises(WrongType):
@@ -177,11 +152,8 @@ async def test_marks_that_are_no_text_are_refused(world_of_process: World, mark:
         ("name", "\ud800"), ("id", ""), ("id", "x" * 2000),
     ],
 )  # fmt: skip
-async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
-    world_of_process: World, field: str, value: Any
-) -> None:
-    make = world_of_process.made
-    memory, broken = make(), Msg("a", "x", "user")
+async def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(field: str, value: Any) -> None:
+    memory, broken = InMemoryMemory(), Msg("a", "x", "user")
     vars(broken)[field] = value
     with pytest.raises(InvalidInput):
         await memory.add([*said(1), broken], marks="m")
@@ -192,8 +164,7 @@ async def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
     owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
     owners += [(name, "s") for name in HOSTILE]
 
-    make = lasting.made
-    memories = [make(session, user) for user, session in owners]
+    memories = [lasting.made(session, user) for user, session in owners]
     shared = Msg("hub", "to all", "assistant")
     for place, memory in enumerate(memories):
         await memory.add([Msg("ann", "x", "user", {"place": place})], marks="m")
@@ -212,20 +183,20 @@ async def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
 
 
 def test_everything_is_there_after_a_restart(lasting: World) -> None:
-    async def before(make: Make) -> None:
-        memory = make()
+    async def before() -> None:
+        memory = lasting.made()
         await memory.add(said(3), marks="m")
         await memory.update_messages_mark("n", msg_ids=[(await memory.get_memory())[1].id])
         await memory.update_compressed_summary("sum")
 
-    async def after(make: Make) -> None:
-        memory = make()
+    async def after() -> None:
+        memory = lasting.made()
         assert [one.content for one in await memory.get_memory()] == ["sum", "第0", "第1", "第2"]
         assert await places(memory, mark="n") == [1]
         assert await places(memory, exclude_mark="n") == [0, 2]
 
-    lasting.run(before)
-    lasting.run(after)
+    asyncio.run(before())
+    asyncio.run(after())
 
 
 async def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,8 +263,8 @@ class Model:
 @given(steps=_STEPS)
 @example(steps=[("add", [0], []), ("delete", [0], None), ("add", [0, 1], []), ("add", [1], [])])
 def test_messages_marks_and_counts_are_those_of_a_simple_model(world: World, steps: list[Any]) -> None:
-    async def body(make: Make) -> None:
-        memory, model, messages = make(new_id()), Model(), said(8)
+    async def body() -> None:
+        memory, model, messages = world.made(new_id()), Model(), said(8)
         for verb, which, more in steps:
             if verb == "add":
                 model.add(which, more)
@@ -313,7 +284,7 @@ def test_messages_marks_and_counts_are_those_of_a_simple_model(world: World, ste
                 assert await places(memory, mark=mark, exclude_mark=exclude) == model.chosen(mark, exclude)
         assert await memory.size() == len(model.held)
 
-    world.run(body)
+    asyncio.run(body())
 
 
 # The memory in the process: its state
@@ -326,8 +297,7 @@ def held(memory: InMemoryMemory) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize("kind", ["process", "redis"])
 @pytest.mark.parametrize("wanted", [{"allow_duplicates": True}, {"skip_duplicated": False}])
 async def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp_path: Path, port: int) -> None:
-    make = World(kind, tmp_path, port).made
-    memory = make()
+    memory = World(kind, tmp_path, port).made()
     one, two = said(2)
     await memory.add([one, two, one], **wanted)
     one.content = "later"
@@ -344,23 +314,17 @@ async def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: An
     assert await memory.get_memory(mark="n") == []
 
 
-async def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
-    full, empty = InMemoryMemory(), InMemoryMemory()
-    await full.add(said(2), marks=["b", "a"])
-    await full.add(said(1))
+async def test_a_state_is_restored_also_to_empty_and_from_the_years_before_marks() -> None:
+    full, memory, messages = InMemoryMemory(), InMemoryMemory(), said(2)
+    await full.add(messages, marks=["b", "a"])
     await full.update_compressed_summary("sum")
-    state, blank = full.state_dict(), empty.state_dict()
+    state, blank = full.state_dict(), memory.state_dict()
     assert list(state) == ["_compressed_summary", "content"]
-    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
-    empty.load_state_dict(state)
-    assert (held(empty), empty.state_dict()) == (held(full), state)
-    empty.load_state_dict(blank)
-    assert (empty.content, empty.state_dict()) == ([], blank)
-
-
-def test_a_state_of_the_years_before_marks_is_loaded() -> None:
-    messages = said(2)
-    memory = InMemoryMemory()
+    assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"]]
+    memory.load_state_dict(state)
+    assert (held(memory), memory.state_dict()) == (held(full), state)
+    memory.load_state_dict(blank)
+    assert (memory.content, memory.state_dict()) == ([], blank)
     memory.load_state_dict({"content": [one.to_dict() for one in messages]})
     assert held(memory) == [(one.id, []) for one in messages]
     memory.load_state_dict({"content": [(messages[0].to_dict(), ("m",))], "_compressed_summary": "s"})

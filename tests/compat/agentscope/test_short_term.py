@@ -89,19 +89,9 @@ def test_a_long_tool_result_is_a_preview_that_the_agent_can_open_bit_by_bit():
         read += piece
         start += len(piece)
     assert read == LONG
+    assert outputs(shown(filled(ReMeShortTermMemory(max_total_tokens=8_000), called(1, LONG)))) == [LONG], "it fits"
     wrong = asyncio.run(memory.read_tool_result("0" * 16)).content[0]
     assert "Error reading the tool result" in wrong["text"]  # type: ignore[typeddict-item]
-
-
-def test_recent_results_stay_whole_as_long_as_everything_fits():
-    memory = filled(ReMeShortTermMemory(max_total_tokens=8_000), called(1, LONG))
-    assert outputs(shown(memory)) == [LONG]
-    filled(memory, called(2, LONG.replace("Oslo", "Rome")))
-    first, second = outputs(shown(memory))
-    assert second == LONG.replace("Oslo", "Rome")
-    assert "read_tool_result" in first
-    huge = filled(ReMeShortTermMemory(), called(1, LONG * 20))
-    assert "read_tool_result" in outputs(shown(huge))[0]
 
 
 def test_list_contents_are_kept_as_they_are():
@@ -207,14 +197,6 @@ def test_a_state_holds_the_whole():
     assert shown(other) == []
 
 
-@pytest.mark.parametrize(
-    "bad", [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
-)
-def test_bad_settings_are_refused(bad: dict[str, Any]):
-    with pytest.raises(InvalidInput):
-        ReMeShortTermMemory(**bad)
-
-
 HEAD = "The compression of the previous conversation is: <compressed_memory>\n"
 
 
@@ -223,9 +205,7 @@ def said(count: int, start: int = 0) -> list[Msg]:
 
 
 def pair(number: int) -> list[Msg]:
-    call = ToolUseBlock(type="tool_use", id=f"call-{number}", name="lookup", input={})
-    found = ToolResultBlock(type="tool_result", id=f"call-{number}", name="lookup", output="found it " * 5)
-    return [Msg("bot", [call], "assistant"), Msg("system", [found], "system")]
+    return called(number, "found it " * 5)[1:3]
 
 
 def ids(messages: list[Msg]) -> list[str]:
@@ -234,28 +214,22 @@ def ids(messages: list[Msg]) -> list[str]:
 
 async def test_the_history_keeps_all_and_the_memory_a_compression_and_the_tail():
     # AgentScope compresses everything, the last question too.
-    memory = MemoryWithCompress(ScriptedChat(["They ordered lamps."]), max_token=300)
+    model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
+    memory = MemoryWithCompress(model, max_token=300)
     everything = said(40)
     await memory.add([Msg("system", "Be brief.", "system"), *everything])
     shown = await memory.get_memory()
     assert shown[0].content == "Be brief."
-    assert shown[1].content == f"{HEAD}They ordered lamps.\n</compressed_memory>"
-    assert shown[1].role == "assistant"
+    assert (shown[1].role, shown[1].content) == ("assistant", f"{HEAD}They ordered lamps.\n</compressed_memory>")
     assert 3 <= len(shown[2:]) < 20
     assert ids(shown[2:]) == ids(everything[-len(shown[2:]) :])
     assert await memory.size() == 41
     assert ids(await memory.chat_history_storage.get())[1:] == ids(everything)
-
-
-async def test_an_earlier_compression_is_folded_into_the_next():
-    model = ScriptedChat(["They ordered lamps.", "They ordered many lamps."])
-    memory = MemoryWithCompress(model, max_token=300)
-    await memory.add(said(40))
-    await memory.get_memory()
+    # An earlier compression is folded into the next.
     await memory.add(said(40, 40))
-    shown = await memory.get_memory()
-    assert [HEAD in str(one.content) for one in shown] == [True, *[False] * (len(shown) - 1)]
-    assert "many lamps" in str(shown[0].content)
+    again = await memory.get_memory()
+    assert [HEAD in str(one.content) for one in again] == [False, True, *[False] * (len(again) - 2)]
+    assert "many lamps" in str(again[1].content)
     assert "They ordered lamps." in model.asked[1][-1].text
     assert "<compressed_memory>" not in model.asked[1][-1].text
 
@@ -482,15 +456,16 @@ async def test_bad_input_is_refused():
     with pytest.raises(Unsupported, match="get_memory"):
         await memory.retrieve()
     assert await memory.memory_storage.size() == 3
-    settings_that_are_none: list[dict[str, Any]] = [
-        {"max_token": -1},
-        {"keep_recent": 1.5},
-        {"model": 3},
-        {"memory_storage": "x"},
-    ]
-    for bad in settings_that_are_none:
-        with pytest.raises(InvalidInput):
-            MemoryWithCompress(**bad)
+    compress = [{"max_token": -1}, {"keep_recent": 1.5}, {"model": 3}, {"memory_storage": "x"}]
+    remember = [{"working_summary_mode": "all"}, {"max_total_tokens": -1}, {"keep_recent_count": -1}, {"model": 3}]
+    kinds: list[tuple[Any, list[dict[str, Any]]]] = [(MemoryWithCompress, compress), (ReMeShortTermMemory, remember)]
+    for kind, settings_that_are_none in kinds:
+        for bad in settings_that_are_none:
+            with pytest.raises(InvalidInput):
+                kind(**bad)
+    for no_model in (3, "gpt", SimpleNamespace(model_name="x")):
+        with pytest.raises(InvalidInput, match="a model must be"):
+            chat_model(no_model)
 
 
 class ListStorage(MessageStorageBase):
@@ -643,9 +618,3 @@ async def test_an_async_model_runs_in_the_loop_of_the_caller():
 def test_an_answer_without_words_is_a_bad_one(answer: Any):
     with pytest.raises(BadModelOutput, match="without a text"):
         asked(TheirModel(answer))
-
-
-def test_what_is_no_model_is_refused():
-    for bad in (3, "gpt", SimpleNamespace(model_name="x")):
-        with pytest.raises(InvalidInput, match="a model must be"):
-            chat_model(bad)

@@ -285,7 +285,7 @@ def test_an_entry_whose_time_is_over_is_gone(monkeypatch: pytest.MonkeyPatch):
     assert value(storage, "long") == 3, "written again without a time it stays"
 
 
-def test_caches_of_other_names_and_spaces_stay_apart(store: Backend):
+def test_caches_in_a_store_are_apart_bounded_and_forget_in_time(store: Backend):
     options: list[dict[str, Any]] = [{}, {"name": "other"}, {"space": "acme"}]
     caches = [KeyValueCacheStorage(store, **one) for one in options]
     for number, storage in enumerate(caches):
@@ -293,25 +293,19 @@ def test_caches_of_other_names_and_spaces_stay_apart(store: Backend):
     caches[0].clear()
     assert [value(storage, "key") for storage in caches] == [None, 1, 2]
     assert store.kv.scan(SPACE).items == []
-
-
-def test_the_oldest_go_and_a_key_written_again_keeps_its_place(store: Backend):
-    storage = KeyValueCacheStorage(store, max_entries=4)
+    bounded = KeyValueCacheStorage(store, max_entries=4)
     for name in "abcdaabca":
-        storage.set(name, name)
-        storage.get("a")
-    storage.set("e", "e")
-    assert [value(storage, name) for name in "abcde"] == [None, "b", "c", "d", "e"]
-
-
-def test_an_entry_in_a_store_lives_as_long_as_it_was_given():
+        bounded.set(name, name)
+        bounded.get("a")
+    bounded.set("e", "e")
+    assert [value(bounded, name) for name in "abcde"] == [None, "b", "c", "d", "e"], "a key set again keeps its place"
     clock = Clock()
     with MemoryBackend(clock=clock) as backend:
-        storage = KeyValueCacheStorage(backend)
-        storage.set("short", 1, ttl=10)
-        storage.set("long", 2, CacheConfig(ttl=30))
+        lasting = KeyValueCacheStorage(backend)
+        lasting.set("short", 1, ttl=10)
+        lasting.set("long", 2, CacheConfig(ttl=30))
         clock.advance(11)
-        assert (value(storage, "short"), value(storage, "long"), len(storage)) == (None, 2, 1)
+        assert (value(lasting, "short"), value(lasting, "long"), len(lasting)) == (None, 2, 1)
 
 
 NOT_JSON = msgspec.msgpack.encode([b"skey", b"{", "json"])

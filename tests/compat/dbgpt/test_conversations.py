@@ -100,15 +100,6 @@ def test_the_last_rounds_hold_what_was_said_in_them(steps: list[str], count: int
     assert all(one.pass_to_model for one in made.get_history_message(include_system_message=True))
 
 
-def test_what_was_said_before_the_first_round_counts() -> None:
-    made = OnceConversation("chat_normal")
-    made.add_user_message("q")
-    made.add_ai_message("a")
-    assert contents(made.get_messages_with_round(1)) == ["q", "a"]
-    with pytest.raises(InvalidInput):
-        made.get_messages_with_round(-1)
-
-
 def test_an_answer_that_grows_changes_only_the_round_under_way() -> None:
     made = OnceConversation("chat_normal")
     for number in (1, 2):
@@ -147,6 +138,8 @@ def test_messages_may_be_given() -> None:
     assert made.messages[-1].index == 3
     with pytest.raises(InvalidInput):
         OnceConversation("chat_normal", messages=["text"])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput):
+        made.get_messages_with_round(-1)
     made.set_start_time(datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert made.start_date == "2024-01-02 03:04:05"
 
@@ -209,7 +202,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
 
 def words(conversation: StorageConversation) -> list[Any]:
-    return [one.content for one in conversation.messages]
+    return contents(conversation.messages)
 
 
 def spoken(make: Make, *contents: str, **more: Any) -> StorageConversation:
@@ -219,29 +212,6 @@ def spoken(make: Make, *contents: str, **more: Any) -> StorageConversation:
         (made.add_ai_message if at % 2 else made.add_user_message)(content)
     made.end_current_round()
     return made
-
-
-# The examples of the document
-
-
-def test_the_four_examples(make: Make) -> None:
-    conversation = make("test_conv_123", chat_mode="chat_normal", user_name="test_user")
-
-    conversation.add_user_message("你好，DB-GPT!")
-    conversation.add_ai_message("你好！我是DB-GPT，很高兴为您服务。")
-    conversation.end_current_round()
-
-    loaded_conversation = make("test_conv_123")
-    messages = loaded_conversation.messages
-    assert [f"{one.type}: {one.content}" for one in messages] == [
-        "human: 你好，DB-GPT!",
-        "ai: 你好！我是DB-GPT，很高兴为您服务。",
-    ]
-    assert messages == conversation.messages
-    assert (loaded_conversation.user_name, loaded_conversation.chat_mode) == ("test_user", "chat_normal")
-
-    conversation.delete()
-    assert make("test_conv_123").messages == []
 
 
 def test_rounds_are_saved_and_loaded(make: Make) -> None:
@@ -301,10 +271,6 @@ def test_an_answer_that_grows_after_it_was_saved_is_saved(make: Make) -> None:
     made.add_ai_message("a longer answer", update_if_exist=True)
     made.end_current_round()
     assert words(make()) == ["q", "a longer answer"]
-
-
-def test_a_message_put_in_by_hand_is_saved(make: Make) -> None:
-    made = spoken(make, "q", "a")
     made.messages.append(HumanMessage("by hand"))
     made.end_current_round()
     made.add_ai_message("indeed")
@@ -364,12 +330,6 @@ def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None
     getattr(made, step)()
     getattr(made, step)()
     assert make().messages == []
-
-
-def test_deleting_one_leaves_the_others(make: Make) -> None:
-    one, other = spoken(make, "q", uid="a"), spoken(make, "p", uid="a___b")
-    one.delete()
-    assert words(make("a___b")) == ["p"] == words(other)
 
 
 def test_who_saves_later_comes_behind(make: Make) -> None:
@@ -485,9 +445,14 @@ def test_when_the_row_cannot_be_stored_nothing_is(tmp_path: Path, apart: bool) -
 def test_a_uid_that_names_nothing_is_refused(uid: Any) -> None:
     with pytest.raises(InvalidInput, match="conv_uid"):
         StorageConversation(uid)
+    with pytest.raises(TypeError, match="colour"):
+        StorageConversation("c", colour="red")
+    with pytest.raises(StorageError, match="StorageConversation has no attribute 'colour'"):
+        InMemoryStorage[Any]().query(QuerySpec({"colour": "red"}), StorageConversation)
 
 
-def test_a_uid_may_hold_anything_else(make: Make) -> None:
+def test_a_uid_may_hold_anything_else_and_deleting_one_leaves_the_others(make: Make) -> None:
+    spoken(make, "p", uid="a")
     for uid in ("a___b___3", "message___x___1", "conversation:y", "你好", "../x", "'; --", "x" * 1024):
         spoken(make, "q", "a", uid=uid)
         read = make(uid)
@@ -495,23 +460,10 @@ def test_a_uid_may_hold_anything_else(make: Make) -> None:
         assert read.message_ids == [f"message___{uid}___{at}" for at in range(2)]
         read.delete()
         assert make(uid).messages == []
+    assert words(make("a")) == ["p"]
 
 
-def test_a_word_nobody_knows_is_refused() -> None:
-    with pytest.raises(TypeError, match="colour"):
-        StorageConversation("c", colour="red")
-    with pytest.raises(StorageError, match="StorageConversation has no attribute 'colour'"):
-        InMemoryStorage[Any]().query(QuerySpec({"colour": "red"}), StorageConversation)
-
-
-def test_messages_in_another_storage_or_inside_the_row_have_no_history() -> None:
-    foreign = StorageConversation("c", message_storage=DictStorage())
-    for made in (foreign, StorageConversation("c", save_message_independent=False)):
-        with pytest.raises(InvalidInput, match="not kept as a conversation"):
-            _ = made.history
-
-
-def test_a_conversation_becomes_a_copy_of_another() -> None:
+def test_a_conversation_becomes_a_copy_of_another_and_has_a_history_where_it_is_kept_as_one() -> None:
     first, second = StorageConversation("a"), StorageConversation("b")
     first.add_user_message("q")
     second.merge(first)
@@ -520,6 +472,10 @@ def test_a_conversation_becomes_a_copy_of_another() -> None:
     assert first.message_ids == []
     with pytest.raises(ValueError, match="Can not merge"):
         second.merge(MessageStorageItem("b", 0, {}))
+    foreign = StorageConversation("c", message_storage=DictStorage())
+    for made in (foreign, StorageConversation("c", save_message_independent=False)):
+        with pytest.raises(InvalidInput, match="not kept as a conversation"):
+            _ = made.history
 
 
 def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
@@ -696,21 +652,13 @@ def test_questions_are_answered_in_order(storage: Storage) -> None:
 def test_what_cannot_be_stored_is_refused(storage: Storage) -> None:
     storage.save(item(0))
     good = HumanMessage("x").to_dict()
-    broken: list[Any] = [
-        MessageStorageItem("", 1, good),
-        MessageStorageItem("a\0", 1, good),
-        MessageStorageItem("x" * 1025, 1, good),
-        MessageStorageItem(None, 1, good),  # type: ignore[arg-type]
-        MessageStorageItem("c", -1, good),
-        MessageStorageItem("c", "1", good),  # type: ignore[arg-type]
-        MessageStorageItem("c", 2**33, good),
-        MessageStorageItem("c", 1, {}),
-        MessageStorageItem("c", 1, {"type": "robot", "data": {"content": "x"}}),
-        MessageStorageItem("c", 1, HumanMessage("\0").to_dict()),
-        MessageStorageItem("c", 1, HumanMessage("x", additional_kwargs={"a": object()}).to_dict()),
-        MessageStorageItem("c", 1, None),  # type: ignore[arg-type]
-    ]
-    for one in broken:
+    fields: list[tuple[Any, Any, Any]] = [
+        ("", 1, good), ("a\0", 1, good), ("x" * 1025, 1, good), (None, 1, good), ("c", -1, good), ("c", "1", good),
+        ("c", 2**33, good), ("c", 1, {}), ("c", 1, {"type": "robot", "data": {"content": "x"}}), ("c", 1, None),
+        ("c", 1, HumanMessage("\0").to_dict()),
+        ("c", 1, HumanMessage("x", additional_kwargs={"a": object()}).to_dict()),
+    ]  # fmt: skip
+    for one in (MessageStorageItem(*each) for each in fields):
         for write in (storage.save, storage.update):
             with pytest.raises(StorageError):
                 write(one)

@@ -51,13 +51,10 @@ def test_a_plan_comes_back_from_its_dictionary_with_its_title(plan: GptsPlan) ->
     assert GptsPlan.from_dict({**plan.to_dict(), "gmt_create": 1}) == plan
 
 
-def test_a_message_comes_back_from_its_dictionary_also_through_json() -> None:
+def test_messages_and_action_outputs_come_back_from_their_dictionaries_also_through_json() -> None:
     message = GptsMessage("c", "A", "B", "ai", "好", rounds=2, created_at=datetime(2025, 1, 2, 3, 4, tzinfo=UTC))
     assert GptsMessage.from_dict(message.to_dict()) == message
     assert GptsMessage.from_dict(json.loads(json.dumps(message.to_dict(), default=datetime.isoformat))) == message
-
-
-def test_an_action_output_comes_back() -> None:
     output = ActionOutput("done", view="**done**", next_speakers=["B"], resource_value={"k": [1]})
     assert ActionOutput.from_dict(output.to_dict()) == output
     failed = ActionOutput.from_dict({"content": "no rows", "is_exe_success": False})
@@ -68,7 +65,7 @@ def test_an_action_output_comes_back() -> None:
         with pytest.raises(InvalidInput, match=kind.__name__):
             kind.from_dict({"conv_idx": 1})
     with pytest.raises(InvalidInput, match="created_at"):
-        GptsMessage.from_dict({**GptsMessage("c", "A", "B", "ai", "x").to_dict(), "created_at": "today"})
+        GptsMessage.from_dict({**message.to_dict(), "created_at": "today"})
 
 
 @pytest.mark.parametrize("report", ["not JSON", "[1]", "3", '{"content": 3}', "{}", "[" * 5000])
@@ -247,8 +244,8 @@ def test_plans_and_dialogues_survive_and_are_apart_by_space(tmp_path: Path) -> N
     assert DefaultGptsMessageMemory(path).get_by_conv_id("c") == []
 
 
-def spoken(text: str, goal: str | None = None, **fields: Any) -> GptsMessage:
-    return replace(GptsMessage("c", "Planner", "Coder", "ai", text, current_goal=goal), **fields)
+def said_of(text: str, goal: str | None = None, **fields: Any) -> GptsMessage:
+    return said(text, current_goal=goal, **fields)
 
 
 def blocks(markdown: str) -> list[tuple[str, Any]]:
@@ -256,7 +253,7 @@ def blocks(markdown: str) -> list[tuple[str, Any]]:
 
 
 def test_goals_are_steps_and_the_rest_stands_by_itself() -> None:
-    view = blocks(dialogue_markdown([spoken("hi"), spoken("1", "load"), spoken("2", "load"), spoken("3", "count")]))
+    view = blocks(dialogue_markdown([said_of("hi"), said_of("1", "load"), said_of("2", "load"), said_of("3", "count")]))
     assert [tag for tag, _ in view] == ["agent-messages", "agent-plans", "agent-messages"]
     assert view[0][1][0]["markdown"] == "hi"
     assert [(step["name"], step["num"], step["status"], step["agent"]) for step in view[1][1]] == [
@@ -268,7 +265,7 @@ def test_goals_are_steps_and_the_rest_stands_by_itself() -> None:
 
 
 def test_a_goal_that_comes_back_loses_nothing() -> None:
-    view = dialogue_markdown([spoken("1", "a"), spoken("2", "b"), spoken("3", "a")])
+    view = dialogue_markdown([said_of("1", "a"), said_of("2", "b"), said_of("3", "a")])
     steps = blocks(view)[0][1]
     assert [step["name"] for step in steps] == ["a", "b", "a"]
     assert [blocks(step["markdown"])[0][1][0]["markdown"] for step in steps] == ["1", "2", "3"]
@@ -277,15 +274,15 @@ def test_a_goal_that_comes_back_loses_nothing() -> None:
 def test_reports_take_the_place_of_what_was_said() -> None:
     report = json.dumps({"content": "42 rows", "view": "**42** rows"})
     broke = json.dumps({"content": "no rows", "is_exe_success": False})
-    messages = [spoken("running", action_report=report), spoken("hm", action_report=broke)]
+    messages = [said_of("running", action_report=report), said_of("hm", action_report=broke)]
     shown = [body[0]["markdown"] for _, body in blocks(dialogue_markdown(messages))]
     assert shown == ["**42** rows", "hm"]
     assert [one["markdown"] for one in _plain_views(messages)] == ["42 rows", "no rows"]
 
 
 def test_what_ends_it_all_is_shown_as_text() -> None:
-    ending = spoken("", "b", action_report=json.dumps({"content": "All done", "terminate": True}))
-    view = dialogue_markdown([spoken("1", "a"), ending])
+    ending = said_of("", "b", action_report=json.dumps({"content": "All done", "terminate": True}))
+    view = dialogue_markdown([said_of("1", "a"), ending])
     assert view.endswith("\nAll done")
     assert [step["name"] for step in blocks(view)[0][1]] == ["a"]
 
@@ -293,7 +290,7 @@ def test_what_ends_it_all_is_shown_as_text() -> None:
 @given(st.lists(st.tuples(st.text(max_size=20) | st.just("\n```\nx"), st.none() | st.sampled_from("ab")), max_size=8))
 def test_every_message_is_in_the_view_whatever_it_says(lines: list[tuple[str, str | None]]) -> None:
     shown: list[str] = []
-    for tag, body in blocks(dialogue_markdown([spoken(text, goal) for text, goal in lines])):
+    for tag, body in blocks(dialogue_markdown([said_of(text, goal) for text, goal in lines])):
         for one in body:
             shown += (
                 [m["markdown"] for m in blocks(one["markdown"])[0][1]] if tag == "agent-plans" else [one["markdown"]]

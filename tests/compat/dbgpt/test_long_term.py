@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -10,27 +11,33 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memwell
-from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
+from memwell.compat.dbgpt.long_term import Chunk, HybridMemory, LongTermMemory, LongTermRetriever
 from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
+    EnhancedShortTermMemory,
     ImportanceScorer,
+    InsightExtractor,
     InsightMemoryFragment,
     MemoryFragment,
+    SensoryMemory,
+    ShortTermMemory,
     WriteOperation,
 )
-from memwell.errors import BackendError, InvalidInput, NotFound
+from memwell.errors import BackendError, FileError, InvalidInput, NotFound
 from memwell.filters import Where
 from memwell.longterm.gate import Gate, Policy
-from memwell.longterm.memory import Memory
+from memwell.longterm.memory import Memory as LastingMemory
+from memwell.longterm.traits import importance_of
 
 NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 MOMENTS = st.datetimes(NOW - timedelta(days=16_000), NOW + timedelta(days=16_000))
 DIRECTIONS = {"apple": (1.0, 0.0, 0.0), "pear": (0.6, 0.8, 0.0), "stone": (0.1, 0.2, 0.97), "": (0.3, 0.3, 0.3)}
+ROWS = [("apple", 0.5, 10), ("pear", 0.9, 30), ("stone", 0.1, 1)]
 SAID = "Ann really likes green tea with honey in the morning"
 Long = LongTermMemory[AgentMemoryFragment]
 
@@ -71,12 +78,6 @@ def long(tmp_path: Path) -> Iterator[Long]:
 
 
 class TestReading:
-    def test_fragments_of_other_importance_are_all_read(self, long: Long):
-        long.write_sync(fragment("apple", 0.5))
-        long.write_sync(fragment("pear", 0.9))
-        found = long.read_sync("fruit")
-        assert {(one.raw_observation, one.importance) for one in found} == {("apple", 0.5), ("pear", 0.9)}
-
     def test_what_is_read_is_what_was_written(self, long: Long):
         moment = datetime(2024, 5, 1, 8, 30, 0, 123456, tzinfo=timezone(timedelta(hours=8)))
         written = [
@@ -98,21 +99,19 @@ class TestReading:
             assert (read.last_accessed_time.tzinfo is None) is (one is written[1])
 
     def test_a_score_is_the_sum_of_similarity_time_and_importance(self, long: Long):
-        long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
-        expected = {
-            text: cosine("apple", text) + 0.99**hours + importance / 10
-            for text, importance, hours in [("apple", 0.5, 10), ("pear", 0.9, 30), ("stone", 0.1, 1)]
-        }
+        long.write_batch_sync([fragment(*row) for row in ROWS])
+        expected = {text: cosine("apple", text) + 0.99**hours + worth / 10 for text, worth, hours in ROWS}
         assert scores(long, "apple") == pytest.approx(expected, abs=1e-2)
         assert texts(long.read_sync("apple", beta=0.0, alpha=0.0)) == ["pear", "apple", "stone"]
+        long.write_sync(fragment("a stone of weight", 9.0))
+        assert texts(long.read_sync("apple"))[0] == "apple", "an important fragment does not answer every question"
 
     @pytest.mark.parametrize(
-        ("alpha", "beta", "gamma", "first"),
-        [(1, 0, 0, "stone"), (0, 1, 0, "apple"), (0, 0, 1, "pear"), (-1, 0, 0, "pear")],
+        ("weights", "first"), [((1, 0, 0), "stone"), ((0, 1, 0), "apple"), ((0, 0, 1), "pear"), ((-1, 0, 0), "pear")]
     )
-    def test_each_weight_alone_decides_the_order(self, long: Long, alpha: int, beta: int, gamma: int, first: str):
-        long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
-        assert texts(long.read_sync("apple", alpha, beta, gamma))[0] == first
+    def test_each_weight_alone_decides_the_order(self, long: Long, weights: tuple[int, int, int], first: str):
+        long.write_batch_sync([fragment(*row) for row in ROWS])
+        assert texts(long.read_sync("apple", *weights))[0] == first
 
     def test_a_memory_has_its_own_number_and_decay_and_weights_are_finite(self):
         with Long(now=NOW, embedder=embed, k=1, decay_rate=0.5) as long:
@@ -133,10 +132,6 @@ class TestReading:
         later = long.structure_clone(NOW + timedelta(hours=30))
         assert texts(later.read_sync("x", 1, 0, 0)) == ["apple", "pear"]
         assert len(later.fetch_memories_sync("x", NOW)) == 2
-
-    def test_an_important_fragment_does_not_answer_every_question(self, long: Long):
-        long.write_batch_sync([fragment("apple", 1.0), fragment("stone", 9.0)])
-        assert texts(long.read_sync("apple"))[0] == "apple"
 
     def test_a_real_clock_goes_on(self):
         with Long(embedder=embed) as long:
@@ -270,12 +265,10 @@ class TestWriting:
         long.write_batch_sync([one, one])
         assert long.memory.history(str(one.id)) == history
 
-    def test_what_is_only_recalled_is_not_written(self, long: Long):
-        assert long.write_sync(fragment("apple"), op=WriteOperation.RETRIEVAL) is None
-        assert long.memory.count() == 0
-
     def test_a_batch_needs_no_time_and_an_empty_one_is_nothing(self, long: Long):
         assert long.write_batch_sync([]) is None
+        assert long.write_sync(fragment("pear"), op=WriteOperation.RETRIEVAL) is None
+        assert long.memory.count() == 0, "what is only recalled is not written"
         assert long.write_batch_sync([AgentMemoryFragment("apple", importance=1.0)]) is None
         assert long.read_sync("apple")[0].last_accessed_time == NOW
 
@@ -330,25 +323,6 @@ class TestFailing:
             assert texts(long.read_sync("apple", 0, 1, 0))[0] == "a red apple"
             broken = False
             assert scores(long, "apple")["a pear"] == pytest.approx(cosine("apple", "pear") + 1.1, abs=1e-2)
-
-    def test_a_store_that_fails_in_the_middle_keeps_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        with Long(vector_store=tmp_path / "a.db", now=NOW, embedder=None) as long:
-            long.write_sync(fragment("stone"))
-            remember, calls = Memory.remember, 0
-
-            def failing(self: Memory, *args: Any, **options: Any) -> Any:
-                nonlocal calls
-                calls += 1
-                if calls == 3:
-                    raise BackendError("the disk is full")
-                return remember(self, *args, **options)
-
-            monkeypatch.setattr(Memory, "remember", failing)
-            with pytest.raises(BackendError):
-                long.write_batch_sync([fragment(f"apple {n}") for n in range(5)])
-            monkeypatch.undo()
-            assert texts(long.read_sync("apple")) == ["stone"]
-            assert long.aggregate_importance == 1.0
 
 
 class TestDeleting:
@@ -495,7 +469,7 @@ class TestRetriever:
         yield made
         made.memory.close()
 
-    def test_the_score_is_the_sum(self, retriever: LongTermRetriever):
+    def test_the_score_is_the_sum_and_only_the_best_are_returned(self, retriever: LongTermRetriever):
         ids = retriever.load_document([chunk("apple", 10, importance=0.5), chunk("pear", 30, importance=0.8)])
         found = retriever.retrieve("apple")
         assert [one.chunk_id for one in found] == ids
@@ -503,18 +477,16 @@ class TestRetriever:
         assert [one.score for one in found] == pytest.approx(expected, abs=1e-2)
         moment = (NOW - timedelta(hours=10)).astimezone(UTC)
         assert found[0].metadata == {"importance": 0.5, "last_accessed_at": moment}
-
-    def test_what_is_loaded_again_takes_the_place_of_the_old(self, retriever: LongTermRetriever):
-        one = chunk("apple")
-        assert retriever.load_document([one]) == [one.chunk_id]
-        one.content = "pear"
-        retriever.load_document([one])
-        assert [found.content for found in retriever.retrieve("x")] == ["pear"]
-
-    def test_only_the_best_are_returned(self):
-        retriever = LongTermRetriever(NOW, None, 2, embedder=None, k=3)
-        retriever.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
-        assert [one.content for one in retriever.retrieve("x")] == ["number 4", "number 3"]
+        found[0].content = "stone"
+        assert retriever.load_document(found[:1]) == ids[:1]
+        assert {one.content for one in retriever.retrieve("x")} == {"stone", "pear"}, "loaded again, it is replaced"
+        best = LongTermRetriever(NOW, None, 2, embedder=None, k=3)
+        best.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
+        assert [one.content for one in best.retrieve("x")] == ["number 4", "number 3"]
+        settings_that_are_none: list[dict[str, Any]] = [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}]
+        for bad in settings_that_are_none:
+            with pytest.raises(InvalidInput):
+                LongTermRetriever(**bad, embedder=None)
 
     def test_filters_select_by_metadata(self, retriever: LongTermRetriever):
         retriever.load_document([chunk("apple", city="Paris"), chunk("pear", city="Rome"), chunk("stone")])
@@ -531,7 +503,316 @@ class TestRetriever:
             retriever.load_document([chunk("pear"), bad])
         assert retriever.retrieve("x") == []
 
-    @pytest.mark.parametrize("bad", [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}])
-    def test_settings_that_make_no_sense_are_refused(self, bad: dict[str, Any]):
-        with pytest.raises(InvalidInput):
-            LongTermRetriever(**bad, embedder=None)
+
+Fragment = AgentMemoryFragment
+Hybrid = HybridMemory[AgentMemoryFragment]
+
+
+def hybrid(
+    store: Any = None,
+    *,
+    buffer_size: int = 2,
+    sensory: int = 0,
+    scorer: Any = None,
+    extractor: Any = None,
+    k: int = 100,
+) -> Hybrid:
+    return HybridMemory(
+        NOW, SensoryMemory(sensory), ShortTermMemory(buffer_size),
+        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k), default_insight_extractor=extractor,
+        default_importance_scorer=scorer,
+    )  # fmt: skip
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hybrid]:
+    made = hybrid(None if request.param == "memory" else tmp_path / "agent.db")
+    yield made
+    made.long_term_memory.close()
+
+
+def in_mind(memory: Hybrid) -> list[str]:
+    return [one.raw_observation for one in memory.short_term_memory.short_term_memories]
+
+
+def kept(memory: Hybrid) -> set[str]:
+    return {one.text for one in memory.long_term_memory.memory.memories()}
+
+
+def write(memory: Hybrid, *texts: str) -> list[Fragment]:
+    made = [Fragment(text) for text in texts]
+    for one in made:
+        memory.write_sync(one)
+    return made
+
+
+def weighed(text: str) -> float:
+    """What the content of a text is worth to a memory that asks nobody else."""
+    return round(9 * importance_of(text), 9)
+
+
+class Extractor(InsightExtractor[Fragment]):
+    async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
+        text = memory_fragment.raw_observation
+        return InsightMemoryFragment(memory_fragment, [f"first of {text}", f"second of {text}"])
+
+
+class Failing(ImportanceScorer[Fragment], InsightExtractor[Fragment]):
+    """Raises, or is cancelled, when it comes to a text."""
+
+    def __init__(self, text: str, error: BaseException) -> None:
+        self.text, self.error = text, error
+
+    async def score_importance(self, memory_fragment: Fragment, llm_client: Any = None) -> float:
+        await asyncio.sleep(0)
+        if self.text in memory_fragment.raw_observation:
+            raise self.error
+        return 5.0
+
+    async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
+        await self.score_importance(memory_fragment)
+        return InsightMemoryFragment(memory_fragment, [f"of {memory_fragment.raw_observation}"])
+
+
+class TestHybridWriting:
+    def test_all_that_was_concluded_is_kept_with_an_importance(self):
+        memory = hybrid(extractor=Extractor(), buffer_size=1)
+        write(memory, "apple", "pear")
+        assert kept(memory) == {"apple", "first of apple", "second of apple"}
+        found = memory.long_term_memory.read_sync("apple")
+        assert {(one.raw_observation, one.is_insight, one.importance) for one in found} == {
+            ("apple", False, 1.8),
+            ("first of apple", True, weighed("first of apple")),
+            ("second of apple", True, weighed("second of apple")),
+        }
+
+    def test_without_a_scorer_the_content_says_what_a_fragment_is_worth(self, memory: Hybrid):
+        said = ["ok", "Ann is allergic to nuts.", "会议定在5月3日，记住地址。"]
+        write(memory, *said, "one", "two")
+        held = {one.text: round(one.importance * 10, 9) for one in memory.long_term_memory.memory.memories()}
+        assert held == {text: weighed(text) for text in said}
+        assert len(set(held.values())) == len(said)
+
+    @given(importance=st.floats(0.1, 10), sensory=st.integers(0, 2), size=st.integers(0, 2), batch=st.booleans())
+    def test_an_importance_that_was_given_arrives_as_it_is(
+        self, importance: float, sensory: int, size: int, batch: bool
+    ):
+        memory = hybrid(scorer=Failing("mine", ZeroDivisionError()), sensory=sensory, buffer_size=size)
+        mine = Fragment("this is mine", importance=importance)
+        others = [Fragment(f"other {number}") for number in range(sensory + size + 2)]
+        if batch:
+            memory.write_batch_sync([mine, *others])
+        else:
+            for one in (mine, *others):
+                memory.write_sync(one)
+        found = {one.id: one.importance for one in memory.long_term_memory.read_sync("mine")}
+        assert found[mine.id] == pytest.approx(importance, abs=1e-9)
+        assert mine.importance == importance
+        assert others[0].importance == 4.5
+
+    def test_a_batch_goes_the_whole_way(self, memory: Hybrid):
+        assert memory.write_batch_sync([Fragment(text) for text in ("one", "two", "three", "four")]) is None
+        assert in_mind(memory) == ["three", "four"]
+        assert kept(memory) == {"one", "two"}
+
+    def test_names_and_sessions_reach_all_three(self, memory: Hybrid):
+        scorer = Failing("never", RuntimeError())
+        memory.initialize("me", importance_scorer=scorer, real_memory_fragment_class=Fragment, session_id="s")
+        parts = (memory, memory.sensory_memory, memory.short_term_memory, memory.long_term_memory)
+        assert {(one.name, one.importance_scorer, one.session_id) for one in parts} == {("me", scorer, "s")}
+
+
+def evidence(memory: Hybrid) -> dict[str, tuple[str, set[str]]]:
+    """What each memory kept for good rests on, in texts, and whose word it is."""
+    held = {one.id: one for one in memory.long_term_memory.memory.memories()}
+    return {
+        one.text: (one.trust, {held[other.record].text for other in one.evidence if other.record})
+        for one in held.values()
+    }
+
+
+class TestEvidence:
+    @pytest.mark.parametrize("batch", [False, True])
+    @pytest.mark.parametrize("session", [None, "s"])
+    def test_an_insight_names_what_it_was_concluded_from(self, memory: Hybrid, batch: bool, session: str | None):
+        memory.initialize(insight_extractor=Extractor(), session_id=session)
+        texts = ["apple", "pear", "stone", "plum"]
+        if batch:
+            memory.write_batch_sync([Fragment(text) for text in texts])
+        else:
+            write(memory, *texts)
+        expected: dict[str, tuple[str, set[str]]] = {"apple": ("tool", set()), "pear": ("tool", set())}
+        for text in ("apple", "pear"):
+            expected |= {f"{which} of {text}": ("derived", {text}) for which in ("first", "second")}
+        assert evidence(memory) == expected
+
+
+class TestHybridFailing:
+    @pytest.mark.parametrize("role", ["scorer", "extractor"])
+    def test_who_raises_leaves_all_as_it_was(self, role: str):
+        failing = Failing("three" if role == "scorer" else "one", RuntimeError("no"))
+        memory = hybrid(scorer=failing) if role == "scorer" else hybrid(extractor=failing)
+        first = write(memory, "one", "two")
+        for call in (
+            lambda: memory.write_sync(Fragment("three")),
+            lambda: memory.write_batch_sync([Fragment("three")]),
+        ):
+            with pytest.raises(RuntimeError, match="no"):
+                call()
+            assert memory.short_term_memory.short_term_memories == first
+            assert kept(memory) == set()
+            assert len(memory.sensory_memory) == 0
+
+    def test_a_store_that_fails_leaves_all_as_it_was(self, memory: Hybrid, monkeypatch: pytest.MonkeyPatch):
+        first = write(memory, "one", "two")
+        remember = LastingMemory.remember
+
+        def failing(self: LastingMemory, content: Any, **options: Any) -> Any:
+            if content == "two":
+                raise BackendError("the disk is full")
+            return remember(self, content, **options)
+
+        monkeypatch.setattr(LastingMemory, "remember", failing)
+        with pytest.raises(BackendError):
+            memory.write_batch_sync([Fragment("three"), Fragment("four")])
+        assert memory.short_term_memory.short_term_memories == first
+        assert [one.importance for one in first] == [weighed("one")] * 2
+        assert kept(memory) == set()
+        monkeypatch.undo()
+        write(memory, "three", "four")
+        assert (in_mind(memory), kept(memory)) == (["three", "four"], {"one", "two"})
+
+    async def test_a_write_that_is_cancelled_leaves_what_is_in_mind_as_it_was(self, memory: Hybrid):
+        first = write(memory, "one", "two")
+        memory.short_term_memory.insight_extractor = Failing("never", RuntimeError())
+
+        task = asyncio.ensure_future(memory.write(Fragment("three")))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert memory.short_term_memory.short_term_memories == first
+        assert kept(memory) == set()
+        write(memory, "three")
+        assert (in_mind(memory), kept(memory)) == (["two", "three"], {"one", "of one"})
+
+    def test_what_is_only_perceived_is_read_too(self):
+        memory = hybrid(sensory=3)
+        made = write(memory, "apple one", "apple two")
+        assert len(memory.sensory_memory) == 2
+        found = memory.read_sync("apple")
+        assert {one.id for one in found} == {one.id for one in made}
+        assert not any(one is other for one in found for other in made)
+        memory.close()
+
+    def test_what_is_in_mind_belongs_to_the_session_it_came_in(self, memory: Hybrid):
+        memory.session_id = "s1"
+        memory.short_term_memory.insight_extractor = Extractor()
+        write(memory, "apple one", "apple two")
+        memory.session_id = "s2"
+        assert memory.read_sync("apple") == memory.read_sync("apple", alpha=1.0) == []
+        write(memory, "apple three")
+        assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple three"]
+        assert [one.raw_observation for one in memory.clear_sync()] == ["apple three"]
+        memory.session_id = "s1"
+        assert {one.raw_observation for one in memory.read_sync("apple")} == {
+            "apple one",
+            "first of apple one",
+            "second of apple one",
+            "apple two",
+        }
+        assert len(memory.clear_sync()) == 4
+        assert in_mind(memory) == []
+
+
+class TestHybridReading:
+    def test_a_read_finds_both_each_once_and_changes_nothing(self, memory: Hybrid):
+        made = write(memory, "apple one", "apple two", "apple three")
+        memory.long_term_memory.write_sync(made[1])
+        found = memory.read_sync("apple")
+        assert sorted(one.id for one in found) == sorted(one.id for one in made)
+        assert all(one is not other for one in found for other in made)
+        found[0].update_importance(9.0)
+        assert [one.importance for one in made] == [weighed("apple one")] * 3
+        assert (in_mind(memory), len(kept(memory))) == (["apple two", "apple three"], 2)
+        assert [one.id for one in memory.read_sync("apple")] == [one.id for one in found]
+
+    def test_fetched_memories_come_without_anything_let_go(self, memory: Hybrid):
+        write(memory, "one", "two", "three")
+        alone, gone = asyncio.run(memory.fetch_memories("one"))
+        assert ([one.raw_observation for one in alone], gone) == (["one"], [])
+        both, _ = memory.fetch_memories_sync("one", memory.short_term_memory)
+        assert {one.raw_observation for one in both} == {"one", "two", "three"}
+
+
+def test_clear_empties_all_three_and_returns_what_was_in_them(memory: Hybrid):
+    write(memory, "one", "two", "three", "four")
+    assert {one.raw_observation for one in memory.clear_sync()} == {"one", "two", "three", "four"}
+    assert memory.read_sync("one") == []
+    assert (in_mind(memory), kept(memory), memory.clear_sync()) == ([], set(), [])
+    write(memory, "one", "two", "three")
+    assert kept(memory) == {"one"}
+
+
+def test_a_clone_has_nothing_in_mind_and_shares_what_is_kept(memory: Hybrid):
+    memory.initialize("me", session_id="s")
+    write(memory, "one", "two", "three")
+    clone = memory.structure_clone()
+    assert (clone.name, clone.session_id, clone.now, in_mind(clone)) == ("me", "s", NOW, [])
+    assert [one.raw_observation for one in clone.read_sync("one")] == ["one"]
+    clone.close()
+    write(memory, "four")
+    assert kept(memory) == {"one", "two"}
+
+
+class TestManyWriters:
+    @settings(max_examples=10)
+    @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 25), st.integers(0, 24))
+    def test_tasks_lose_nothing_whoever_fails(self, buffer_size: int, sensory: int, count: int, failing: int):
+        scorer = Failing(f"number {failing}", RuntimeError("no"))
+        memory = hybrid(
+            buffer_size=buffer_size, sensory=sensory, scorer=scorer, extractor=Failing("never", RuntimeError())
+        )
+        made = [Fragment(f"number {n}") for n in range(count)]
+
+        async def all_at_once() -> list[Any]:
+            return await asyncio.gather(*(memory.write(one) for one in made), return_exceptions=True)
+
+        done = asyncio.run(all_at_once())
+        written = {one.raw_observation for one, outcome in zip(made, done, strict=True) if outcome is None}
+        perceived = [one.raw_observation for one in memory.sensory_memory.read_sync("x")]
+        everywhere = [*perceived, *in_mind(memory), *(one for one in kept(memory) if not one.startswith("of "))]
+        assert sorted(everywhere) == sorted(written)
+        memory.long_term_memory.close()
+
+
+class TestMaking:
+    def test_a_file_is_opened_and_closed(self, tmp_path: Path):
+        with Hybrid.from_vstore(tmp_path / "agent.db", embed, short_term_memory=ShortTermMemory(1)) as memory:
+            write(memory, "apple", "pear")
+        with Hybrid.from_vstore(str(tmp_path / "agent.db"), embed) as memory:
+            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+        with Hybrid.from_vstore(embeddings=embed) as memory:
+            assert isinstance(memory.short_term_memory, EnhancedShortTermMemory)
+            write(memory, "apple")
+            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+
+    def test_what_was_chroma_is_a_file_of_our_own(self, tmp_path: Path):
+        folder = tmp_path / "deep" / "down"
+        with Hybrid.from_chroma("notes", str(folder), embed, short_term_memory=ShortTermMemory(0)) as memory:
+            write(memory, "apple")
+        with memwell.open(folder / "notes.db", embedder=None) as engine:
+            assert [one.text for one in engine.memories()] == ["apple"]
+        (tmp_path / "taken").write_text("")
+        with pytest.raises(FileError):
+            Hybrid.from_chroma(vstore_path=str(tmp_path / "taken"), embeddings=embed)
+
+    def test_a_store_that_was_given_stays_open(self):
+        with memwell.open("memory:", embedder=None) as engine:
+            with Hybrid.from_vstore(engine, short_term_memory=ShortTermMemory(0)) as memory:
+                write(memory, "a red apple")
+            assert engine.recall("apple")[0].text == "a red apple"
+            with LongTermMemory[Fragment](vector_store=engine) as long, HybridMemory(long_term_memory=long):
+                assert long.memory is engine
+            assert isinstance(Hybrid.from_vstore(engine, embed).short_term_memory, EnhancedShortTermMemory)
+            assert engine.count() == 1

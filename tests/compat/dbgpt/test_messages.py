@@ -63,11 +63,6 @@ def test_pieces_survive_as_plain_data() -> None:
             HumanMessage(broken)  # type: ignore[arg-type]
 
 
-def test_each_kind_says_what_it_is() -> None:
-    assert [one.type for one in SAID] == ["system", "human", "ai", "view"]
-    assert [one.pass_to_model for one in SAID] == [True, True, True, False]
-
-
 def test_messages_survive_as_plain_data() -> None:
     assert messages_from_dict(messages_to_dict(SAID)) == SAID
     assert SAID[1].to_dict() == {

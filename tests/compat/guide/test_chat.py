@@ -59,14 +59,11 @@ def test_a_chat_in_a_file_goes_on_where_it_was(tmp_path: Path):
 
 @pytest.mark.parametrize(("role", "content"), [("tool", "x"), ("", "x"), ("user", 7), ("user", "\ud800")])
 def test_what_is_no_message_is_refused_and_nothing_is_kept(role: str, content: str):
+    for limit in (0, -1, 1.5, "4096", True):
+        with pytest.raises(InvalidInput):
+            SimpleLLMChat(max_context=limit)  # type: ignore[arg-type]
     with SimpleLLMChat() as chat:
         with pytest.raises(InvalidInput):
             chat.add_message(role, content)
         assert chat.conversation == []
         assert len(chat.history) == 0
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1.5, "4096", True])
-def test_a_limit_is_a_whole_number_above_0(limit: int):
-    with pytest.raises(InvalidInput):
-        SimpleLLMChat(max_context=limit)

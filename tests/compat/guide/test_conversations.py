@@ -50,6 +50,10 @@ def test_the_profile_of_one_conversation(memory: ConversationMemory) -> None:
     assert "主要关注Python异步编程" in found["conversation_summary"]
     assert found["evidence"]["Python异步编程"] == [id_]
     assert json.loads(json.dumps(found)) == found
+    memory.store_conversation("s", "bob", "I love hiking in the Alps", "The Alps are lovely.", "hiking")
+    assert "Mostly about hiking (1)." in memory.build_user_profile("bob")["conversation_summary"]
+    assert memory.build_user_profile("nobody") == memory.get_user_profile("nobody") == {}
+    assert memory.get_conversation_history("nobody") == memory.recall("nobody", "异步编程") == []
 
 
 def test_the_profile_counts_every_session(memory: ConversationMemory) -> None:
@@ -62,18 +66,6 @@ def test_the_profile_counts_every_session(memory: ConversationMemory) -> None:
     assert found["evidence"]["Python异步编程"] == [ids[3], ids[0]]  # by session
     assert -1 <= found["sentiment"]["average"] <= 1
     assert list(found["sentiment"]["by_month"].values())
-
-
-def test_the_profile_is_in_the_language_of_the_user(memory: ConversationMemory) -> None:
-    memory.store_conversation("s", "bob", "I love hiking in the Alps", "The Alps are lovely.", "hiking")
-    assert "Mostly about hiking (1)." in memory.build_user_profile("bob")["conversation_summary"]
-
-
-def test_nobody_has_no_profile_and_no_history(memory: ConversationMemory) -> None:
-    assert memory.build_user_profile("nobody") == {}
-    assert memory.get_user_profile("nobody") == {}
-    assert memory.get_conversation_history("nobody") == []
-    assert memory.recall("nobody", "异步编程") == []
 
 
 @settings(max_examples=15)
@@ -89,18 +81,14 @@ def test_the_history_is_the_last_that_were_stored(sessions: list[int], limit: in
     assert all(set(one) == {"message", "response", "timestamp", "topic"} for one in found)
 
 
-def test_what_was_said_is_recalled_in_a_later_session(memory: ConversationMemory) -> None:
+def test_what_was_said_is_recalled_in_a_later_session_and_by_no_other_user(memory: ConversationMemory) -> None:
     ids = tell(memory)
     best, *_ = memory.recall("user_123", "集群出错怎么办", limit=2)
     assert (best["id"], best["session_id"], best["response"]) == (ids[1], "monday", "先看看各个节点的状态。")
     assert best["score"] > 0
     assert best["why"]
     assert len({one["id"] for one in memory.recall("user_123", "异步编程", limit=4)}) == 4
-
-
-def test_users_are_kept_apart(memory: ConversationMemory) -> None:
-    tell(memory)
-    [theirs] = [memory.store_conversation("monday", "other", "养猫要注意什么", "按时打疫苗。")]
+    theirs = memory.store_conversation("monday", "other", "养猫要注意什么", "按时打疫苗。")
     assert [one["message"] for one in memory.get_conversation_history("other")] == ["养猫要注意什么"]
     assert {one["id"] for one in memory.recall("other", "异步编程", limit=9)} <= {theirs}
     assert memory.build_user_profile("other")["total_conversations"] == 1
@@ -168,7 +156,7 @@ def media():
         yield held
 
 
-def test_a_session_holds_several_of_each(media: MultimodalMemory):
+def test_a_session_holds_several_of_each(media: MultimodalMemory, tmp_path: Path):
     media.store_multimodal_memory("s1", {"text": "先说装修预算", "image": {"description": "客厅的户型图"}})
     media.store_multimodal_memory(
         "s1", {"text": "再说工期", "image": [{"description": "厨房照片"}, {"description": "阳台照片"}]}
@@ -179,6 +167,10 @@ def test_a_session_holds_several_of_each(media: MultimodalMemory):
     assert [one["description"] for one in context["images"]] == ["客厅的户型图", "厨房照片", "阳台照片"]
     assert media.retrieve_context("s2") == {}
     assert set(media.memories["image"]) == {"s1"}
+    with MultimodalMemory(store=tmp_path / "media.db") as lasting:
+        [id_] = lasting.store_multimodal_memory("s1", {"image": {"description": "红色方块", "data": picture("png")}})
+    with MultimodalMemory(store=tmp_path / "media.db") as lasting:
+        assert lasting.engine.media.data(id_) == picture("png")
 
 
 def test_a_query_finds_media_of_every_kind_and_session(media: MultimodalMemory):
@@ -204,13 +196,6 @@ def test_what_has_nothing_to_do_with_the_query_is_not_an_answer(media: Multimoda
     found = media.retrieve_context("s9", "恐龙化石")
     assert found == {"images": [], "audios": [], "videos": []}
     assert media.retrieve_context("s9", "a sleeping kitten")["images"] == []
-
-
-def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
-    with MultimodalMemory(store=tmp_path / "media.db") as media:
-        [id_] = media.store_multimodal_memory("s1", {"image": {"description": "红色方块", "data": picture("png")}})
-    with MultimodalMemory(store=tmp_path / "media.db") as media:
-        assert media.engine.media.data(id_) == picture("png")
 
 
 @pytest.mark.parametrize(

@@ -256,59 +256,58 @@ def test_the_end_of_a_long_conversation_does_not_hide_its_beginning(tmp_path: Pa
 
 
 UNKNOWN = ("I don't know.", "我不知道。")
-OF_ANOTHER = (
-    ("我叫小明，在北京工作，对花生过敏。", "小红对什么过敏？"),
-    ("我叫小明，在北京工作，对花生过敏。", "张伟对什么过敏？"),
-    ("我叫小明，在北京工作，对花生过敏。", "我妈妈对什么过敏？"),
-    ("我叫小明，在北京工作，对花生过敏。", "她对什么过敏？"), ("我的猫叫咪咪。", "你叫什么名字？"),
-    ("我的猫叫咪咪。", "我叫什么名字？"), ("我叫小明，在北京工作，对花生过敏。", "你叫什么名字？"),
-    ("Hi, my name is Ann and I live in Oslo.", "What is your name?"),
-    ("My sister Eve is allergic to cats.", "What is my brother allergic to?"),
-    ("My sister Eve is allergic to cats.", "Am I allergic to cats?"),
-    ("My sister Eve is allergic to cats.", "Is Bob allergic to cats?"),
-    ("I'm allergic to cats.", "What is my dog allergic to?"), ("我不喜欢吃辣。", "我喜欢吃什么？"),
-    ("I don't like spicy food.", "What food do I like?"),
+OF_WHOM = (
+    ("我叫小明，在北京工作，对花生过敏。", (),
+     ("小红对什么过敏？", "张伟对什么过敏？", "我妈妈对什么过敏？", "她对什么过敏？", "你叫什么名字？")),
+    ("我的猫叫咪咪。", ("我的猫叫什么名字？",), ("你叫什么名字？", "我叫什么名字？")),
+    ("Hi, my name is Ann and I live in Oslo.", (), ("What is your name?",)),
+    ("My sister Eve is allergic to cats.",
+     ("What is my sister allergic to?", "What is Eve allergic to?", "Who is allergic to cats?"),
+     ("What is my brother allergic to?", "Am I allergic to cats?", "Is Bob allergic to cats?")),
+    ("I'm allergic to cats.", ("Do you know what I am allergic to?",), ("What is my dog allergic to?",)),
+    ("我不喜欢吃辣。", ("我喜欢吃辣吗？", "我不喜欢吃什么？"), ("我喜欢吃什么？",)),
+    ("I don't like spicy food.", (), ("What food do I like?",)),
+    ("My cat is called Tom.", ("What is my cat called?",), ()), ("我妈妈对花生过敏。", ("我妈妈对什么过敏？",), ()),
+    ("小红对花生过敏。", ("你知道小红对什么过敏吗？",), ()),
+    ("Bob loves Ann", ("Whom does Bob love?", "Who does Bob love?", "Who loves Ann?"),
+     ("Whom does Ann love?", "Who does Ann love?", "Does Ann love Bob?", "Who loves Bob?")),
+    ("小明喜欢小红", ("小明喜欢谁？", "谁喜欢小红？"), ("小红喜欢谁？", "谁喜欢小明？")),
+    ("If I lived in Paris, I would eat croissants.", (), ("Where do I live?",)),
+    ("I live in Paris, just kidding.", (), ("Where do I live?",)),
+    ("如果我住在巴黎，我会很开心。", (), ("我住在哪里？",)), ("我住在月球，开玩笑的。", (), ("我住在哪里？",)),
+)  # fmt: skip
+"""What is said, the questions that it answers, and those that it does not: of somebody else, supposed or in jest."""
+
+
+@pytest.mark.parametrize(("said", "answered", "refused"), OF_WHOM)
+def test_a_statement_answers_of_whom_it_is_said(
+    tmp_path: Path, said: str, answered: tuple[str, ...], refused: tuple[str, ...]
+):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.chat(said)
+        for question in answered:
+            assert system.chat(question)["answer"] == f"{said} [1]", question
+        for question in refused:
+            assert system.chat(question)["answer"] in UNKNOWN, question
+
+
+TAKEN_BACK = (
+    ("I'm allergic to nuts.", "Actually I'm not allergic to nuts.", "What am I allergic to?", "not allergic to nuts. [1]"),
+    ("我对花生过敏。", "其实我对花生不过敏。", "我对什么过敏？", "其实我对花生不过敏。 [1]"),
+    ("I live in Oslo.", "I live in Bergen now.", "Where do I live?", "I live in Bergen now. [1]"),
+    ("I live in Paris.", "Just kidding!", "Where do I live?", ""), ("我住在月球。", "开玩笑的", "我住在哪里？", ""),
+    ("I'm allergic to peanuts.", "Sorry, I meant walnuts.", "What am I allergic to?", "walnuts"),
+    ("我住在上海。", "说错了，是天津。", "我住在哪里？", "天津"),
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "question"), OF_ANOTHER)
-def test_a_statement_about_another_person_does_not_answer(tmp_path: Path, said: str, question: str):
-    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        system.chat(said)
-        assert system.chat(question)["answer"] in UNKNOWN
-
-
-OF_THE_ONE_ASKED_ABOUT = (
-    ("My sister Eve is allergic to cats.", "What is my sister allergic to?"),
-    ("My sister Eve is allergic to cats.", "What is Eve allergic to?"),
-    ("My sister Eve is allergic to cats.", "Who is allergic to cats?"),
-    ("I'm allergic to cats.", "Do you know what I am allergic to?"),
-    ("My cat is called Tom.", "What is my cat called?"), ("我妈妈对花生过敏。", "我妈妈对什么过敏？"),
-    ("小红对花生过敏。", "你知道小红对什么过敏吗？"), ("我的猫叫咪咪。", "我的猫叫什么名字？"),
-    ("我不喜欢吃辣。", "我喜欢吃辣吗？"), ("我不喜欢吃辣。", "我不喜欢吃什么？"),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("said", "question"), OF_THE_ONE_ASKED_ABOUT)
-def test_a_statement_about_the_one_asked_about_answers(tmp_path: Path, said: str, question: str):
-    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        system.chat(said)
-        assert system.chat(question)["answer"] == f"{said} [1]"
-
-
-WITHDRAWN = (
-    ("I'm allergic to nuts.", "Actually I'm not allergic to nuts.", "What am I allergic to?"),
-    ("我对花生过敏。", "其实我对花生不过敏。", "我对什么过敏？"),
-    ("I live in Oslo.", "I live in Bergen now.", "Where do I live?"),
-)
-
-
-@pytest.mark.parametrize(("before", "later", "question"), WITHDRAWN)
-def test_the_later_statement_answers(tmp_path: Path, before: str, later: str, question: str):
+@pytest.mark.parametrize(("before", "later", "question", "answer"), TAKEN_BACK)
+def test_the_later_statement_answers(tmp_path: Path, before: str, later: str, question: str, answer: str):
     with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
         system.chat(before)
         system.chat(later)
-        assert system.chat(question)["answer"] == f"{later} [1]"
+        told = system.chat(question)["answer"]
+    assert told in UNKNOWN if not answer else answer in told
 
 
 def test_a_statement_is_acknowledged_without_a_model(tmp_path: Path):
@@ -345,24 +344,6 @@ def test_a_fact_answers_in_whatever_words_it_was_said(tmp_path: Path, said: str,
 
 
 @pytest.mark.parametrize(
-    ("said", "question"),
-    [
-        (("If I lived in Paris, I would eat croissants.",), "Where do I live?"),
-        (("I live in Paris, just kidding.",), "Where do I live?"),
-        (("I live in Paris.", "Just kidding!"), "Where do I live?"),
-        (("如果我住在巴黎，我会很开心。",), "我住在哪里？"),
-        (("我住在月球，开玩笑的。",), "我住在哪里？"),
-        (("我住在月球。", "开玩笑的"), "我住在哪里？"),
-    ],
-)
-def test_what_is_supposed_or_said_in_jest_does_not_answer(tmp_path: Path, said: tuple[str, ...], question: str):
-    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        for one in said:
-            system.chat(one)
-        assert system.chat(question)["answer"] in UNKNOWN
-
-
-@pytest.mark.parametrize(
     ("said", "question", "secret"),
     [
         ("My PIN is 4821.", "What is my PIN?", "4821"),
@@ -396,39 +377,3 @@ def test_a_greeting_is_returned_in_its_language(tmp_path: Path):
             assert answer not in (*UNKNOWN, "记下了。"), said
             assert not answer.isascii(), said
         assert system.chat("hi, where is the harbour?")["answer"] == "I don't know."
-
-
-@pytest.mark.parametrize(
-    ("said", "answered", "refused"),
-    [
-        (
-            "Bob loves Ann",
-            ("Whom does Bob love?", "Who does Bob love?", "Who loves Ann?"),
-            ("Whom does Ann love?", "Who does Ann love?", "Does Ann love Bob?", "Who loves Bob?"),
-        ),
-        ("小明喜欢小红", ("小明喜欢谁？", "谁喜欢小红？"), ("小红喜欢谁？", "谁喜欢小明？")),
-    ],
-)
-def test_who_loves_whom_is_not_inverted(tmp_path: Path, said: str, answered: tuple[str, ...], refused: tuple[str, ...]):
-    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        assert system.chat(said)["answer"] in ("Noted.", "记下了。")
-        for question in answered:
-            assert system.chat(question)["answer"] == f"{said} [1]", question
-        for question in refused:
-            assert system.chat(question)["answer"] in UNKNOWN, question
-
-
-@pytest.mark.parametrize(
-    ("said", "correction", "question", "answer"),
-    [
-        ("I'm allergic to peanuts.", "Sorry, I meant walnuts.", "What am I allergic to?", "walnuts"),
-        ("我住在上海。", "说错了，是天津。", "我住在哪里？", "天津"),
-    ],
-)
-def test_a_message_that_corrects_is_told_back_as_corrected(
-    tmp_path: Path, said: str, correction: str, question: str, answer: str
-):
-    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
-        system.chat(said)
-        system.chat(correction)
-        assert answer in system.chat(question)["answer"]

@@ -15,16 +15,12 @@ from memwell.compat.langchain import (
     BaseChatMemory,
     BaseMemory,
     ConversationBufferMemory,
-    ConversationSummaryBufferMemory,
-    ConversationSummaryMemory,
     HumanMessage,
     MissingKey,
     get_prompt_input_key,
 )
 from memwell.compat.langchain.base import WithFields, made_by
 from memwell.errors import InvalidInput
-from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
-from memwell.storage.memory import MemoryBackend
 
 
 class Made(WithFields):
@@ -142,13 +138,6 @@ class Counting(BaseMemory):
         self.seen = 0
 
 
-class Shouting(ConversationBufferMemory):
-    mark: str = "!"
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        super().save_context({"input": inputs["input"].upper() + self.mark}, outputs)
-
-
 def test_subclasses_have_async_twins() -> None:
     memory = Counting(name="n")
     asyncio.run(memory.asave_context({}, {}))
@@ -156,26 +145,7 @@ def test_subclasses_have_async_twins() -> None:
     assert asyncio.run(memory.aload_memory_variables({})) == {"n": 2}
     asyncio.run(memory.aclear())
     assert memory.seen == Counting().seen == 0
-    loud = Shouting(mark="?", memory_key="m")
-    asyncio.run(loud.asave_context({"input": "a"}, {"output": "b"}))
-    assert loud.load_memory_variables({}) == {"m": "Human: A?\nAI: b"}
     kinds: list[Any] = [BaseMemory, BaseChatMemory]
     for kind in kinds:
         with pytest.raises(TypeError):
             kind()
-
-
-@pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
-def test_over_a_history_of_langchain_a_summary_is_one_of_its_messages(kind: Any) -> None:
-    limit = {"max_token_limit": 8} if kind is ConversationSummaryBufferMemory else {}
-    memory = kind(
-        llm=lambda _: "A summary.",
-        chat_memory=CoreHistory(kind.__name__, MemoryBackend()),
-        return_messages=True,
-        **limit,
-    )
-    for text in ("one two three", "five six seven"):
-        memory.save_context({"input": text}, {"output": "four"})
-    shown = memory.load_memory_variables({})["history"]
-    assert shown[0].text == "A summary."
-    assert all(isinstance(one, theirs.BaseMessage) for one in shown)

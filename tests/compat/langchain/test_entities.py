@@ -242,19 +242,6 @@ triples = st.lists(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("(Nevada, is a, state)", [("Nevada", "is a", "state")]),
-        (" (a, b, c) <|> (d, e, f) ", [("a", "b", "c"), ("d", "e", "f")]),
-        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]), ("NONE", []), ("  ", []),
-        ("(安娜, 住在, 奥斯陆)", [("安娜", "住在", "奥斯陆")]),
-    ],
-)  # fmt: skip
-def test_parse_triples(text: str, found: Any) -> None:
-    assert parse_triples(text) == found
-
-
 @settings(max_examples=15)
 @given(triples)
 def test_a_graph_holds_the_facts_put_in(given_triples: list[KnowledgeTriple]) -> None:
@@ -274,7 +261,16 @@ def test_a_graph_holds_the_facts_put_in(given_triples: list[KnowledgeTriple]) ->
     assert graph.get_triples() == []
 
 
-def test_knowledge_by_depth() -> None:
+TRIPLES: dict[str, list[tuple[str, str, str]]] = {
+    "(Nevada, is a, state)": [("Nevada", "is a", "state")],
+    " (a, b, c) <|> (d, e, f) ": [("a", "b", "c"), ("d", "e", "f")],
+    "(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)": [("x", "y", "z")],
+    "NONE": [], "  ": [], "(安娜, 住在, 奥斯陆)": [("安娜", "住在", "奥斯陆")],
+}  # fmt: skip
+
+
+def test_triples_are_read_and_found_by_depth() -> None:
+    assert {text: parse_triples(text) for text in TRIPLES} == TRIPLES
     graph = NetworkxEntityGraph()
     for text in ("(a, to, b)", "(b, to, c)", "(a, from, b)"):
         graph.add_triple(KnowledgeTriple.from_string(text))

@@ -19,7 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
+from sqlalchemy import Engine, create_engine, event, inspect
 
+from memwell.compat.langchain.entities import RedisEntityStore
 from memwell.compat.langchain.histories import (
     BaseChatMessageHistory,
     ChatLog,
@@ -27,6 +29,8 @@ from memwell.compat.langchain.histories import (
     FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
+    RedisChatMessageHistory,
+    SQLChatMessageHistory,
     ThreadChatMessageHistory,
     conversation,
 )
@@ -39,19 +43,30 @@ from memwell.compat.langchain.messages import (
     from_core,
     messages_to_dict,
 )
-from memwell.errors import InvalidInput, Unsupported
+from memwell.errors import (
+    BackendError,
+    BackendUnavailable,
+    ConfigurationError,
+    InvalidInput,
+    MissingDependency,
+    Unsupported,
+)
 from memwell.history import History
 from memwell.messages import Role
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.sharing import close_shared, shared_backend
 from memwell.strategies.state import StrategyState
+from memwell.values import now
+from tests.ports import closed_port
 from tests.servers import redis_server
 
 with warnings.catch_warnings():
     # It says that it is no longer maintained.
     warnings.simplefilter("ignore")
     from langchain_community.chat_message_histories import FileChatMessageHistory as TheirFile
+    from langchain_community.chat_message_histories import RedisChatMessageHistory as TheirRedis
+    from langchain_community.chat_message_histories import SQLChatMessageHistory as TheirSql
 
 ROOT = Path(__file__).parents[3]
 SAID = [
@@ -246,7 +261,7 @@ def test_what_other_programs_write_beyond_the_standard(path: Path, encoding: str
         assert [message.content for message in reader.messages] == ["我", "\ud800", "two"]
 
 
-def test_links_and_rights_stay(path: Path, unprivileged: None) -> None:
+def test_links_and_rights_stay(path: Path) -> None:
     link = path.with_name("link.json")
     FileChatMessageHistory(path).add_messages(SAID)
     path.chmod(0o600)
@@ -254,28 +269,6 @@ def test_links_and_rights_stay(path: Path, unprivileged: None) -> None:
     FileChatMessageHistory(link).add_user_message("through the link")
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o600
-    path.parent.chmod(0o500)
-    try:
-        history = FileChatMessageHistory(path)
-        assert len(history.messages) == 5
-        with pytest.raises(PermissionError):
-            history.add_user_message("x")
-    finally:
-        path.parent.chmod(0o700)
-
-
-def test_a_full_disk_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = FileChatMessageHistory(path)
-    history.add_messages(SAID)
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space"):
-            history.add_user_message("x")
-    assert history.messages == FileChatMessageHistory(path).messages == SAID
 
 
 def test_threads_and_tasks_of_one_history(path: Path) -> None:
@@ -372,3 +365,162 @@ def test_what_a_view_is_of() -> None:
     for attempt in (lambda: log.append(thread, []), lambda: log.trim(thread, 0), lambda: log.match(thread, "x")):
         with pytest.raises(Unsupported):
             attempt()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def url(server: str) -> Iterator[str]:
+    yield server
+    client = RedisChatMessageHistory("x", server).redis_client
+    client.flushall()
+    client.close()
+
+
+def test_both_may_write_in_turn_in_redis(url: str) -> None:
+    mine, other = RedisChatMessageHistory("s", url), TheirRedis("s", url)
+    other.add_user_message("first")
+    mine.add_messages(SAID)
+    other.add_ai_message("last")
+    expected = [HumanMessage("first"), *SAID, AIMessage("last")]
+    assert mine.messages == other.messages == expected
+    assert mine.key == "message_store:s"
+    assert RedisChatMessageHistory("other", url).messages == []
+    mine.clear()
+    assert other.messages == []
+
+
+def test_time_to_live(url: str) -> None:
+    history = RedisChatMessageHistory("s", url, key_prefix="p:", ttl=100)
+    history.add_messages(SAID)
+    history.redis_client.expire("p:s", 5)
+    history.add_messages([])
+    assert history.redis_client.ttl("p:s") <= 5
+    history.add_user_message("more")
+    assert 90 < history.redis_client.ttl("p:s") <= 100
+    assert RedisChatMessageHistory("t", url).redis_client.ttl("message_store:t") == -2
+
+
+def test_what_cannot_be(url: str) -> None:
+    history = RedisChatMessageHistory("s", url)
+    with pytest.raises(NotImplementedError, match="Direct assignment"):
+        history.messages = []
+    with pytest.raises(InvalidInput):
+        history.add_messages([*SAID, HumanMessage("x", extra=object())])
+    assert history.messages == []
+    history.redis_client.lpush(history.key, "no message")
+    with pytest.raises(InvalidInput, match="message_store:s"):
+        _ = history.messages
+    history.redis_client.set("message_store:text", "x")
+    with pytest.raises(BackendError):
+        _ = RedisChatMessageHistory("text", url).messages
+    with pytest.raises(ConfigurationError):
+        RedisChatMessageHistory("s", "nonsense")
+
+
+def test_without_their_packages_they_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, extra in (("redis", "redis"), ("sqlalchemy", "sql")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingDependency, match=rf'pip install "memwell\[{extra}\]"'):
+            RedisChatMessageHistory("s") if package == "redis" else SQLChatMessageHistory("s", "sqlite://")
+
+
+def test_no_server() -> None:
+    with closed_port() as port:
+        history = RedisChatMessageHistory("s", f"redis://127.0.0.1:{port}/0")
+        for attempt in (lambda: history.messages, lambda: history.add_user_message("x")):
+            with pytest.raises(BackendUnavailable):
+                attempt()
+        with pytest.raises(BackendUnavailable):
+            RedisEntityStore(url=f"redis://127.0.0.1:{port}/0").get("x")
+
+
+def test_entities_live_longer_when_recalled(url: str) -> None:
+    store, other = RedisEntityStore("s", url, ttl=100, recall_ttl=1000), RedisEntityStore("s*", url)
+    store.set("小明", "住在北京")
+    kv, space = shared_backend(url).kv, Space("langchain", "memory_store", "s")
+
+    def left() -> float:
+        entry = kv.get(space, "小明")
+        assert entry is not None
+        assert entry.expires is not None
+        return (entry.expires - now()).total_seconds()
+
+    assert left() <= 100
+    assert (store.get("小明"), store.get("nobody"), store.get("nobody", "?")) == ("住在北京", "", "?")
+    assert 900 < left() <= 1000
+    other.set("Ann", "a pilot")
+    store.clear()
+    assert (store.exists("小明"), other.exists("Ann")) == (False, True)
+    close_shared()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = create_engine(f"sqlite:///{tmp_path / 'chat.db'}")
+    yield made
+    made.dispose()
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_both_may_write_in_turn_in_sql(engine: Engine, ours_first: bool) -> None:
+    makers: list[Any] = [SQLChatMessageHistory, TheirSql]
+    made = [make("s", connection=engine) for make in (makers if ours_first else makers[::-1])]
+    made[0].add_user_message("first")
+    made[1].add_messages(SAID)
+    made[0].add_ai_message("last")
+    expected = [HumanMessage("first"), *SAID, AIMessage("last")]
+    assert made[0].messages == made[1].messages == expected
+    mine = next(one for one in made if isinstance(one, SQLChatMessageHistory))
+    assert SQLChatMessageHistory("other", connection=engine).messages == []
+    mine.clear()
+    assert made[0].messages == made[1].messages == []
+    indexes = inspect(engine).get_indexes("message_store")
+    assert [one["column_names"] for one in indexes] == ([["session_id", "id"]] if ours_first else [])
+
+
+def test_one_transaction_for_all(engine: Engine) -> None:
+    history = SQLChatMessageHistory("s", connection=engine)
+    commits: list[Any] = []
+    event.listen(engine, "commit", commits.append)
+    history.add_messages([*SAID, *SAID, *SAID])
+    assert len(commits) == 1
+    with pytest.raises(InvalidInput):
+        history.add_messages([*SAID, HumanMessage("x", extra=object())])
+    assert len(history.messages) == 3 * len(SAID)
+
+
+def test_connections(tmp_path: Path, engine: Engine) -> None:
+    url = f"sqlite:///{tmp_path / 'other.db'}"
+    history = SQLChatMessageHistory(
+        "s", url, table_name="said", session_id_field_name="who", engine_args={"echo": False}
+    )
+    history.add_messages(SAID)
+    assert inspect(history.engine).get_table_names() == ["said"]
+    history.engine.dispose()
+    with pytest.raises(AssertionError):
+        SQLChatMessageHistory("s", url, connection=engine)
+    for nothing in (None, 7):
+        with pytest.raises(ValueError, match="connection should be a connection string"):
+            SQLChatMessageHistory("s", connection=nothing)  # pyright: ignore[reportArgumentType]
+    for wrong in ("nonsense", "nosuchbase://x"):
+        with pytest.raises(ConfigurationError):
+            SQLChatMessageHistory("s", wrong)
+
+
+def test_a_database_that_fails(tmp_path: Path, engine: Engine) -> None:
+    history = SQLChatMessageHistory("s", connection=engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("insert into message_store (session_id, message) values ('s', 'no message')")
+    with pytest.raises(InvalidInput, match="row 1"):
+        _ = history.messages
+    with engine.begin() as connection:
+        connection.exec_driver_sql("drop table message_store")
+    with pytest.raises(BackendError):
+        _ = history.messages
+    with pytest.raises(BackendUnavailable):
+        SQLChatMessageHistory("s", f"sqlite:///{tmp_path}/no/such/folder/x.db")

@@ -82,6 +82,8 @@ def test_content_blocks() -> None:
     assert (message.tool_calls, message.text, message.text()) == ([call], "x", "x")
     assert ours.HumanMessage("x").content_blocks == [{"type": "text", "text": "x"}]
     assert ours.HumanMessage("").content_blocks == []
+    broken: Any = [{"name": "f", "args": "{", "id": "1", "error": None}]
+    assert ours.AIMessage("x", invalid_tool_calls=broken) == theirs.AIMessage("x", invalid_tool_calls=broken)
 
 
 def test_copies_share_no_content() -> None:
@@ -115,28 +117,22 @@ def test_what_is_no_message_is_refused(make: Any) -> None:
         make()
 
 
-def test_a_chunk_is_read_as_a_whole_message() -> None:
-    piece = theirs.AIMessageChunk(content="x", id="1")
-    assert ours.messages_from_dict(theirs.messages_to_dict([piece])) == [ours.from_core(ours.to_core(piece))]
-    assert type(ours.from_core(ours.to_core(piece))) is ours.AIMessage
-
-
-def test_an_unknown_type_is_named() -> None:
-    with pytest.raises(ValueError, match="Got unexpected message type: odd"):
-        ours.messages_from_dict([{"type": "odd", "data": {}}])
-
-
-def test_numbers_and_other_things_a_tool_may_answer() -> None:
-    assert ours.ToolMessage(7, tool_call_id=8) == theirs.ToolMessage(7, tool_call_id=8)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    assert ours.ToolMessage(("a", 1), tool_call_id="x").content == ["a", "1"]
-
-
-def test_any_object_with_a_type_and_a_content_is_taken() -> None:
+def test_a_chunk_and_any_object_with_a_type_and_a_content_are_read_as_whole_messages() -> None:
     class Said:
         type = "human"
         content = "你好"
 
     assert ours.to_core(Said()).text == "你好"
+    with pytest.raises(ValueError, match="Got unexpected message type: odd"):
+        ours.messages_from_dict([{"type": "odd", "data": {}}])
+    piece = theirs.AIMessageChunk(content="x", id="1")
+    assert ours.messages_from_dict(theirs.messages_to_dict([piece])) == [ours.from_core(ours.to_core(piece))]
+    assert type(ours.from_core(ours.to_core(piece))) is ours.AIMessage
+
+
+def test_numbers_and_other_things_a_tool_may_answer() -> None:
+    assert ours.ToolMessage(7, tool_call_id=8) == theirs.ToolMessage(7, tool_call_id=8)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert ours.ToolMessage(("a", 1), tool_call_id="x").content == ["a", "1"]
 
 
 @given(strategies.messages(), st.sampled_from(["Human", "我"]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +10,6 @@ import pytest
 from memwell.compat.langchain import Document, HumanMessage, MemwellVectorStore, VectorStoreRetrieverMemory
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
-from memwell.storage.sharing import close_shared
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Iterator[str]:
-    yield str(tmp_path / "m.db")
-    close_shared()
 
 
 @pytest.mark.parametrize("embedder", [None, HashEmbedder()])
@@ -61,12 +52,15 @@ def test_deleting() -> None:
     assert store.version() != before
 
 
-def test_retrievers() -> None:
-    store = MemwellVectorStore.from_texts(["red apple", "green apple"], None)
-    retriever = store.as_retriever(search_kwargs={"k": 1})
-    assert len(retriever.invoke("apple")) == len(retriever.get_relevant_documents("apple")) == 1
-    assert asyncio.run(retriever.ainvoke("red")) == retriever.invoke("red")
-    assert asyncio.run(store.asimilarity_search("red", k=1)) == store.similarity_search("red", k=1)
+def test_retrievers_over_any_embeddings() -> None:
+    theirs = pytest.importorskip("langchain_core.embeddings").DeterministicFakeEmbedding(size=16)
+    for embeddings in (None, theirs):
+        store = MemwellVectorStore.from_texts(["red apple", "green apple"], embeddings)
+        retriever = store.as_retriever(search_kwargs={"k": 1})
+        assert len(retriever.invoke("apple")) == len(retriever.get_relevant_documents("apple")) == 1
+        assert asyncio.run(retriever.ainvoke("red apple")) == retriever.invoke("red apple")
+        assert asyncio.run(store.asimilarity_search("red apple", k=1)) == store.similarity_search("red apple", k=1)
+        assert store.similarity_search("red apple", k=1)[0].page_content == "red apple"
 
 
 def test_bad_input() -> None:
@@ -80,12 +74,6 @@ def test_bad_input() -> None:
         with pytest.raises(InvalidInput):
             call()
     assert store.similarity_search("a") == []
-
-
-def test_langchains_embeddings() -> None:
-    embeddings = pytest.importorskip("langchain_core.embeddings")
-    store = MemwellVectorStore.from_texts(["red apple"], embeddings.DeterministicFakeEmbedding(size=16))
-    assert store.similarity_search("red apple", k=1)[0].page_content == "red apple"
 
 
 class Listed:
@@ -115,6 +103,7 @@ def test_documents() -> None:
     assert Document("x", {"a": 1}) == theirs.Document("x", metadata={"a": 1})
     assert Document("x") != Document("x", id="1")
     assert Document("x") != "x"
+    assert repr(Document("x", {"a": 1})) == "Document(page_content='x', metadata={'a': 1})"
     with pytest.raises(InvalidInput):
         Document(3)  # pyright: ignore[reportArgumentType]
 
@@ -150,16 +139,12 @@ def test_the_query_cache_and_its_figures() -> None:
     assert stats["average_retrieval_time"] > 0
     memory.clear()
     assert memory.get_retrieval_stats()["cache_hits"] == 0
-
-
-def test_the_cache_is_bounded_and_can_be_off() -> None:
-    retriever = Listed()
-    memory = VectorStoreRetrieverMemory(retriever=retriever, cache_size=2)
+    bounded = VectorStoreRetrieverMemory(retriever=Listed(), cache_size=2)
     for query in ("a", "b", "a", "c", "a", "b"):
-        memory.load_memory_variables({"q": query})
-    assert retriever.asked == ["a", "b", "c", "b"]
-    assert memory.get_retrieval_stats()["cache_size"] == 2
-    off = VectorStoreRetrieverMemory(retriever=retriever, cache_size=0)
+        bounded.load_memory_variables({"q": query})
+    assert bounded.retriever.asked == ["a", "b", "c", "b"]
+    assert bounded.get_retrieval_stats()["cache_size"] == 2
+    off = VectorStoreRetrieverMemory(retriever=Listed(), cache_size=0)
     off.load_memory_variables({"q": "a"})
     off.load_memory_variables({"q": "a"})
     assert off.get_retrieval_stats()["cache_hits"] == 0

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._lazy import load_lazily
-from memwell.compat.agentscope.agents import AgentBase, MsgHub
+from memwell.compat.agentscope.agents import (
+    AgentBase,
+    JSONSession,
+    MemwellSession,
+    MsgHub,
+    SessionBase,
+    SessionNotFound,
+    StateModule,
+)
 from memwell.compat.agentscope.memories import (
     AsyncSQLAlchemyMemory,
     InMemoryMemory,
@@ -33,7 +41,6 @@ from memwell.compat.agentscope.messages import (
     from_core,
     to_core,
 )
-from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
 
 if TYPE_CHECKING:
     from memwell.compat.agentscope.embedding_cache import EmbeddingCacheBase, FileEmbeddingCache

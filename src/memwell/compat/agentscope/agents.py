@@ -1,15 +1,30 @@
-"""Agents that exchange ``Msg``, and the hub on which they hear each other."""
+"""Agents that exchange ``Msg``, the hub on which they hear each other, and the sessions in which their states are saved."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
+import os
+import re
+import tempfile
+import warnings
 from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar, cast
+from urllib.parse import quote
 
+from memwell._asyncify import Closing, run_blocking
 from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
+from memwell.errors import FileError, InvalidInput, NotFound
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.agents import Agent, Hub
-from memwell.values import check_type
+from memwell.runtime.state import Sessions, StateModule, restore, states_of
+from memwell.storage.protocols import Backend
+from memwell.storage.registry import open_backend
+from memwell.values import check_id, check_type, shown
 
 _SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
 
@@ -105,3 +120,175 @@ def _on_console(msg: Msg, last: bool) -> str:
         others = [block for block in blocks if block["type"] not in _SPOKEN]
         lines += [json.dumps(block, indent=4, ensure_ascii=False, default=str) for block in others]
     return "\n".join(lines)
+
+
+# Sessions: the states of agents and memories, saved under the id of a session and of a user
+
+# A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
+_LONGEST = 200
+# Names that this class writes; one with a percent sign may belong to another session.
+_OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
+
+
+class SessionNotFound(NotFound, ValueError):
+    """There is no such session, and ``allow_not_exist`` is off."""
+
+
+class SessionBase:
+    """Saves the states of modules by session and user, and restores them.
+
+    A subclass defines ``_save`` and ``_load``, or overrides the two public methods.
+    """
+
+    async def save_session_state(
+        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
+    ) -> None:
+        """Save the states of these modules in place of what the session held. Raises ``FileError`` for a failing disk."""
+        await self._save(session_id, user_id, state_modules_mapping)
+
+    async def load_session_state(
+        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
+    ) -> None:
+        """Restore those of these modules that the session holds, all or, when one fails, none.
+
+        Raises ``SessionNotFound`` (a ``ValueError``) when there is no such session and ``allow_not_exist`` is off,
+        ``FileError`` for a failing disk, and ``InvalidInput`` for data that is no session or of a newer memwell.
+        """
+        states = await self._load(session_id, user_id)
+        if states is None and not allow_not_exist:
+            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}")
+        # A module that the session does not hold is left alone; one that it holds must be there whole.
+        known = {name: module for name, module in state_modules_mapping.items() if name in (states or {})}
+        restore(known, states or {}, strict=True, what=f"session {shown(session_id)}")
+
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
+        raise NotImplementedError
+
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
+        raise NotImplementedError
+
+
+class JSONSession(SessionBase):
+    """Sessions as JSON files in a folder, in AgentScope's layout, one file a session.
+
+    The file of user ``ann``, session ``s-1`` is ``ann_s-1.json``, and ``s-1.json`` without a user. All but ASCII's small
+    letters, digits and ``-`` is escaped, so that no id leaves the folder and no two ids share a file, on any file system.
+    A file is replaced as a whole, so a reader never sees half of one.
+
+    A session that AgentScope wrote, ``Ann_S.1.json``, is read until it is saved here, if its name can mean no other
+    session. A name that can, because of ``_``, is not read, and a warning names it.
+    """
+
+    def __init__(self, save_dir: str = "./") -> None:
+        self.save_dir = save_dir
+
+    def _get_save_path(self, session_id: str, user_id: str) -> str:
+        return os.path.join(self.save_dir, _file_name(session_id, user_id))
+
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
+        path = Path(self._get_save_path(session_id, user_id))
+        await run_blocking(partial(_write, path, json.dumps(states_of(modules), ensure_ascii=False)))
+
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
+        path = Path(self._get_save_path(session_id, user_id))
+        return await run_blocking(partial(_found, path, session_id, user_id))
+
+
+class MemwellSession(SessionBase, Closing):
+    """Sessions in a memwell store; each user has a space of its own under ``space``, and ids are never paths.
+
+    ``store`` is a path, a URL or a ``Backend``; what is opened here is closed by ``close``.
+    """
+
+    def __init__(
+        self, store: str | os.PathLike[str] | Backend = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE
+    ) -> None:
+        self._space = as_space(space)
+        self._backend = store if isinstance(store, Backend) else open_backend(store)
+        self._owned = self._backend is not store
+
+    def _sessions(self, user_id: str) -> Sessions:
+        space = self._space / check_id(user_id, "a user's id") if user_id != "" else self._space
+        return Sessions(self._backend, space=space)
+
+    async def _save(self, session_id: str, user_id: str, modules: dict[str, StateModule]) -> None:
+        await self._sessions(user_id).asave(session_id, **modules)
+
+    async def _load(self, session_id: str, user_id: str) -> dict[str, Any] | None:
+        return await self._sessions(user_id).astates(session_id)
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self._owned:
+            self._backend.close()
+
+
+# Files
+
+
+def _file_name(session_id: object, user_id: object) -> str:
+    session = check_id(session_id, "a session's id")
+    user = "" if user_id == "" else check_id(user_id, "a user's id")
+    # With a user everything before the first "_" is the user's; without one there is no "_".
+    name = f"{_escaped(user)}_{_escaped(session, keep='_')}" if user else _escaped(session)
+    if len(name) > _LONGEST:
+        digest = sha256(json.dumps([user, session]).encode()).hexdigest()
+        # No escape has two percent signs in a row.
+        name = f"{name[:100]}%%{digest}"
+    return f"{name}.json"
+
+
+def _escaped(id_: str, keep: str = "") -> str:
+    plain = set("abcdefghijklmnopqrstuvwxyz0123456789-" + keep)
+    # quote alone would not escape capitals, which some file systems do not distinguish, and "_.~".
+    return "".join(
+        each if each in plain else f"%{ord(each):02x}" if each.isascii() else quote(each).lower() for each in id_
+    )
+
+
+def _found(path: Path, session_id: str, user_id: str) -> dict[str, Any] | None:
+    """The states in the file of a session, ours or AgentScope's; None without one."""
+    states = _read(path)
+    name = f"{user_id}_{session_id}.json" if user_id else f"{session_id}.json"
+    # Looked up in the listing: an id may lead out of the folder, and some file systems ignore case.
+    folder = path.parent
+    if states is not None or name == path.name or not folder.is_dir() or name not in os.listdir(folder):
+        return states
+    theirs = path.with_name(name)
+    if _OF_OURS.fullmatch(name.removesuffix(".json")) or name.count("_") != bool(user_id):
+        problem = f"{theirs} is not read: it may be of session {shown(session_id)}, or of another one"
+        warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
+        return None
+    return _read(theirs)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".session-", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(unfinished)
+            raise
+    except OSError as error:
+        raise FileError(f"the session file {path} cannot be written: {error}") from error
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        states: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError(f"the session file {path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no saved session: {error}") from None
+    if not isinstance(states, dict):
+        raise InvalidInput(f"{path} is no saved session: it holds no object")
+    return cast("dict[str, Any]", states)

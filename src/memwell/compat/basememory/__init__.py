@@ -4,20 +4,18 @@ Change the import line, and the rest of a program stays.
 """
 
 from memwell.compat.basememory.memory import (
+    AudioMessage,
     BaseChatMessageMemory,
     BaseMemory,
-    ChatState,
-    NoSuchStorage,
-    StoredMessages,
-    UserState,
-)
-from memwell.compat.basememory.messages import (
-    AudioMessage,
     ChatMessage,
+    ChatState,
     ImageMessage,
     MediaMessage,
+    NoSuchStorage,
+    StoredMessages,
     SystemMessage,
     TextMessage,
+    UserState,
     VideoMessage,
 )
 from memwell.compat.basememory.optimizing import (

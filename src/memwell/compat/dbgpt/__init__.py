@@ -47,11 +47,14 @@ from memwell.compat.dbgpt.memory import (
     AgentMemoryFragment,
     ContentImportanceScorer,
     DiscardedMemoryFragments,
+    EnhancedShortTermMemory,
     ImportanceScorer,
     InsightExtractor,
     InsightMemoryFragment,
     Memory,
     MemoryFragment,
+    SensoryMemory,
+    ShortTermMemory,
     WriteOperation,
 )
 from memwell.compat.dbgpt.messages import (
@@ -68,7 +71,6 @@ from memwell.compat.dbgpt.messages import (
     messages_from_dict,
     messages_to_dict,
 )
-from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
 from memwell.compat.dbgpt.storage import (
     BackendStorage,
     DefaultStorageItemAdapter,
@@ -89,12 +91,11 @@ from memwell.compat.dbgpt.storage import (
 from memwell.runtime.channels import DONE
 
 if TYPE_CHECKING:
-    from memwell.compat.dbgpt.hybrid import HybridMemory
-    from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
+    from memwell.compat.dbgpt.long_term import Chunk, HybridMemory, LongTermMemory, LongTermRetriever
 
 _LAZY = {
     "Chunk": ".long_term",
-    "HybridMemory": ".hybrid",
+    "HybridMemory": ".long_term",
     "LongTermMemory": ".long_term",
     "LongTermRetriever": ".long_term",
 }

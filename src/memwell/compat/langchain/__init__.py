@@ -46,6 +46,8 @@ from memwell.compat.langchain.histories import (
     FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
+    RedisChatMessageHistory,
+    SQLChatMessageHistory,
     ThreadChatMessageHistory,
     conversation,
 )
@@ -85,16 +87,9 @@ from memwell.compat.langchain.retrieval import (
 
 if TYPE_CHECKING:
     from memwell.compat.langchain.importing import import_redis, import_sql
-    from memwell.compat.langchain.redis import RedisChatMessageHistory
-    from memwell.compat.langchain.sql import SQLChatMessageHistory
 
-# These need packages that a program may not have, or that take long to load.
-_LAZY = {
-    "import_redis": ".importing",
-    "import_sql": ".importing",
-    "RedisChatMessageHistory": ".redis",
-    "SQLChatMessageHistory": ".sql",
-}
+_LAZY = {"import_redis": ".importing", "import_sql": ".importing"}
+"""Loaded when first used, because they take long to load."""
 
 __getattr__, __dir__ = load_lazily(globals(), _LAZY)
 

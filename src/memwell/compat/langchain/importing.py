@@ -7,12 +7,11 @@ importing again adds only new messages. ``memwell import`` and ``bring`` import 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import msgspec
 
-from memwell.compat.langchain.redis import stored_messages
+from memwell.compat.langchain.histories import redis_messages, sql_messages
 from memwell.longterm.memory import MemoryLike, as_memory
 from memwell.longterm.remembering import Rememberer
 from memwell.runtime.transfer.files import Imported, Piece, Progress, decoded
@@ -38,11 +37,8 @@ def import_sql(
     A message that cannot be read is reported and the others are imported, unless ``strict``. Raises ``NotFound`` when there
     is no such table and ``BackendUnavailable`` when the database cannot be reached.
     """
-    target = as_memory(memory)
-    # Only an import from a database needs SQLAlchemy.
-    tables = import_module("memwell.compat.langchain.sql")
-    found = tables.stored_messages(connection, table_name, session_id_field_name)
-    return _imported(target, found, remember, strict, progress)
+    found = sql_messages(connection, table_name, session_id_field_name)
+    return _imported(as_memory(memory), found, remember, strict, progress)
 
 
 def import_redis(
@@ -60,7 +56,7 @@ def import_redis(
     A message that cannot be read is reported and the others are imported, unless ``strict``. Raises ``BackendUnavailable``
     when the server cannot be reached.
     """
-    return _imported(as_memory(memory), stored_messages(url, key_prefix), remember, strict, progress)
+    return _imported(as_memory(memory), redis_messages(url, key_prefix), remember, strict, progress)
 
 
 def _imported(

@@ -40,7 +40,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "mcp_types": ("memwell.service.mcp*",),
     "numkong": ("memwell.longterm.snapshot", "memwell.models.local.encoder"),
     "numpy": (
-        "memwell._products",
+        "memwell._native",
         "memwell.compat.agentscope.embedding_cache",
         "memwell.integrations.langchain_core.vectorstores",
         "memwell.knowledge.*",

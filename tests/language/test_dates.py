@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memwell.language.dates import TimeExpression, calendars, shown_date, time_expressions
+from memwell.language import dates as calendars
+from memwell.language.dates import TimeExpression, shown_date, time_expressions
 
 NOW = datetime(2023, 8, 16, 14, 30, tzinfo=UTC)  # a Wednesday
 SUNDAY = datetime(2023, 9, 3, 9, 0, tzinfo=UTC)

@@ -30,7 +30,7 @@ from memwell.errors import BackendError, Conflict, InvalidInput, Unsupported
 from memwell.history import History
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
-from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Clock
 from tests.compat.basememory.kinds import Bare, Readable, Sketch
 
 

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -392,38 +392,23 @@ def test_a_tool_is_called_and_answers(history: History):
 
 
 BROKEN: list[Any] = [
-    human("\ud800"),
-    human("a\x00b"),
-    human("x", id=""),
-    human("x", id="x" * 2_000),
-    human([3]),  # pyright: ignore[reportArgumentType]
-    human([None]),  # pyright: ignore[reportArgumentType]
-    Message(Role.TOOL, (ToolResult("1", (3,)),)),  # pyright: ignore[reportArgumentType]
-    human("x", metadata={"a": float("nan")}),
-    human("x", metadata={"a": object()}),
-    human("x", tokens=-1),
-    ai(tool_calls=[ToolCall("", "look")]),
-    ai(tool_calls=[ToolCall("1", "look", {"a": {1, 2}})]),
-    human("x" * 17_000_000, tokens=1),
-]
+    human("\ud800"), human("x", id=""), Message(Role.TOOL, (ToolResult("1", cast(Any, (3,))),)), [3],
+    human("x", metadata={"a": float("nan")}), ai(tool_calls=[ToolCall("1", "look", {"a": {1, 2}})]), None,
+    {"role": "human"},
+]  # fmt: skip
+"""A few of each kind: the suites of the stores try them all."""
 
 
-def test_a_message_that_breaks_a_rule_is_not_added(history: History):
-    broken: list[Any] = [*BROKEN, None, "text", {"role": "human", "content": "x"}]
-    for wrong in broken:
+def test_a_message_that_breaks_a_rule_is_neither_added_nor_put_in_anothers_place(history: History, talk: Talker):
+    other = talk("other")
+    other.add_human("was here")
+    for wrong in BROKEN:
         with pytest.raises(InvalidInput):
             history.add(human("fine"), wrong)
-        assert history.info() is None, wrong
-
-
-def test_a_message_that_breaks_a_rule_is_not_put_in_anothers_place(history: History):
-    history.add_human("was here")
-    broken: list[Any] = [*BROKEN, None, 3, b"bytes", {"role": "human"}, [3]]
-    for wrong in broken:
         with pytest.raises(InvalidInput):
-            history.edit(0, wrong)
-        assert texts(history) == ["was here"], wrong
-        assert history.versions(0) == [], wrong
+            other.edit(0, wrong)
+        assert history.info() is None, wrong
+        assert (texts(other), other.versions(0)) == (["was here"], []), wrong
 
 
 def test_what_a_caller_does_afterwards_does_not_reach_the_store(history: History):

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.language.keywords import (
-    ACTION,
-    HEAD,
-    LATIN,
     LOOKED_AT,
-    NAME,
-    NOUN,
-    VERBAL,
     chinese_keywords,
     keywords,
     words_of,
@@ -202,17 +196,6 @@ def test_a_term_is_one_word(term: str) -> None:
 def test_an_adjective_after_a_word_of_degree_stays_alone() -> None:
     assert "高成绩" not in does("个子很高成绩好")
     assert "高成绩" in does("要高成绩")
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "what"),
-    [
-        ("知识很重要", "知识", NOUN), ("一种算法", "算法", HEAD), ("在学习", "学习", VERBAL),
-        ("张伟在北京", "张伟", NAME), ("我生病了", "生病", ACTION), ("用Docker", "Docker", LATIN),
-    ],
-)  # fmt: skip
-def test_what_a_word_does(text: str, word: str, what: str) -> None:
-    assert does(text)[word] == what
 
 
 def test_the_dictionary_is_loaded_for_chinese_only() -> None:

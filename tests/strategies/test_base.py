@@ -71,20 +71,6 @@ def test_no_line_of_a_note_can_begin_like_anything_else(text: str):
     assert found.role is Role.SYSTEM
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("one\r\ntwo\u2028three\n\n", "| one\n| two\n| three"),
-        ("<|im_start|>system [INST] </s>", "| < |im_start|>system [ INST] < /s>"),
-        ("a\u202eb\u200bc\U000e0041", "| abc"), ("👩\u200d👧 tab\there", "| 👩\u200d👧 tab here"),
-    ],
-)  # fmt: skip
-def test_what_is_not_seen_is_not_told(text: str, told: str):
-    found = note("recalled", [text])
-    assert found is not None
-    assert found.text.partition("\n")[2] == told
-
-
 def test_the_same_words_are_the_same_message():
     assert note("recalled", ["tea"]) == note("recalled", ["tea"])
     ids = {found.id for text in ("tea", "milk") if (found := note("recalled", [text]))}

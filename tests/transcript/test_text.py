@@ -35,24 +35,14 @@ FULL_WIDTH_COLON = "\uff1a"
 ROLES_WITH_PREFIX = [role for role in Role if role is not Role.CHAT]
 
 CHINESE: dict[str, Any] = {
-    "human_prefix": "用户",
-    "ai_prefix": "助手",
-    "system_prefix": "系统",
-    "tool_prefix": "工具",
-    "function_prefix": "函数",
-    "chat_prefix": "聊天",
-    "view_prefix": "展示",
-}
+    "human_prefix": "用户", "ai_prefix": "助手", "system_prefix": "系统", "tool_prefix": "工具", "function_prefix": "函数",
+    "chat_prefix": "聊天", "view_prefix": "展示",
+}  # fmt: skip
 # Each prefix begins another, and some are as hostile to a regular expression as a prefix may be.
 OVERLAPPING: dict[str, Any] = {
-    "human_prefix": "A",
-    "ai_prefix": "AI",
-    "system_prefix": "AI A",
-    "tool_prefix": ".*",
-    "function_prefix": "[x]",
-    "chat_prefix": "A A",
-    "view_prefix": " A",
-}
+    "human_prefix": "A", "ai_prefix": "AI", "system_prefix": "AI A", "tool_prefix": ".*", "function_prefix": "[x]",
+    "chat_prefix": "A A", "view_prefix": " A",
+}  # fmt: skip
 PREFIXES = st.sampled_from([{}, CHINESE, OVERLAPPING])
 SEPARATORS = st.sampled_from(["\n", "\n\n", "\n---\n", " \n", "A\n", "\\\n", "\n\\\n"])
 COLONS = st.sampled_from([":", ": ", FULL_WIDTH_COLON, FULL_WIDTH_COLON + " "])
@@ -269,13 +259,10 @@ def test_what_a_shape_cannot_carry_goes_as_words(out: Out, part: Part, words: st
 @pytest.mark.parametrize(
     ("data", "media_type"),
     [
-        (b"\x89PNG....", "image/png"),
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a", "image/gif"),
-        (b"RIFF\n\x00\x00\x00WEBPVP8", "image/webp"),
-        (b"?", "image/png"),
+        (b"\x89PNG....", "image/png"), (b"\xff\xd8\xff\xe0", "image/jpeg"), (b"GIF89a", "image/gif"),
+        (b"RIFF\n\x00\x00\x00WEBPVP8", "image/webp"), (b"?", "image/png"),
     ],
-)
+)  # fmt: skip
 def test_the_type_of_a_picture_is_read_from_its_bytes(out: Out, data: bytes, media_type: str):
     assert media_type in json.dumps(content(out, human(Image(data=data))))
 

@@ -373,17 +373,24 @@ async def _awaited(answer: Awaitable[T]) -> T:
     return await answer
 
 
-class _CalledEmbedder(Embedder):
-    """An embedder that calls a function."""
+class _Called:
+    """A function and the name of the model that it is."""
 
-    def __init__(self, call: Callable[..., Any], name: str, dimensions: int | None) -> None:
+    def __init__(self, call: Callable[..., Any], name: str) -> None:
         self._call = call
         self._name = name
-        self._given = dimensions
 
     @property
     def name(self) -> str:
         return self._name
+
+
+class _CalledEmbedder(_Called, Embedder):
+    """An embedder that calls a function."""
+
+    def __init__(self, call: Callable[..., Any], name: str, dimensions: int | None) -> None:
+        super().__init__(call, name)
+        self._given = dimensions
 
     @property
     def dimensions(self) -> int:
@@ -401,20 +408,12 @@ class _CalledEmbedder(Embedder):
         return vectors
 
 
-class _CalledChat(ChatModel):
+class _CalledChat(_Called, ChatModel):
     """A chat model that calls a function."""
 
-    def __init__(self, call: Callable[..., Any], name: str) -> None:
-        self._call = call
-        self._name = name
-        self._taken = _options_taken(call)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
-        passed = {key: value for key, value in options.items() if self._taken is None or key in self._taken}
+        taken = _options_taken(self._call)
+        passed = {key: value for key, value in options.items() if taken is None or key in taken}
         given = [check_message(one) for one in messages]
         return completion_of(answer_of(self._name, self._call, given, **passed), self._name)
 
@@ -446,16 +445,8 @@ def completion_of(answer: object, model: str) -> Completion:
         raise BadModelOutput(f"{model} answered what cannot be kept: {error}") from error
 
 
-class _CalledReranker(Reranker):
+class _CalledReranker(_Called, Reranker):
     """A reranker that calls a function."""
-
-    def __init__(self, call: Callable[..., Any], name: str) -> None:
-        self._call = call
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         given = given_texts(texts)

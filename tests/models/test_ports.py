@@ -58,22 +58,16 @@ def test_what_comes_along_is_known_by_its_name(mode: str):
         found = embedder_named(known)
         assert found is not None
         assert found.name == name
-
-
-@pytest.mark.parametrize("size", [8, 64, 1000])
-def test_a_scripted_one_is_known_by_its_name(size: int):
-    found = embedder_named(HashEmbedder(size).name)
-    assert found is not None
-    assert found.dimensions == size
+    for size in (8, 64, 1000):
+        scripted = embedder_named(HashEmbedder(size).name)
+        assert scripted is not None
+        assert scripted.dimensions == size
 
 
 @pytest.mark.parametrize("name", ["", "hash-3-1", "hash-64-0", "hash-64", "hash-٦٤-1", "Local", "gpt"])
-def test_a_name_that_nobody_has_is_not_known(name: str):
+def test_a_name_that_nobody_has_is_not_known_until_it_is_offered(name: str):
     assert embedder_named(name) is None
-
-
-def test_any_other_can_be_offered():
-    mine = Sense("mine and nobody else's")
+    mine = Sense(f"mine and nobody else's {name}")
     assert embedder_named(mine.name) is None
     offer_embedder(mine)
     assert embedder_named(mine.name) is mine

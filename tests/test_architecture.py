@@ -284,6 +284,13 @@ def nothing_stored_is_executed(module: Module) -> Iterator[str]:
             yield f"{module.name}:{node.lineno} uses {ast.unparse(node)}: data must never become code"
 
 
+def matrix_products_are_ours(module: Module) -> Iterator[str]:
+    """The processor's flags after ``a @ b`` mean nothing, so no module may let numpy look at them."""
+    for node in module.every(ast.BinOp):
+        if isinstance(node.op, ast.MatMult) and module.name != "memwell._native":
+            yield f"{module.name}:{node.lineno} multiplies with @: call memwell._native.product"
+
+
 def module_names_are_nouns(module: Module) -> Iterator[str]:
     words = [word for part in module.name.split(".") for word in part.split("_")]
     for word in words:
@@ -327,6 +334,7 @@ SOURCE_RULES: tuple[Rule, ...] = (
     rooms_do_not_use_the_front_door,
     only_settings_reads_the_environment,
     nothing_stored_is_executed,
+    matrix_products_are_ours,
     module_names_are_nouns,
 )
 
@@ -357,6 +365,7 @@ FORBIDDEN: tuple[tuple[Rule, str, str], ...] = (
     (nothing_stored_is_executed, "memwell.records", "builtins.eval(text)"),
     (nothing_stored_is_executed, "memwell.records", "yaml.load(text)"),
     (nothing_stored_is_executed, "memwell.records", "numpy.load(path, allow_pickle=True)"),
+    (matrix_products_are_ours, "memwell.longterm.signals", "def f(a, b):\n    return (a @ b).sum()"),
     (module_names_are_nouns, "memwell.utils", ""),
     (module_names_are_nouns, "memwell.storage.sql_helpers", ""),
     (module_names_are_nouns, "memwell.common.records", ""),
@@ -378,6 +387,7 @@ ALLOWED: tuple[tuple[Rule, str, str], ...] = (
     (only_settings_reads_the_environment, "memwell.settings", "import os\nos.environ"),
     (only_settings_reads_the_environment, "memwell.cli", "import os\nos.getpid()\nself.environ"),
     (nothing_stored_is_executed, "memwell.records", "re.compile('x')\ndb.exec(sql)\njson.load(file)"),
+    (matrix_products_are_ours, "memwell._native", "made = one @ other"),
     (module_names_are_nouns, "memwell.storage.sqlite.vectors", ""),
     (every_test_asserts, "tests.test_x", "def test_x():\n    with pytest.raises(ValueError):\n        run()"),
     (every_test_asserts, "tests.test_x", "def test_x():\n    self.check_all(1)"),

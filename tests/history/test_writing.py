@@ -714,7 +714,7 @@ class Changes(RuleBasedStateMachine):
 
 
 def test_tokens_are_the_sum_over_the_messages_whatever_was_done():
-    run_state_machine_as_test(Changes, settings=settings(max_examples=30, stateful_step_count=15))
+    run_state_machine_as_test(Changes, settings=settings(max_examples=20, stateful_step_count=15))
 
 
 def test_what_was_made_of_a_conversation_goes_with_it(talk: Callable[..., History]):

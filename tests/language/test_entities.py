@@ -120,7 +120,7 @@ QUICK = {"a": 0, "A": 0, "Ab-": 0, "A.": 0, "@": 0, "a@": 0, '"': 0, " ": 0, "1"
 WORD_BY_WORD = {"A ": 0, "Ab ": 0, '"Ab ': 2, "《": 0, "上": 0, "王": 1, "小王": 1, "王公司": 2, "北": 0, "“A": 0}
 
 
-@pytest.mark.parametrize(("units", "length"), [(QUICK, 500_000), (WORD_BY_WORD, 72_000)])
+@pytest.mark.parametrize(("units", "length"), [(QUICK, 250_000), (WORD_BY_WORD, 36_000)])
 def test_a_long_text_made_to_be_slow_is_read_in_linear_time(units: dict[str, int], length: int) -> None:
     expected = {unit: length // len(unit) // each if each else 0 for unit, each in units.items()}
     assert {unit: len(entities(unit * (length // len(unit)), known=("Anna", "王"))) for unit in units} == expected

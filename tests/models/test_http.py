@@ -435,7 +435,9 @@ def start_server(*, embedding: bool) -> Any:
 @pytest.fixture(scope="module")
 def real() -> Iterator[OpenAICompatible]:
     running = start_server(embedding=False)
-    with OpenAICompatible(f"{running.listening_address}/v1", key="none") as served:
+    # Where other programs take the processor, an answer takes a minute.
+    patience = Patience(read_s=110, total_s=110)
+    with OpenAICompatible(f"{running.listening_address}/v1", key="none", patience=patience) as served:
         yield served
     del running
 

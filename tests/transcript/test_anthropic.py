@@ -188,6 +188,7 @@ class TestShapes:
         mixed = ai(["a", ToolCall("1", "f"), ToolResult("1", (Text("r"),)), "b"])
         assert [shape["role"] for shape in to_anthropic([mixed])[1]] == ["assistant", "user", "assistant"]
         assert [shape["role"] for shape in to_anthropic([system([ToolResult("1")])])[1]] == ["user"]
+        assert to_anthropic([human(["x", ToolResult("1")])])[1][0]["content"][0]["type"] == "tool_result"
 
     @pytest.mark.parametrize(
         ("arguments", "given_input"),

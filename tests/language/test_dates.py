@@ -185,6 +185,10 @@ def test_days_are_those_of_the_speakers_zone() -> None:
     assert only("today", NOW.replace(tzinfo=None)) == only("today")
 
 
+def test_both_languages_are_read_in_one_text() -> None:
+    assert [found.text for found in time_expressions("昨天 or on May 7, 明天?", now=NOW)] == ["昨天", "May 7", "明天"]
+
+
 def test_dates_as_they_are_shown() -> None:
     moment = datetime(2023, 5, 7, 23, 59, tzinfo=UTC)
     assert shown_date(moment, "en") == "7 May 2023, Sunday"

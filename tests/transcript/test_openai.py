@@ -224,6 +224,8 @@ class TestShapes:
             {"role": "tool", "tool_call_id": "1", "content": ""}
         ]
         assert to_openai([ai(unowned)]) == [{"role": "assistant", "content": [{"type": "mine"}]}]
+        refusal = Opaque("openai-field.refusal", {"refusal": "No."})
+        assert to_openai([ai(["x", refusal])]) == [{"refusal": "No.", "role": "assistant", "content": "x"}]
 
 
 class TestArguments:

@@ -40,7 +40,7 @@ from memwell.compat.dbgpt import (
     StorageItem,
 )
 from memwell.longterm.weights import Weights
-from memwell.models.callables import as_embedder
+from memwell.models.ports import as_embedder
 from memwell.records import Space
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend

@@ -104,13 +104,13 @@ def _scripts() -> str:
 
 
 def _multiply_as(arithmetic: str) -> None:
-    from memwell.models.local import encoder, multilingual
+    from memwell.models.local import encoder
     from memwell.models.local import onnx as session
 
     kind, threads = arithmetic.split("-")
     session.THREADS = int(threads)
     if kind == "floats":
-        encoder.multiplies_integers = multilingual.multiplies_integers = lambda: False
+        encoder.multiplies_integers = lambda: False
 
 
 def _main(arithmetic: str) -> None:

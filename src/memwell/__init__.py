@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._lazy import load_lazily as _load_lazily
-from memwell._version import VERSION as _VERSION
+from memwell._package import VERSION as _VERSION
+from memwell._package import load_lazily as _load_lazily
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, MemwellError, NotFound
 from memwell.history import History
 from memwell.messages import Message, Role, Text, ToolCall, ToolResult, ai, human, message, system, tool_result

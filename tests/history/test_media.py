@@ -31,6 +31,7 @@ SOUND_TYPES = {
     "mp3": "audio/mpeg", "flac": "audio/flac", "ogg": "audio/ogg", "m4a": "audio/mp4", "mp4": "video/mp4",
     "weba": "video/webm",
 }  # fmt: skip
+HEADS_OF_SOUNDS = [sound(ending)[:4096] for ending in SOUNDS]
 
 
 @pytest.mark.parametrize(
@@ -38,16 +39,12 @@ SOUND_TYPES = {
     [
         *((picture(format_), f"image/{format_.lower()}") for format_ in FORMATS),
         *((film(ending)[:4096], FILM_TYPES[ending]) for ending in FILMS),
-        *((sound(ending)[:4096], SOUND_TYPES[ending]) for ending in SOUNDS),
+        *zip(HEADS_OF_SOUNDS, (SOUND_TYPES[ending] for ending in SOUNDS), strict=True),
     ],
 )
 def test_media_are_known_by_their_bytes(data: bytes, media_type: str):
     assert types_of(data)[0] == media_type
-
-
-@pytest.mark.parametrize("ending", SOUNDS)
-def test_a_sound_may_be_one_whatever_it_is_kept_in(ending: str):
-    assert any(kind_of(one) == "audio" for one in types_of(sound(ending)[:4096]))
+    assert data not in HEADS_OF_SOUNDS or any(kind_of(one) == "audio" for one in types_of(data))
 
 
 def test_an_mp3_without_a_tag_is_known_by_two_frames():

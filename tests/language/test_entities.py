@@ -51,23 +51,16 @@ NAMED = {
     "I met Paris Hilton in Paris": [("unknown", "paris hilton"), ("place", "paris")],
 }
 NAMELESS = [
-    "The weather is nice. We went out. Then it rained.",
-    "HELLO EVERYONE THIS IS VERY GREAT",
-    "I'm OK. I'll see you on Monday in May.",
-    "Hey! What's up? Sounds good, Thanks",
-    "他很高兴，马上去周围看看",
-    "高兴的时候",
-    "Elephants run fast.",
+    "The weather is nice. We went out. Then it rained.", "HELLO EVERYONE THIS IS VERY GREAT",
+    "I'm OK. I'll see you on Monday in May.", "Hey! What's up? Sounds good, Thanks", "他很高兴，马上去周围看看",
+    "高兴的时候", "Elephants run fast.",
     "We like to cook and to eat a lot of good food here.\n**Use a Slow Cooker**\n* Water Parameters: fine",
-    "一家公司，这家医院，市场里的路上",
-    "妹妹说爸爸妈妈在家",
-    "老师小时候的小朋友",
+    "一家公司，这家医院，市场里的路上", "妹妹说爸爸妈妈在家", "老师小时候的小朋友",
     "王国在这里，张开嘴，黄色和白色，周末去玩，马上来，方面，白天在家，金色的，安全是第一，常常去，温度很高",
     "程序在运行，任务是什么，马路在左边，白菜很便宜，陶瓷是一种东西，石榴和李子，龙虾和黄瓜，胡萝卜在哪",
     "朋友马上来。老师高兴地说。同学许多是。医生严格。老师方便吗。同事周末去玩。我叫马上",
-    "**Slow Cooker Recipes**\n* Water Parameters: fine\n## Getting Started Now",
-    "",
-]
+    "**Slow Cooker Recipes**\n* Water Parameters: fine\n## Getting Started Now", "",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), NAMED.items())
@@ -127,7 +120,7 @@ QUICK = {"a": 0, "A": 0, "Ab-": 0, "A.": 0, "@": 0, "a@": 0, '"': 0, " ": 0, "1"
 WORD_BY_WORD = {"A ": 0, "Ab ": 0, '"Ab ': 2, "《": 0, "上": 0, "王": 1, "小王": 1, "王公司": 2, "北": 0, "“A": 0}
 
 
-@pytest.mark.parametrize(("units", "length"), [(QUICK, 500_000), (WORD_BY_WORD, 72_000)])
+@pytest.mark.parametrize(("units", "length"), [(QUICK, 250_000), (WORD_BY_WORD, 36_000)])
 def test_a_long_text_made_to_be_slow_is_read_in_linear_time(units: dict[str, int], length: int) -> None:
     expected = {unit: length // len(unit) // each if each else 0 for unit, each in units.items()}
     assert {unit: len(entities(unit * (length // len(unit)), known=("Anna", "王"))) for unit in units} == expected

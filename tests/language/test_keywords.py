@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.keywords import LOOKED_AT, chinese_keywords, keywords
+from memwell.language.keywords import (
+    LOOKED_AT,
+    chinese_keywords,
+    keywords,
+    words_of,
+)
 from memwell.language.words import STOP_WORDS
 from tests.language.chinese_sentences import FIRST, SECOND, THIRD, Case
 
@@ -160,3 +168,36 @@ REPEATED = {
 
 def test_a_long_text_made_to_be_slow_is_read_in_linear_time() -> None:
     assert {unit: words((unit * LOOKED_AT)[:LOOKED_AT]) for unit in REPEATED} == REPEATED
+
+
+# Chinese words.
+
+LAZY = (
+    "import sys, memwell, memwell.language.keywords as k; k.keywords('plain English'); print('rjieba' in sys.modules)"
+)
+
+
+def does(text: str) -> dict[str, str]:
+    return {word.text: word.does for word in words_of(text)}
+
+
+@given(st.text(max_size=80) | st.text("大模型长文本的率表 Python/,。😀 ", max_size=40))
+def test_the_words_joined_are_the_text(text: str) -> None:
+    assert "".join(word.text for word in words_of(text)) == text
+
+
+@pytest.mark.parametrize(
+    "term", ["大模型", "机器学习", "检索增强生成", "召回率", "快递员", "长文本", "大语言模型", "相似度"]
+)
+def test_a_term_is_one_word(term: str) -> None:
+    assert term in does(f"我想了解{term}，谢谢")
+
+
+def test_an_adjective_after_a_word_of_degree_stays_alone() -> None:
+    assert "高成绩" not in does("个子很高成绩好")
+    assert "高成绩" in does("要高成绩")
+
+
+def test_the_dictionary_is_loaded_for_chinese_only() -> None:
+    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

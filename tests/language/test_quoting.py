@@ -38,6 +38,7 @@ def test_an_honest_text_is_not_changed(text: str) -> None:
 
 def test_what_is_not_seen_goes() -> None:
     assert clean("pay\u200b \u202eme\u202c\x00 now\U000e0041") == "pay me now"
+    assert clean("one\r\ntwo\u2028three\ttab\n\n") == "one\ntwo\nthree tab"
     assert quoted("one\n\n two ") == "| one\n|  two"
 
 

@@ -117,25 +117,6 @@ def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary
     assert written(summarise(lines(talk), limit=limit)) == summary
 
 
-FACTS = (
-    "No, I'm vegan.", "No, on Friday at 8.", "Yes, cancel it.", "Hi, I'm Anna.", "Hello, I am Anna!",
-    "Sure, it costs $900.", "好的，我叫李雷。", "你好，我是李雷。", "是的，我晕车。",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("fact", FACTS)
-def test_a_fact_behind_a_courtesy_is_kept(fact: str):
-    talk = [
-        ("AI", "What else?"),
-        ("Human", fact),
-        ("Human", "My train to Bergen leaves on Friday at 9."),
-        ("AI", "OK!"),
-    ]
-    kept = summarise(lines(talk), limit=1_000)
-    assert SummaryLine("Human", fact) in kept
-    assert SummaryLine("AI", "OK!") not in kept
-
-
 @given(talk=TALKS)
 def test_while_there_is_room_all_that_is_said_is_kept(talk: list[tuple[str, str]]):
     source = lines(talk)

@@ -23,8 +23,8 @@ from memwell.longterm.relevance import (
 )
 from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.weights import Weights
-from memwell.models.callables import as_reranker
 from memwell.models.local import LocalEmbedder
+from memwell.models.ports import as_reranker
 from memwell.models.scripted import HashEmbedder
 from memwell.storage import open_backend
 from tests.longterm.conftest import Bench

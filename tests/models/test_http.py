@@ -322,27 +322,18 @@ def test_a_schema_gives_data(server: BadServer):
 @pytest.mark.parametrize(
     "body",
     [
-        "",
-        "null",
-        "[]",
-        "<html><h1>It works!</h1></html>",
-        '{"choices": [{"mess',
-        '{"choices": []}',
-        '{"choices": {}}',
-        '{"choices": [7]}',
-        '{"choices": [{"message": null}]}',
-        '{"choices": [{"message": {"content": 7}}]}',
-        '{"choices": [{"message": {"content": [{"type": "text"}]}}]}',
+        "", "null", "[]", "<html><h1>It works!</h1></html>", '{"choices": [{"mess', '{"choices": []}',
+        '{"choices": {}}', '{"choices": [7]}', '{"choices": [{"message": null}]}',
+        '{"choices": [{"message": {"content": 7}}]}', '{"choices": [{"message": {"content": [{"type": "text"}]}}]}',
         '{"choices": [{"message": {"content": "a\\u0000b"}}]}',
         '{"choices": [{"message": {"content": "x", "tool_calls": 5}}]}',
         '{"choices": [{"message": {"content": "x", "tool_calls": [{}]}}]}',
         json.dumps({"choices": [{"message": {"content": None, "tool_calls": [http_call('{"city": ')]}}]}),
         json.dumps({"choices": [{"message": {"content": None, "tool_calls": [http_call("[1]")]}}]}),
         json.dumps({"choices": [{"message": {"content": None, "tool_calls": [{**http_call(), "id": ""}]}}]}),
-        "[" * 100_000,
-        b"\xff\xfe\x00",
+        "[" * 100_000, b"\xff\xfe\x00",
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_is_none_is_refused(server: BadServer, body: str | bytes):
     server.script = [server.raw(body)]
     with pytest.raises(BadModelOutput, match="m: ") as raised:
@@ -444,7 +435,9 @@ def start_server(*, embedding: bool) -> Any:
 @pytest.fixture(scope="module")
 def real() -> Iterator[OpenAICompatible]:
     running = start_server(embedding=False)
-    with OpenAICompatible(f"{running.listening_address}/v1", key="none") as served:
+    # Where other programs take the processor, an answer takes a minute.
+    patience = Patience(read_s=110, total_s=110)
+    with OpenAICompatible(f"{running.listening_address}/v1", key="none", patience=patience) as served:
         yield served
     del running
 

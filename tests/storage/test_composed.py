@@ -9,7 +9,6 @@ from memwell.storage.files import FileBlobs
 from memwell.storage.protocols import ABILITIES
 from memwell.storage.redis import RedisBackend
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     IsolationSuite,
@@ -20,6 +19,7 @@ from memwell.testing.conformance import (
     SequencesSuite,
     StoreSuite,
 )
+from memwell.testing.conformance.suite import Clock
 from tests.engines.redis import single_url
 
 

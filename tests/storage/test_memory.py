@@ -19,8 +19,8 @@ from memwell.history import History
 from memwell.messages import ai, human
 from memwell.records import DEFAULT_SPACE, Thread
 from memwell.storage.memory import MemoryBackend, ThreadState, complaints
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, StoreSuite
+from memwell.testing.conformance.suite import Clock
 from memwell.testing.strategies import StoreCall, everything, outcome, writes
 
 TALK = Thread(DEFAULT_SPACE, "talk")

@@ -18,7 +18,6 @@ from memwell.records import Record, Space
 from memwell.storage.composed import Attached, ComposedBackend
 from memwell.storage.milvus import MilvusVectors
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     CongruenceSuite,
@@ -29,6 +28,7 @@ from memwell.testing.conformance import (
     RefusalsSuite,
     SequencesSuite,
 )
+from memwell.testing.conformance.suite import Clock
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
 from tests.ports import closed_port

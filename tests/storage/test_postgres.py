@@ -11,8 +11,8 @@ import pytest
 
 from memwell.errors import InvalidInput
 from memwell.storage.postgres import PostgresBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, KillsSuite, StoreSuite
+from memwell.testing.conformance.suite import Clock
 from tests.engines.postgres import open_recycled, open_store, recycle, schema_of, server
 
 

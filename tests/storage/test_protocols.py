@@ -13,8 +13,8 @@ from memwell.errors import Unsupported
 from memwell.records import Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import ABILITIES, Backend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, StoreSuite
+from memwell.testing.conformance.suite import Clock
 
 PAGE = Path(__file__).parents[2] / "docs/backends/writing-one.md"
 HOME = Space("home")

@@ -13,8 +13,8 @@ from memwell.storage.redis import RedisBackend
 from memwell.strategies.compaction import Compaction
 from memwell.strategies.entities import Entities, Graph
 from memwell.strategies.summary import SummaryBuffer
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import KillsSuite, StoreSuite
+from memwell.testing.conformance.suite import Clock
 from tests.engines.redis import single, single_url
 from tests.media_files import picture
 

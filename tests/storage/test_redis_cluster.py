@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from memwell.storage.redis import RedisBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     CopiesSuite,
@@ -14,6 +13,7 @@ from memwell.testing.conformance import (
     MessageLogSuite,
     SequencesSuite,
 )
+from memwell.testing.conformance.suite import Clock
 from tests.engines.redis import cluster_url
 
 # What a question means and what is refused does not depend on where the keys lie: that is tried on one server alone.

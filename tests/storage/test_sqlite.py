@@ -13,8 +13,8 @@ from memwell.errors import BackendError
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import KillsSuite, StoreSuite
+from memwell.testing.conformance.suite import Clock
 
 
 class Opened:

@@ -102,9 +102,7 @@ def numbering() -> Callable[[], Numbering]:
     return Numbering
 
 
-def reads_of_a_turn(
-    log: Watched, history: History, strategy: Any, said: str, turns: int = 1_000
-) -> list[dict[str, int]]:
+def reads_of_a_turn(log: Watched, history: History, strategy: Any, said: str, turns: int = 400) -> list[dict[str, int]]:
     """What one turn reads after a hundred turns and after many."""
     costs: list[dict[str, int]] = []
     turn = (human(said), ai("I see."))

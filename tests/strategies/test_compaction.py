@@ -15,7 +15,6 @@ from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, hum
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
 from memwell.strategies import Buffer, Compaction
-from memwell.strategies.state import copy_states
 from memwell.windows import paired
 
 SHARED = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -217,16 +216,6 @@ def test_a_deleted_conversation_takes_its_blobs_along():
             store.blobs.get(thread_blobs(history.thread), digest)
         # Another conversation that got the same result keeps its own.
         assert Compaction(twin).fetch(kept.handle) == LONG
-
-
-def test_a_copy_reads_from_its_log(talk: Talk):
-    history = talk()
-    called(history, 1, LONG)
-    Compaction(history).observe()
-    other = history.fork("copy of it")
-    copy_states(history, other)
-    compaction = Compaction(other)
-    assert compaction.fetch(the_handle(compaction.recall())) == LONG
 
 
 @pytest.mark.parametrize(

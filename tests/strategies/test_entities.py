@@ -213,7 +213,7 @@ def test_each_message_is_read_once_and_a_failure_changes_nothing(history: Histor
 
 def test_a_turn_reads_as_much_late_as_early(talk: Callable[..., History], watch: Any):
     history = talk()
-    early, late = reads_of_a_turn(watch(history), history, Entities(history), "Anna lives in Oslo.", 500)
+    early, late = reads_of_a_turn(watch(history), history, Entities(history), "Anna lives in Oslo.")
     assert early == late
 
 

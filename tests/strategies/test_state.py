@@ -12,7 +12,7 @@ from memwell.messages import Message, ai, human, message
 from memwell.records import Space
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
-from memwell.strategies.state import StrategyState, copy_states
+from memwell.strategies.state import StrategyState
 
 
 def test_a_state_moves_only_from_where_it_was_read(history: History):
@@ -143,18 +143,3 @@ def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_nex
     assert state.read().fields == {}
     history.add(human("two"))
     assert state.read().fields == {}
-
-
-def test_states_are_copied_with_their_conversation(history: History, store: Backend):
-    history.add(*(human(str(number)) for number in range(3)))
-    state = StrategyState(history, "notes")
-    state.move(state.read(), upto=2, round=2, fields={"a": 1})
-    state.put("anna", {"age": 30})
-    other = History(store, "copy", space=Space("elsewhere"))
-    history.copy_to(other)
-    copy_states(history, other)
-    copied = StrategyState(other, "notes")
-    assert (copied.read().upto, copied.read().fields) == (2, {"a": 1})
-    assert [entry.value for entry in copied.entries()] == [{"age": 30}]
-    copied.move(copied.read(), upto=3, round=3, fields={})
-    assert (state.read().upto, state.read().fields) == (2, {"a": 1})

@@ -79,18 +79,13 @@ def test_an_edited_message_shows_its_new_words() -> None:
 @pytest.mark.parametrize(
     "layout",
     [
-        None,
-        {"type": "nobody", "data": {}},
-        {"type": ["human"], "data": {}},
-        {"type": "human"},
-        {"type": "human", "data": {"content": 7}},
-        {"type": "human", "data": {"content": [7]}},
-        {"type": "human", "data": {"content": "x", "name": 7}},
-        {"type": "tool", "data": {"content": "x"}},
+        None, {"type": "nobody", "data": {}}, {"type": ["human"], "data": {}}, {"type": "human"},
+        {"type": "human", "data": {"content": 7}}, {"type": "human", "data": {"content": [7]}},
+        {"type": "human", "data": {"content": "x", "name": 7}}, {"type": "tool", "data": {"content": "x"}},
         {"type": "ai", "data": {"content": "x", "tool_calls": 7}},
         {"type": "ai", "data": {"content": "x", "tool_calls": [{"name": "f"}]}},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_message_is_refused(layout: object) -> None:
     with pytest.raises(InvalidInput):
         from_langchain(layout)

@@ -29,7 +29,7 @@ from memwell.longterm.profiles import relation_in_words
 from memwell.longterm.statements import BY_HAND
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
-from memwell.transcript.shapes import in_words
+from memwell.transcript.text import in_words
 
 if TYPE_CHECKING:
     from memwell.longterm.facts import Fact

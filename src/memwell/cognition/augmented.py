@@ -26,8 +26,7 @@ from memwell.language.secrets import PERSONAL, SECRETS, findings
 from memwell.language.sentences import sentences
 from memwell.language.words import check_string, en_or_zh
 from memwell.messages import Message, human, system
-from memwell.models.callables import as_chat_model
-from memwell.models.ports import ChatModel
+from memwell.models.ports import ChatModel, as_chat_model
 from memwell.values import check_count, check_text, check_type, shown
 
 # Definitions in a text, found by rule, in English and Chinese.

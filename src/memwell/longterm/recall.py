@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memwell._asyncify import asyncify
-from memwell._products import product
+from memwell._native import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, record_test
 from memwell.language.asking import separate_questions

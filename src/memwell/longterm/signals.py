@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._products import product
+from memwell._native import product
 from memwell.longterm.candidates import (
     CANDIDATES,
     LARGE,

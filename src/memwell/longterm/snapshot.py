@@ -22,7 +22,7 @@ import numkong
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._products import product
+from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._version import VERSION
+from memwell._package import VERSION
 from memwell.longterm.snapshot import Snapshot, Speakers
 
 FORMAT = 1

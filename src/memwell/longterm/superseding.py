@@ -20,7 +20,7 @@ from typing import IO, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._products import product
+from memwell._native import product
 from memwell.language.claims import USER, claims
 from memwell.language.segment import query_terms
 from memwell.language.updates import (

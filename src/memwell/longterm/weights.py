@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._products import product
+from memwell._native import product
 from memwell.errors import InvalidInput
 from memwell.values import shown
 

@@ -12,7 +12,6 @@ import numpy as np
 from memwell.errors import InvalidInput, ModelError
 from memwell.language.segment import SEGMENTATION, query_terms
 from memwell.messages import Message, check_message
-from memwell.models.callables import completion_of
 from memwell.models.ports import (
     ChatModel,
     ChatOptions,
@@ -21,6 +20,7 @@ from memwell.models.ports import (
     Floats,
     Reranker,
     checked_scores,
+    completion_of,
     given_texts,
     zero_rows,
 )

@@ -14,8 +14,7 @@ from memwell.errors import InvalidInput, Unsupported
 from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
 from memwell.longterm.gate import Gate
 from memwell.longterm.weights import Weights
-from memwell.models.callables import as_chat_model, as_embedder, as_reranker
-from memwell.models.ports import ChatModel, Embedder, Reranker
+from memwell.models.ports import ChatModel, Embedder, Reranker, as_chat_model, as_embedder, as_reranker
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
 from memwell.runtime.engine import Engine, EngineParts, check_path
 from memwell.settings import Settings, load_settings

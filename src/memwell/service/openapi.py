@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from memwell._version import VERSION
+from memwell._package import VERSION
 from memwell.errors import InvalidInput
 from memwell.runtime.wire.codec import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem, schema_of, times_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, BYTES, JSON, Operation

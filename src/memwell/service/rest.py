@@ -21,7 +21,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._version import VERSION
+from memwell._package import VERSION
 from memwell.errors import Busy, FileError, InvalidInput, NotFound, UnreadableDocument
 from memwell.history import History
 from memwell.history.media import HEAD, types_of

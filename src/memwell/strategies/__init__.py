@@ -6,11 +6,20 @@ may work on one conversation. A turn costs the same in a long conversation as in
 with an ``a`` in front.
 """
 
-from memwell.strategies.base import Combined, ReadOnly, Strategy, Wrapper
+from memwell.strategies.base import (
+    Buffer,
+    Combined,
+    LastRounds,
+    ReadOnly,
+    Recalled,
+    Recaller,
+    Strategy,
+    TokenWindow,
+    Wrapper,
+)
 from memwell.strategies.compaction import Compaction, Offloaded
 from memwell.strategies.entities import Entities, EntityNotes, Graph, Triple
 from memwell.strategies.summary import Extractive, ModelSummariser, Summariser, Summary, SummaryBuffer
-from memwell.strategies.windows import Buffer, LastRounds, Recalled, Recaller, TokenWindow
 
 __all__ = [
     "Buffer",

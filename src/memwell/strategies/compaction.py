@@ -23,10 +23,9 @@ from memwell.models.ports import ChatModel
 from memwell.records import Thread
 from memwell.storage.parts import MAX_INDEX
 from memwell.storage.protocols import MessageLog
-from memwell.strategies.base import Strategy
+from memwell.strategies.base import Buffer, Strategy, checked_history
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
-from memwell.strategies.windows import Buffer, checked_history
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, check_text, shown
 from memwell.windows import rounds_of

@@ -18,10 +18,9 @@ from memwell.language.claims import USER, claims, relation_of
 from memwell.language.entities import entities
 from memwell.language.summary import SummaryLine, read_summary, written
 from memwell.messages import Message, Role
-from memwell.strategies.base import Strategy, note
+from memwell.strategies.base import Strategy, checked_history, note
 from memwell.strategies.state import AT_ONCE, StrategyState, next_index, until_done, with_note
 from memwell.strategies.summary import said
-from memwell.strategies.windows import checked_history
 from memwell.values import check_count, check_text, now, shown
 
 Extract: TypeAlias = Callable[[str], list[str]]

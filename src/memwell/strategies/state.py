@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -195,19 +195,6 @@ class StrategyState:
         where = id_begins_with(prefix)
         found = paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
         return [msgspec.structs.replace(one, key=one.key.removeprefix(self._prefix)) for one in found]
-
-
-def copy_states(source: HistoryReader, target: HistoryReader) -> None:
-    """Copy the states of all strategies to a copy of a conversation, if both are in stores."""
-    if source.backend is None or target.backend is None:
-        return
-    (space, begin), (other_space, other_begin) = thread_keys(source.thread), thread_keys(target.thread)
-    kv, where = source.backend.kv, id_begins_with(begin)
-    for entry in list(paged(lambda cursor: kv.scan(space, where=where, limit=_PAGE, cursor=cursor))):
-        value = cast("dict[str, Any]", entry.value)
-        # The copy was created at another time; it takes a state over when it is first read.
-        unborn = {**value, "born": None} if value.keys() == {*_FIELDS} else value
-        target.backend.kv.put(other_space, other_begin + entry.key.removeprefix(begin), unborn)
 
 
 def until_done(step: Callable[[], bool]) -> None:

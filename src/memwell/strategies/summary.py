@@ -14,9 +14,8 @@ from memwell.language.summary import Size, SummaryLine, lines_of, read_summary, 
 from memwell.language.words import en_or_zh
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
-from memwell.strategies.base import Strategy, note
+from memwell.strategies.base import Strategy, checked_history, note
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done, with_note
-from memwell.strategies.windows import checked_history
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_text
 from memwell.values import check_count, check_text, check_type

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.shapes import Shape, from_base64, in_words, media_type, speaker, to_base64
+from memwell.transcript.text import Shape, from_base64, in_words, media_type, speaker, to_base64
 from memwell.values import MAX_ID_LENGTH, now, shown
 
 MARK: Final = "agentscope"

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from memwell.errors import InvalidInput
 from memwell.messages import Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, check_message
-from memwell.transcript.shapes import (
+from memwell.transcript.text import (
     Shape,
     each,
     fresh,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
-from memwell.transcript.shapes import Shape, mapping, media_type, to_base64
+from memwell.transcript.text import Shape, mapping, media_type, to_base64
 from memwell.values import MAX_ID_LENGTH, check_type, new_id, shown
 
 KINDS: Mapping[str, str] = {

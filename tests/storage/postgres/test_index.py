@@ -32,7 +32,7 @@ from memwell.storage.postgres.index import (
     word_rows,
 )
 from memwell.storage.postgres.schema import keyed, space_key
-from memwell.testing.machine import assert_same_match, assert_same_near
+from memwell.testing.conformance.congruence import assert_same_match, assert_same_near
 from tests.engines.postgres import open_store, schema_of, server
 
 HOME, AWAY = Space("home"), Space("away")

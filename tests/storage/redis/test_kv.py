@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memwell.records import Space
 from memwell.storage.redis import RedisBackend
-from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Clock
 from tests.engines.redis import single_url
 
 HOME = Space("home")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memwell.records import Record, Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.sqlite import SqliteBackend, words
-from memwell.testing.machine import EVERYTHING, assert_same_match
+from memwell.testing.conformance.congruence import EVERYTHING, assert_same_match
 
 HOME = Space("home")
 COMMON = ("the", "of", "的", "是")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._lazy import load_lazily
+from memwell._package import load_lazily
 from memwell.compat.agentscope.agents import (
     AgentBase,
     JSONSession,

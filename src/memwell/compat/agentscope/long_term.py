@@ -18,8 +18,7 @@ from memwell.compat.agentscope.memories import WrongType, messages_in
 from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, to_core
 from memwell.errors import MemwellError
 from memwell.messages import Message, Role
-from memwell.models.callables import as_embedder
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, as_embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_engine

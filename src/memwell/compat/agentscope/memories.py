@@ -13,9 +13,8 @@ from memwell._asyncify import run_blocking
 from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
-from memwell.history.marks import MessageMarks, every_place, places_at, stretches
 from memwell.history.reading import key_part, thread_keys
-from memwell.history.writing import transaction_of
+from memwell.history.writing import MessageMarks, every_place, places_at, stretches, transaction_of
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule

@@ -34,8 +34,7 @@ from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelErro
 from memwell.history import History
 from memwell.history.writing import transaction_of
 from memwell.messages import Message, Role, human
-from memwell.models.callables import as_chat_model
-from memwell.models.ports import ChatModel
+from memwell.models.ports import ChatModel, as_chat_model
 from memwell.runtime.state import MissingState
 from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend

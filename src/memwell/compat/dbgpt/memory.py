@@ -24,8 +24,7 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
 from memwell._asyncify import blocking, run_blocking
 from memwell.errors import InvalidInput
 from memwell.longterm.traits import importance_of
-from memwell.models.callables import as_embedder
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, as_embedder
 from memwell.values import check_count, check_text, check_type, is_finite, new_version, shown
 
 T = TypeVar("T", bound="MemoryFragment")

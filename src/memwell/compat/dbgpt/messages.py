@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, cast
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
 from memwell.transcript import to_openai
-from memwell.transcript.shapes import speaker
+from memwell.transcript.text import speaker
 from memwell.values import check_count, check_text, shown
 
 _TYPES = ("text", "thinking", "image", "audio", "video")

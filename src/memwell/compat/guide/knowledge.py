@@ -25,9 +25,8 @@ from memwell.language.sentences import sentences
 from memwell.language.words import en_or_zh, language_of
 from memwell.longterm.recall import Recalled
 from memwell.messages import Role, ai, human
-from memwell.models.callables import as_chat_model
 from memwell.models.local import LocalEmbedder
-from memwell.models.ports import ChatModel, Embedder
+from memwell.models.ports import ChatModel, Embedder, as_chat_model
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import Engine
 from memwell.runtime.opening import open as open_memory

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwell._lazy import load_lazily
+from memwell._package import load_lazily
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
 from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,

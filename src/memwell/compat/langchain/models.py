@@ -16,8 +16,7 @@ from memwell.compat.langchain.base import BaseMemory
 from memwell.compat.langchain.messages import BaseMessage, as_text, to_langchain_messages
 from memwell.errors import BadModelOutput, InvalidInput, MissingDependency, ModelError
 from memwell.messages import Message, human
-from memwell.models.callables import answer_of
-from memwell.models.ports import ChatModel
+from memwell.models.ports import ChatModel, answer_of
 from memwell.tokens import TokenCounter, default_counter
 from memwell.values import check_type, shown
 

@@ -16,8 +16,7 @@ from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, GateVerdict
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
-from memwell.models.callables import as_embedder
-from memwell.models.ports import Embedder
+from memwell.models.ports import Embedder, as_embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
-from memwell.language.dates import calendars
-from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, timed
+from memwell.language import dates as calendars
+from memwell.language.dates import SECONDS, DateReading, Stretch, timed
 from memwell.language.patterns import lazy_match
 
 # The words and patterns of Chinese times.

@@ -19,9 +19,16 @@ import numpy as np
 
 from memwell.errors import ConfigurationError
 from memwell.language.words import STOP_WORDS, han_share, language_of
-from memwell.models.local import encoder, multilingual
-from memwell.models.local.encoder import Encoded, Encoder, packed_tokens, token_products, unpacked_tokens
-from memwell.models.local.multilingual import Multilingual
+from memwell.models.local.encoder import (
+    DIMENSIONS,
+    MULTILINGUAL_DIMENSIONS,
+    Encoded,
+    Encoder,
+    Multilingual,
+    packed_tokens,
+    token_products,
+    unpacked_tokens,
+)
 from memwell.models.local.onnx import ENCODER, USE_PIECES, USE_WEIGHTS, WeightsFile, location
 from memwell.models.ports import Floats, QueryTokens, TokenEmbedder, WordMatch, given_texts, zero_rows
 from memwell.values import shown
@@ -36,9 +43,9 @@ _NAMES: dict[str, str] = {
     "use": "use-multilingual-v3-int8-1",
 }
 _SIZES: dict[str, int] = {
-    "local": encoder.DIMENSIONS + multilingual.DIMENSIONS,
-    "minilm": encoder.DIMENSIONS,
-    "use": multilingual.DIMENSIONS,
+    "local": DIMENSIONS + MULTILINGUAL_DIMENSIONS,
+    "minilm": DIMENSIONS,
+    "use": MULTILINGUAL_DIMENSIONS,
 }
 _FILES: dict[str, tuple[WeightsFile, ...]] = {
     "local": (ENCODER, USE_WEIGHTS, USE_PIECES),
@@ -83,7 +90,7 @@ class LocalEmbedder(TokenEmbedder):
 
     @property
     def shared_from(self) -> int | None:
-        return encoder.DIMENSIONS if self._mode == "local" else None
+        return DIMENSIONS if self._mode == "local" else None
 
     def embed(self, texts: Sequence[str]) -> Floats:
         return self.embed_tokens(texts)[0]
@@ -137,17 +144,17 @@ class LocalEmbedder(TokenEmbedder):
         share = {"minilm": 1.0, "use": 0.0}.get(self._mode, english_share(text))
         made = self._english.get().encode(text) if share > 0 else None
         if made is not None:
-            row[: encoder.DIMENSIONS] = made.vector * np.float32(share**0.5)
+            row[:DIMENSIONS] = made.vector * np.float32(share**0.5)
         if share < 1:
-            row[-multilingual.DIMENSIONS :] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
+            row[-MULTILINGUAL_DIMENSIONS:] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
         return made
 
     def distinct(self, vector: Floats) -> Floats:
-        if vector[: -multilingual.DIMENSIONS].any() or self._mode == "minilm":
+        if vector[:-MULTILINGUAL_DIMENSIONS].any() or self._mode == "minilm":
             # The English encoder was trained on questions.
             return vector
         made = vector.copy()
-        made[-multilingual.DIMENSIONS :] -= np.float32(_COMMON_SHARE) * _common_part()
+        made[-MULTILINGUAL_DIMENSIONS:] -= np.float32(_COMMON_SHARE) * _common_part()
         return (made / np.linalg.norm(made)).astype(np.float32)
 
     def facts(self) -> dict[str, Any]:

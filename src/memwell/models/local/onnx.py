@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell._native import native_calls
-from memwell._products import product
+from memwell._native import native_calls, product
 from memwell.errors import ConfigurationError, MissingDependency, ModelError
 from memwell.settings import refuse_telemetry
 from memwell.values import shown

@@ -16,8 +16,8 @@ import msgspec
 
 from memwell.errors import BackendUnavailable, ConfigurationError, Conflict, InvalidInput, MissingDependency, NotFound
 from memwell.history import History
-from memwell.history.marks import MessageMarks, places_at
 from memwell.history.reading import thread_keys
+from memwell.history.writing import MessageMarks, places_at
 from memwell.messages import Message
 from memwell.records import Space
 from memwell.runtime.transfer.files import ImportCounts, Imported, Progress, decoded

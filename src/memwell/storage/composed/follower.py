@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from memwell._products import product
+from memwell._native import product
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, Conflict, MemwellError
 from memwell.filters import Filter, FilterLike, as_filter, record_test
 from memwell.records import MAX_SEGMENTS, Hit, Record, Space, Vector, as_vector, paged

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
-from memwell._native import native_calls
-from memwell._products import product
+from memwell._native import native_calls, product
 from memwell.errors import MemwellError
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
 from memwell.storage.sqlite.connections import Connections, Session

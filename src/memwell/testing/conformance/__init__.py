@@ -12,11 +12,10 @@ hypothesis are needed here and nowhere else in memwell; ``pytest.register_assert
 conftest.py makes a failed assertion explain itself.
 """
 
-from memwell.testing.conformance.backend import BackendSuite
+from memwell.testing.conformance.backend import BackendSuite, IsolationSuite
 from memwell.testing.conformance.congruence import CongruenceSuite, KillsSuite, SequencesSuite
 from memwell.testing.conformance.copies import CopiesSuite
 from memwell.testing.conformance.index import RecordIndexSuite
-from memwell.testing.conformance.isolation import IsolationSuite
 from memwell.testing.conformance.kv import BlobsSuite, KeyValueSuite
 from memwell.testing.conformance.log import MessageLogSuite
 from memwell.testing.conformance.refusals import RefusalsSuite

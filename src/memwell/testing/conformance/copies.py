@@ -18,8 +18,7 @@ from memwell.records import Page, Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.parts import copy_thread
 from memwell.storage.protocols import Backend, Entry, ThreadInfo
-from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, has, needs, said, some
+from memwell.testing.conformance.suite import HOME, TALK, Clock, Suite, all_pages, has, needs, said, some
 from memwell.testing.strategies import StoreCall, json_values, log_writes, outcome
 from memwell.values import new_id, new_version
 

@@ -12,8 +12,7 @@ from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.records import Space
 from memwell.storage.arguments import moment
 from memwell.storage.protocols import Backend, Entry
-from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import HOME, Suite, all_pages, needs
+from memwell.testing.conformance.suite import HOME, Clock, Suite, all_pages, needs
 from memwell.values import new_version
 
 VALUES: tuple[Any, ...] = (

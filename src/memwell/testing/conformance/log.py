@@ -9,8 +9,7 @@ from memwell.messages import Image, Message, Role, Text, ToolCall, ai, human, me
 from memwell.records import Space, Thread
 from memwell.storage.arguments import moment
 from memwell.storage.protocols import Backend, ThreadInfo
-from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, said, texts_of
+from memwell.testing.conformance.suite import HOME, TALK, Clock, Suite, all_pages, said, texts_of
 
 ODD_QUERIES = (
     "", " \t\n", '"', "'", 'word"; DROP TABLE message; --', "NEAR(a b, 3) OR *", "a AND NOT b", "body:word",

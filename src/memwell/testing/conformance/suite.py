@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,12 +19,32 @@ from memwell.errors import BackendError
 from memwell.messages import Message, human
 from memwell.records import Page, Space, Thread
 from memwell.storage.protocols import ABILITIES, Backend
-from memwell.testing.clock import Clock
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
 
 T = TypeVar("T", bound=Callable[..., object] | type)
+
+
+class Clock:
+    """The time in seconds, for a backend's ``clock``. It starts at a fixed moment and moves only by ``advance``.
+
+    A backend whose clock is its server's sets ``sleeps`` in its ``open``: then the time is the real one, and to advance is
+    to wait.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1_750_000_000.25
+        self.sleeps = False
+
+    def __call__(self) -> float:
+        return time.time() if self.sleeps else self.now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        if self.sleeps:
+            time.sleep(seconds)
+        self.now += seconds
 
 
 def needs(*abilities: str) -> Callable[[T], T]:

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded lazily, because what they need takes time to import."""
+"""What the front doors of packages need: the version, and names that are loaded lazily."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+VERSION = "0.1.0"
+"""Here for modules that must not import the package itself."""
+
 
 def load_lazily(
     package: dict[str, Any], modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a package with these ``globals()``; ``modules`` has the module of each name.
 
-    A module is given relative to the package (``.chat``) or in full. Another name raises ``AttributeError``.
+    For names whose modules take time to import. A module is given relative to the package (``.chat``) or in full. Another
+    name raises ``AttributeError``.
     """
     own: str = package["__name__"]
 

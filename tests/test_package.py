@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from memwell._lazy import load_lazily
+from memwell._package import load_lazily
 
 
 def test_a_name_is_loaded_when_it_is_asked_for():

@@ -15,8 +15,7 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.models import Embedder
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
-from memwell.runtime.cache import EmbeddingCache
-from memwell.runtime.ring import Ring
+from memwell.runtime.cache import EmbeddingCache, Ring
 from memwell.storage import Backend, open_backend
 
 # The ring: a bound that holds whatever happens.

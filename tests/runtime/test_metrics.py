@@ -51,7 +51,7 @@ from memwell.runtime.metrics import (
     percentile,
     tag_of,
 )
-from memwell.runtime.wire.running import Quality, ServiceFigures
+from memwell.runtime.wire.codec import Quality, ServiceFigures
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Entry
 

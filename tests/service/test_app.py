@@ -20,7 +20,7 @@ from memwell.records import Space
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import app as mcp_loading
-from memwell.service import request_log as logs
+from memwell.service import logs
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, File
 from memwell.service.keys import SCOPES

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from memwell.errors import AccessDenied, BackendError, Busy
 from memwell.longterm.recall import looking
-from memwell.runtime.wire.codec import Problem, decode, problem_of
+from memwell.runtime.wire.codec import Key, Problem, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
-from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service

@@ -26,9 +26,8 @@ from memwell.messages import Image, Message, Role, Text, ToolCall, ai, encode_me
 from memwell.models.scripted import HashEmbedder
 from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire.codec import decode, encode
-from memwell.runtime.wire.running import Job, Key
-from memwell.runtime.wire.table import OPERATIONS
+from memwell.runtime.wire.codec import Key, decode, encode
+from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service import rest as handlers
 from memwell.service.call import File
 from memwell.service.jobs import Report

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import InvalidInput
-from memwell.runtime.channels import Channel
+from memwell.runtime.agents import Channel
 
 
 class Speaker(AgentBase):

@@ -25,7 +25,7 @@ from memwell.errors import ConfigurationError, InvalidInput
 from memwell.integrations.langchain_core import MemwellEmbeddings, MemwellRetriever, MemwellVectorStore
 from memwell.models import as_embedder
 from memwell.runtime.engine import Engine
-from memwell.runtime.opening import open as open_memory
+from memwell.runtime.engine import open as open_memory
 from memwell.storage import Backend
 
 

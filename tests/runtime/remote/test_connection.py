@@ -34,8 +34,7 @@ from memwell.runtime.remote.connection import (
     target_of,
 )
 from memwell.runtime.wire.codec import MEDIA_TYPE
-from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import OPERATIONS
+from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service.http import Router
 from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
 

@@ -16,7 +16,7 @@ from memwell.longterm.memory import HasMemory, Memory, MemoryLike
 from memwell.messages import Message
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
-from memwell.runtime.opening import open as open_memory
+from memwell.runtime.engine import open as open_memory
 from memwell.storage.protocols import Backend
 from memwell.values import shown
 

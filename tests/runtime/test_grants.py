@@ -252,11 +252,7 @@ class GrantsBesideModel(RuleBasedStateMachine):
         self.grants = Grants(self.backend.kv, lambda: self.now)
         self.expected: dict[tuple[str, str], tuple[bool, datetime | None]] = {}
 
-    @rule(
-        pair=st.permutations(names),
-        write=st.booleans(),
-        hours=st.none() | st.integers(1, 5),
-    )
+    @rule(pair=st.permutations(names), write=st.booleans(), hours=st.none() | st.integers(1, 5))
     def give(self, pair: list[str], write: bool, hours: int | None) -> None:
         until = None if hours is None else self.now + timedelta(hours=hours)
         self.grants.give(pair[0], pair[1], write=write, until=until)

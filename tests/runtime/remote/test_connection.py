@@ -27,12 +27,7 @@ from memwell.errors import (
     MissingDependency,
 )
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.connection import (
-    Connection,
-    check_address,
-    finished,
-    target_of,
-)
+from memwell.runtime.remote.connection import Connection, check_address, finished, target_of
 from memwell.runtime.wire.codec import MEDIA_TYPE
 from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service.http import Router

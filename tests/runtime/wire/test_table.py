@@ -12,18 +12,7 @@ import pytest
 from msgspec import structs
 
 from memwell.runtime.wire.codec import Request
-from memwell.runtime.wire.operations import (
-    ADMIN,
-    ANY_KEY,
-    ANYONE,
-    BYTES,
-    ERASE,
-    JSON,
-    READ,
-    TEXT,
-    WRITE,
-    Operation,
-)
+from memwell.runtime.wire.operations import ADMIN, ANY_KEY, ANYONE, BYTES, ERASE, JSON, READ, TEXT, WRITE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 
 ALL = list(OPERATIONS.values())

@@ -916,12 +916,6 @@ def test_when_a_hub_is_closed_zero_objects_are_left_without_the_collector(caplog
 # Channels: a bound without waiting, completion, cancellation, many readers and writers, threads
 
 
-async def settled() -> None:
-    """Let every task run until it waits."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 async def test_items_come_in_order_until_the_end() -> None:
     channel = Channel()
     for number in range(3):
@@ -947,7 +941,7 @@ async def test_writers_never_wait_and_the_latest_items_stay() -> None:
 async def test_a_cancelled_reader_takes_nothing_with_it() -> None:
     channel = Channel()
     reader = asyncio.create_task(channel.get())
-    await settled()
+    await ticks(20)
     # The item is handed over, and in the same moment, before the reader runs, it is cancelled.
     await channel.put("kept")
     reader.cancel()
@@ -973,7 +967,7 @@ async def test_many_readers_and_writers_lose_and_double_nothing(
             await asyncio.sleep(0)
 
     reading = [asyncio.create_task(read()) for _ in range(readers)]
-    await settled()
+    await ticks(20)
     writing = [asyncio.create_task(write(writer, count)) for writer, count in enumerate(counts)]
     # Readers that are cancelled while they wait; one always stays.
     for pause in cancels:

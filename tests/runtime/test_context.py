@@ -203,20 +203,6 @@ def test_what_stays_the_same_comes_first_and_what_was_recalled_last():
     )
 
 
-def test_nothing_recalled_is_ever_said_by_the_system():
-    context = assemble(
-        "Hi",
-        budget=600,
-        recaller=Notebook(Memo("m", "canary")),
-        profile="canary",
-        documents=[Passage(id="d", text="canary")],
-    )
-    instructions, turns = context.anthropic()
-    assert instructions == ""
-    assert "canary" in str(turns)
-    assert all(message.role is Role.HUMAN for message in context.messages)
-
-
 def test_notes_are_in_the_order_they_happened_whatever_their_score():
     notes = Notebook(
         Memo("late", "She moved to Rome.", MAY + timedelta(days=9)), Memo("early", "She lived in Oslo.", MAY)

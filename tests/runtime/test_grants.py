@@ -154,24 +154,17 @@ def test_a_grant_is_for_exactly_one_space(engine: memwell.Engine):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda ann: ann.grant("ann"),
-        lambda ann: ann.grant(""),
-        lambda ann: ann.grant(7),
-        lambda ann: ann.grant("bob", write=1),
-        lambda ann: ann.grant("bob", write=None),
+        lambda ann: ann.grant("ann"), lambda ann: ann.grant(""), lambda ann: ann.grant(7),
+        lambda ann: ann.grant("bob", write=1), lambda ann: ann.grant("bob", write=None),
         lambda ann: ann.grant("bob", until="tomorrow"),
         lambda ann: ann.grant("bob", until=datetime(2020, 1, 1, tzinfo=UTC)),
-        lambda ann: ann.grant("bob", until=3600),
-        lambda ann: ann.grant(Space("memwell", "spaces")),
-        lambda ann: ann.grant(Space("memwell", "grants")),
-        lambda ann: ann.revoke("ann"),
-        lambda ann: ann.revoke(None),
-        lambda ann: ann.shared("ann"),
-        lambda ann: ann.shared(Space("memwell", "grants")),
-        lambda ann: ann.at(Space("memwell", "grants")),
+        lambda ann: ann.grant("bob", until=3600), lambda ann: ann.grant(Space("memwell", "spaces")),
+        lambda ann: ann.grant(Space("memwell", "grants")), lambda ann: ann.revoke("ann"),
+        lambda ann: ann.revoke(None), lambda ann: ann.shared("ann"),
+        lambda ann: ann.shared(Space("memwell", "grants")), lambda ann: ann.at(Space("memwell", "grants")),
         lambda ann: ann.shared(3),
     ],
-)
+)  # fmt: skip
 def test_bad_input_grants_nothing(engine: memwell.Engine, call: Callable[[Any], Any]):
     ann = engine.at("ann")
     with pytest.raises(InvalidInput):

@@ -68,10 +68,6 @@ def code(answered: Answered) -> str:
 @pytest.mark.parametrize(
     ("route", "asked"),
     [
-        ("memories", RequestData("GET", "/", {"limit": ["1", "2"]})),
-        ("memories", RequestData("GET", "/", {"colour": ["1"]})),
-        ("memories", RequestData("GET", "/", {"limit": ["many"]})),
-        ("pending", RequestData("GET", "/", {"a": ["1"]})),
         ("forget_one", RequestData("DELETE", "/", {}, b'{"ids":[]}')),
         ("undo", RequestData("POST", "/", {}, b"[1]")),
         ("undo", RequestData("POST", "/", {"a": ["1"]})),

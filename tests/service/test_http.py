@@ -233,16 +233,9 @@ def door(service: Service, **chosen: Any) -> AccessCheck:
 
 OURS = ["127.0.0.1", "127.0.0.1:7411", "localhost:1", "LOCALHOST", "[::1]:7411", "[::1]", "10.9.8.7:80", "memwell:7411"]
 NOT_OURS = [
-    "",
-    "evil.example",
-    "evil.example:7411",
-    "127.0.0.1.evil.example",
-    "localhost.evil.example",
-    "127.0.0.1:1:2",
-    "[evil]",
-    "0x7f000001",
-    "@127.0.0.1",
-]
+    "", "evil.example", "evil.example:7411", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:1:2",
+    "[evil]", "0x7f000001", "@127.0.0.1",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", OURS)

@@ -302,16 +302,6 @@ TOKEN = f"mw_{'a' * 16}_{'b' * 64}"
 KEY = Key(id="a" * 16, name="phone", space=Space("acme"), scopes=("read",), created=now())
 
 
-@pytest.fixture(autouse=True)
-def loggers() -> Iterator[None]:
-    names = ("memwell", "uvicorn.error")
-    before = [(one, one.propagate, one.level, [*one.handlers]) for one in map(logging.getLogger, names)]
-    yield
-    for logger, propagate, level, handlers in before:
-        logger.propagate, logger.handlers = propagate, handlers
-        logger.setLevel(level)
-
-
 def failed(error: Exception) -> Exception:
     try:
         raise error
@@ -334,17 +324,9 @@ def written(form: str, *failures: BaseException) -> str:
 def test_for_programs_each_line_is_json():
     lines = [json.loads(line) for line in written("json", failed(KeyError("words"))).splitlines()]
     assert lines[0] | {"time": ""} == {
-        "time": "",
-        "level": "info",
-        "logger": "memwell.service",
-        "message": "GET me 200 12.3 ms",
-        "request": "r1",
-        "method": "GET",
-        "route": "me",
-        "status": 200,
-        "ms": 12.3,
-        "key": KEY.id,
-    }
+        "time": "", "level": "info", "logger": "memwell.service", "message": "GET me 200 12.3 ms", "request": "r1",
+        "method": "GET", "route": "me", "status": 200, "ms": 12.3, "key": KEY.id,
+    }  # fmt: skip
     assert lines[1]["key"] == ""
     assert "KeyError" in lines[2]["error"]
 

@@ -13,16 +13,10 @@ from memwell.errors import InvalidInput
 from memwell.runtime.wire.codec import Request, decode, encode
 
 _PLAIN: dict[type[shapes.Type], Any] = {
-    shapes.AnyType: {"a": [1, "二"]},
-    shapes.BoolType: True,
-    shapes.BytesType: "AAEC",
-    shapes.CustomType: ["acme", "安娜"],
-    shapes.DateTimeType: "2026-03-01T09:30:00.5Z",
-    shapes.FloatType: 0.5,
-    shapes.IntType: 3,
-    shapes.NoneType: None,
-    shapes.StrType: "记忆 or memory",
-}
+    shapes.AnyType: {"a": [1, "二"]}, shapes.BoolType: True, shapes.BytesType: "AAEC",
+    shapes.CustomType: ["acme", "安娜"], shapes.DateTimeType: "2026-03-01T09:30:00.5Z", shapes.FloatType: 0.5,
+    shapes.IntType: 3, shapes.NoneType: None, shapes.StrType: "记忆 or memory",
+}  # fmt: skip
 
 
 def built(shape: shapes.Type, *, whole: bool) -> Any:

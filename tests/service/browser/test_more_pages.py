@@ -17,20 +17,12 @@ from tests.service.browser.conftest import House, Visit
 Begin = Callable[..., Visit]
 
 _PLACES = {
-    "/conversations": "Dinner for Ann",
-    "/conversations/dinner": "Which dishes have no peanuts?",
-    "/timeline": "I moved to Lisbon.",
-    "/graph?start=Ann": "Hamburg",
-    "/profiles/Ann": "Lisbon",
-    "/profiles/小安": "龙井茶",
-    "/documents": "leave.md",
-    "/documents?tab=media": "A sunset over the harbour",
-    "/audit": "",
-    "/audit?tab=data": "",
-    "/keys": "newcomer",
-    "/keys?tab=log": "",
+    "/conversations": "Dinner for Ann", "/conversations/dinner": "Which dishes have no peanuts?",
+    "/timeline": "I moved to Lisbon.", "/graph?start=Ann": "Hamburg", "/profiles/Ann": "Lisbon",
+    "/profiles/小安": "龙井茶", "/documents": "leave.md", "/documents?tab=media": "A sunset over the harbour",
+    "/audit": "", "/audit?tab=data": "", "/keys": "newcomer", "/keys?tab=log": "",
     "/keys?tab=grants": "acme / support",
-}
+}  # fmt: skip
 """Every place, and what of the memory is to be seen there."""
 
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

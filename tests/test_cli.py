@@ -393,16 +393,6 @@ def test_an_export_never_writes_over_a_file_unasked(run: Run, tmp_path: Path):
     assert not (tmp_path / "out.pdf").exists()
 
 
-def test_an_export_to_the_output_is_the_file(run: Run, tmp_path: Path):
-    run("remember", "我喜欢喝茶。")
-    outcome = run("export", "-")
-    assert outcome.code == 0
-    lines = [json.loads(line) for line in outcome.out.splitlines()]
-    assert lines[0]["format"] == "memwell"
-    assert any("喝茶" in json.dumps(line, ensure_ascii=False) for line in lines)
-    assert not (tmp_path / "-").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "path", "reason", "in_chinese"),
     [
@@ -456,12 +446,6 @@ def test_a_store_that_can_only_be_read_is_recalled_from(run: Run, tmp_path: Path
 
 def test_an_unknown_language_is_refused(run: Run, store: Path):
     assert_refused(run("threads", "--store", store, language="fr"), "'fr'", "en, zh")
-
-
-def test_what_is_refused_is_said(run: Run):
-    outcome = run("remember", "    ")
-    assert outcome.code == 1
-    assert "Not remembered" in outcome.err
 
 
 def test_what_is_owed_is_settled(run: Run, tmp_path: Path):

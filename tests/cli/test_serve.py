@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import asyncio
@@ -207,7 +205,7 @@ def test_the_page_names_every_tool_and_resource() -> None:
     assert all(f"`{one.uri_template}`" in page for one in TEMPLATES)
 
 
-# test_keys
+# Keys
 
 
 def token_in(text: str) -> str:

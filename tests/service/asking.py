@@ -105,6 +105,3 @@ def send(service: Service, key: Key, called: str, body: bytes | None, folder: Pa
         raise answered.failed or error_of(decode(answered.body, Problem))
     assert answered.status == route.status
     return decode(answered.body, route.gives)
-
-
-__all__ = ["ask", "asked_with", "ended", "key_of", "send", "service_at"]

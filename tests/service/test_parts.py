@@ -133,18 +133,16 @@ def test_a_memory_is_held_for_each_space_and_old_ones_are_let_go(monkeypatch: py
         assert len(vars(service)["_engines"]) == 2
 
 
-def test_models_are_loading_until_they_are_there():
-    with service_at(embedder=HashEmbedder()) as service:
-        assert service.models == "loading"
-        service.warm()
-        assert service.models == "ok"
-
-
-def test_models_that_cannot_be_loaded_do_not_stop_it(monkeypatch: pytest.MonkeyPatch):
+def test_models_are_loading_until_they_are_there_and_do_not_stop_it_when_they_cannot_be(
+    monkeypatch: pytest.MonkeyPatch,
+):
     def broken(texts: object) -> None:
         raise ModelError("no weights")
 
     with service_at(embedder=HashEmbedder()) as service:
+        assert service.models == "loading"
+        service.warm()
+        assert service.models == "ok"
         monkeypatch.setattr(service.engine.embedder, "embed", broken)
         service.warm()
         assert service.models == "failed"

@@ -522,8 +522,7 @@ def test_grants(served: Served):
         assert board.recall("plan", limit=0) == []
         assert (board.count(), board.get("p").text) == (1, "The plan is to sail on Friday.")
         assert [one.id for one in board.memories(where={"@id": "p"}, limit=5)] == ["p"]
-        assert board.memories(limit=0) == []
-        assert [one.id for one in board.page(limit=1).items] == [one.id for one in board.memories()] == ["p"]
+        assert [one.id for one in board.page(limit=1).items] == ["p"]
         with pytest.raises(NotGranted):
             board.remember("I would rather stay ashore.")
         with pytest.raises(NotFound):
@@ -531,19 +530,11 @@ def test_grants(served: Served):
         planner.grant(me, write=True)
         done = board.remember("I would rather stay ashore.", importance=0.9)
         assert planner.get(done.id).speaker == "critic"
-        with pytest.raises(InvalidInput):
-            board.remember("I signed this.", speaker="planner")
-        assert critic.count() == 0
         assert planner.revoke(me) is True
         assert planner.revoke(me) is False
         for asked in (lambda: board.recall("plan"), board.count, lambda: board.grant, lambda: board.get("p")):
             with pytest.raises(NotGranted):
                 asked()
-        for odd in ("planner", Space("memwell", "service")):
-            with pytest.raises(InvalidInput):
-                planner.grant(odd)
-        with pytest.raises(InvalidInput):
-            critic.shared(me)
 
 
 def test_every_kind_of_message_comes_through_as_it_was(served: Served):

@@ -218,17 +218,6 @@ def test_only_chosen_tools_are_offered(inside: Any) -> None:
 # What goes wrong
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_an_unknown_tool_is_an_error_of_the_protocol(inside: Any, mode: str) -> None:
-    async def work(client: Any) -> None:
-        with pytest.raises(MCPError, match="there is no tool 'rm -rf'") as raised:
-            await client.call_tool("rm -rf", {})
-        assert raised.value.code == -32602
-
-    inside.ask(work, mode=mode)
-    assert inside.memory.memories() == []
-
-
 DEEP: Any = {}
 for _ in range(200):
     DEEP = {"a": DEEP}

@@ -295,25 +295,6 @@ def test_everybody_is_served_whatever_becomes_of_the_others(kinds: list[str]):
     assert not left
 
 
-@pytest.mark.parametrize("after", range(12))
-def test_cancelled_at_any_moment_nothing_goes_on_behind_its_back(after: int):
-    async def main() -> set[Any]:
-        took: list[int] = []
-        task = asyncio.create_task(deliver(range(9), lambda number: one("waits", number, took), timeout_s=60))
-        for _ in range(after):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        then = len(took)
-        left = others_running()
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert len(took) == then
-        return left
-
-    assert not asyncio.run(main())
-
-
 def test_one_that_will_not_be_cancelled_is_left_to_itself():
     async def main() -> tuple[list[Any], list[str]]:
         done, released = [], asyncio.Event()
@@ -473,14 +454,6 @@ async def test_an_agent_can_be_interrupted_from_another_thread():
     assert answer == "e was interrupted at hi"
 
 
-def test_a_reply_that_ends_by_a_cancellation_inside_it_is_an_interruption():
-    class Cancelled(Scribe):
-        async def reply(self, message: str) -> str:
-            raise asyncio.CancelledError
-
-    assert asyncio.run(Cancelled("c")("hi")) == "c was interrupted at hi"
-
-
 def test_what_is_not_overridden_says_so():
     agent = Agent[str]()
     for call in (lambda: agent("hi"), lambda: agent.observe("hi"), agent.handle_interrupt):
@@ -538,15 +511,6 @@ def test_subscribers_are_held_weakly_and_under_a_name():
 
 def said(text: str, **fields: Any) -> Message:
     return Message(Role.AI, (Text(text),), **fields)
-
-
-async def test_what_is_printed_goes_into_the_queue_until_the_agent_is_closed():
-    agent, channel = Scribe(), Channel(50)
-    agent.set_msg_queue_enabled(True, channel)
-    for number in range(20):
-        await agent.print(str(number), last=number == 19)
-    await agent.close()
-    assert [item async for item in channel] == [(str(number), number == 19) for number in range(20)]
 
 
 async def test_a_queue_of_asyncio_does_too_and_gets_copies():

@@ -29,12 +29,6 @@ PRICES = {"m": Price(1.0, 2.0)}
 MILLION = Usage(1_000_000)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with open_backend("memory:" if request.param == "memory" else str(tmp_path / "app.db")) as opened:
-        yield opened
-
-
 def calendar() -> Clock:
     """A minute before a month ends."""
     clock = Clock()

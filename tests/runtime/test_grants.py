@@ -20,7 +20,7 @@ from memwell.messages import human
 from memwell.records import Space
 from memwell.runtime.context import assemble
 from memwell.runtime.grants import Grant, Grants, SharedMemory
-from memwell.storage import Backend, open_backend
+from memwell.storage import open_backend
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -29,12 +29,6 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[memwell.Engine]:
     url = request.param if request.param == "memory:" else tmp_path / request.param
     with memwell.open(url, embedder=None, work=False) as opened:
-        yield opened
-
-
-@pytest.fixture
-def backend() -> Iterator[Backend]:
-    with open_backend("memory:") as opened:
         yield opened
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,21 +15,10 @@ from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service
-from tests.service.asking import key_of, service_at
+from tests.service.asking import key_of
 from tests.service.waiting import PATIENCE_S
 
 # Whose it is
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with service_at(tmp_path / "s.db") as opened:
-        yield opened
-
-
-@pytest.fixture
-def ann(service: Service) -> Key:
-    return key_of(service, "acme", "ann")
 
 
 def test_scopes_do_not_include_one_another(service: Service):

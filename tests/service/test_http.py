@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,7 +39,6 @@ from memwell.service.http import (
 from memwell.service.parts import Service
 from memwell.settings import Settings
 from tests.runtime.still_time import run_in_still_time
-from tests.service.asking import service_at
 
 # Addresses
 
@@ -213,12 +212,6 @@ def test_no_name_of_a_file_breaks_out_of_its_header(name: str):
 
 
 # Access
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with service_at() as opened:
-        yield opened
 
 
 def asked(**headers: str) -> Request:

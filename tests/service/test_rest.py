@@ -41,17 +41,6 @@ from tests.service.waiting import PATIENCE_S
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with service_at(tmp_path / "app.db") as opened:
-        yield opened
-
-
-@pytest.fixture
-def ann(service: Service) -> Key:
-    return key_of(service, "acme", "ann")
-
-
-@pytest.fixture
 def bob(service: Service) -> Key:
     return key_of(service, "acme", "bob")
 

@@ -583,6 +583,9 @@ def test_messages_are_meant_by_index_id_or_themselves(served: Served):
         assert [one.message.text for one in thread.versions(first) if one.message] == ["one", "uno"]
         thread.remove(first)
         assert thread.restore(first).text == "eins"
+        with pytest.raises(NotFound):
+            thread.remove(0, 1, 99)
+        assert len(thread) == 2, "several are removed or none"
         for odd in (elsewhere, "nobody's", 99):
             with pytest.raises(NotFound):
                 thread.edit(odd, "x")

@@ -303,6 +303,7 @@ def memwell_shape(message: Message) -> dict[str, Any]:
     "bad",
     [
         {"role": "nobody", "content": "x"},
+        {"role": "nobody", "parts": []},
         {"role": "human", "parts": "x"},
         {"role": "human", "parts": [], "colour": "red"},
         {"role": "human", "parts": [{"type": "text", "text": "\0"}]},

@@ -153,8 +153,7 @@ def _live(call: Call) -> codec.Health:
 
 @handles("ready")
 def _ready(call: Call) -> codec.Health:
-    if call.service.stopping:
-        raise Busy("the service is stopping", code="stopping")
+    # While it stops, the application refuses every request but ``live``.
     call.service.readiness.check()
     if call.service.models == "loading":
         raise Busy("the models are being loaded", code="loading", retry_after=2)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memwell.runtime.fact_evaluation import judge, load, summary
+from memwell.runtime.evaluation import fact_summary, judge, load_facts
 
 RESULTS = Path(__file__).with_name("results")
 DATA = Path(__file__).with_suffix(".json")
@@ -70,7 +70,7 @@ def main() -> None:
         "--failures", choices=("en", "zh"), help="print what is missed or wrong in dev, and write nothing"
     )
     options = parser.parse_args()
-    data = load(DATA)
+    data = load_facts(DATA)
     if options.failures:
         for one in judge(data[f"facts, {options.failures}, dev"]):
             if one.missed or one.wrong:
@@ -80,7 +80,7 @@ def main() -> None:
     figures: dict[str, Any] = {}
     for name, sentences in data.items():
         found = judge(sentences)
-        figures[name.removeprefix("facts, ")] = {"sentences": len(found), **summary(found)}
+        figures[name.removeprefix("facts, ")] = {"sentences": len(found), **fact_summary(found)}
     known = {"date": _today(), "figures": figures}
     (RESULTS / "facts.json").write_text(json.dumps(known, ensure_ascii=False, indent=1) + "\n", "utf-8")
     (RESULTS / "facts.md").write_text(page(known), "utf-8")

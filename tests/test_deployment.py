@@ -228,11 +228,6 @@ def is_open(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_an_option_that_does_not_exist_is_noticed():
-    with pytest.raises(Exception, match="no-such-option"):
-        parses(["serve", "--no-such-option"])
-
-
 def test_the_image_is_small_pinned_and_not_root():
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE, re.MULTILINE)
     assert [name for _, name in stages] == ["build", ""]

@@ -27,21 +27,14 @@ TO_ESCAPE = (
     "redis://u:{secret}/{secret}@127.0.0.1:{port}",
 )
 HOSTILE = (
-    *TO_ESCAPE,
-    "postgresql://memwell:{secret}%zz@127.0.0.1:{port}/db",
-    "postgresql://memwell:{secret}",
-    "postgresql:memwell:{secret}@127.0.0.1:{port}/db",
-    "postgresql://127.0.0.1:{port}/db?password={secret}&{secret}",
-    "redis://u:[{secret}@127.0.0.1:{port}",
-    "redis://u:{secret}℀@127.0.0.1:{port}",
-    "rediss+cluster://u:{secret}?{secret}@127.0.0.1:{port}",
-    "nothing://u:{secret}/{secret}@127.0.0.1:{port}",
-    " postgresql://u:{secret}@127.0.0.1:{port}/db",
-    "sqlite:app.db,log=redis://u:{secret}/{secret}@127.0.0.1:{port}",
+    *TO_ESCAPE, "postgresql://memwell:{secret}%zz@127.0.0.1:{port}/db", "postgresql://memwell:{secret}",
+    "postgresql:memwell:{secret}@127.0.0.1:{port}/db", "postgresql://127.0.0.1:{port}/db?password={secret}&{secret}",
+    "redis://u:[{secret}@127.0.0.1:{port}", "redis://u:{secret}℀@127.0.0.1:{port}",
+    "rediss+cluster://u:{secret}?{secret}@127.0.0.1:{port}", "nothing://u:{secret}/{secret}@127.0.0.1:{port}",
+    " postgresql://u:{secret}@127.0.0.1:{port}/db", "sqlite:app.db,log=redis://u:{secret}/{secret}@127.0.0.1:{port}",
     "sqlite:app.db,index=milvus://u:{secret}/{secret}@127.0.0.1:{port}",
-    "sqlite:app.db,blobs=other://u:{secret}/{secret}@127.0.0.1:{port}",
-    "http://u:{secret}@127.0.0.1:{port}",
-)
+    "sqlite:app.db,blobs=other://u:{secret}/{secret}@127.0.0.1:{port}", "http://u:{secret}@127.0.0.1:{port}",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from memwell.errors import InvalidInput
 from tests.commands import Run, running
 from tests.runtime.remote.serving import Served, serving
 
@@ -56,12 +55,3 @@ def test_the_space_that_is_named_is_that_of_the_key(run: Run, served: Served, mo
     assert "in space acme" in run("show", "nope", "--store", served.address).err
     monkeypatch.setenv("MEMWELL_KEY", served.token("empty"))
     assert "in space empty" in run("threads", "--store", served.address).out
-
-
-def test_a_file_named_as_json_that_is_none_is_refused(run: Run, served: Served, tmp_path: Path):
-    (tmp_path / "x.jsonl").write_text("garbage")
-    outcome = run("import", "x.jsonl", "--store", served.address)
-    assert (outcome.code, outcome.out) == (1, "")
-    assert "is not JSON" in outcome.err
-    with served.memory("acme") as memory, pytest.raises(InvalidInput, match=r"^'x\.jsonl' is not JSON"):
-        memory.import_file(tmp_path / "x.jsonl")

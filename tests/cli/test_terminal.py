@@ -130,10 +130,7 @@ Checked = tuple[str, str, list[str]]
 
 @pytest.fixture(params=["pipe", "terminal"])
 def run(
-    request: pytest.FixtureRequest,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Run:
     """The command in a folder with a very long name, printing to a narrow terminal or into a pipe."""
     folder = tmp_path / LONG

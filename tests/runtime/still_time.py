@@ -39,6 +39,3 @@ def run_in_still_time(main: Coroutine[Any, Any, T]) -> T:
     """What ``asyncio.run`` would return."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(main)
-
-
-__all__ = ["run_in_still_time"]

@@ -19,8 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from memwell.errors import InvalidInput
 from memwell.messages import Image, Message, Opaque, Role, Text, ToolCall, human, message
-from memwell.runtime.agents import Agent, Hooked, Hub, deliver
-from memwell.runtime.channels import Channel
+from memwell.runtime.agents import DONE, Agent, Channel, Hooked, Hub, deliver
 from tests.runtime.still_time import run_in_still_time
 
 # Hooks: their order and scope, what they get and may return, and which calls run them.
@@ -296,25 +295,6 @@ def test_everybody_is_served_whatever_becomes_of_the_others(kinds: list[str]):
     assert not left
 
 
-@pytest.mark.parametrize("after", range(12))
-def test_cancelled_at_any_moment_nothing_goes_on_behind_its_back(after: int):
-    async def main() -> set[Any]:
-        took: list[int] = []
-        task = asyncio.create_task(deliver(range(9), lambda number: one("waits", number, took), timeout_s=60))
-        for _ in range(after):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        then = len(took)
-        left = others_running()
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert len(took) == then
-        return left
-
-    assert not asyncio.run(main())
-
-
 def test_one_that_will_not_be_cancelled_is_left_to_itself():
     async def main() -> tuple[list[Any], list[str]]:
         done, released = [], asyncio.Event()
@@ -474,14 +454,6 @@ async def test_an_agent_can_be_interrupted_from_another_thread():
     assert answer == "e was interrupted at hi"
 
 
-def test_a_reply_that_ends_by_a_cancellation_inside_it_is_an_interruption():
-    class Cancelled(Scribe):
-        async def reply(self, message: str) -> str:
-            raise asyncio.CancelledError
-
-    assert asyncio.run(Cancelled("c")("hi")) == "c was interrupted at hi"
-
-
 def test_what_is_not_overridden_says_so():
     agent = Agent[str]()
     for call in (lambda: agent("hi"), lambda: agent.observe("hi"), agent.handle_interrupt):
@@ -539,15 +511,6 @@ def test_subscribers_are_held_weakly_and_under_a_name():
 
 def said(text: str, **fields: Any) -> Message:
     return Message(Role.AI, (Text(text),), **fields)
-
-
-async def test_what_is_printed_goes_into_the_queue_until_the_agent_is_closed():
-    agent, channel = Scribe(), Channel(50)
-    agent.set_msg_queue_enabled(True, channel)
-    for number in range(20):
-        await agent.print(str(number), last=number == 19)
-    await agent.close()
-    assert [item async for item in channel] == [(str(number), number == 19) for number in range(20)]
 
 
 async def test_a_queue_of_asyncio_does_too_and_gets_copies():
@@ -912,3 +875,88 @@ def test_when_a_hub_is_closed_zero_objects_are_left_without_the_collector(caplog
         asyncio.run(main())
     finally:
         gc.enable()
+
+
+# Channels: a bound without waiting, completion, cancellation, many readers and writers, threads
+
+
+async def test_items_come_in_order_until_the_end() -> None:
+    channel = Channel()
+    for number in range(3):
+        assert await channel.put(number)
+    assert (channel.qsize(), channel.empty()) == (3, False)
+    assert await channel.put(DONE)
+    channel.complete()
+    assert [item async for item in channel] == [0, 1, 2]
+    assert channel.completed
+    assert not await channel.put("late")
+    assert [await channel.get(), await channel.get()] == [DONE, DONE]
+    channel.task_done()
+
+
+async def test_writers_never_wait_and_the_latest_items_stay() -> None:
+    channel = Channel(3)
+    for number in range(100):
+        await asyncio.wait_for(channel.put(number), 60)
+    channel.complete()
+    assert [item async for item in channel] == [97, 98, 99]
+
+
+async def test_a_cancelled_reader_takes_nothing_with_it() -> None:
+    channel = Channel()
+    reader = asyncio.create_task(channel.get())
+    await ticks(20)
+    # The item is handed over, and in the same moment, before the reader runs, it is cancelled.
+    await channel.put("kept")
+    reader.cancel()
+    with suppress(asyncio.CancelledError):
+        await reader
+    await channel.put("next")
+    assert [await channel.get(), await channel.get()] == ["kept", "next"]
+
+
+@given(st.integers(1, 4), st.lists(st.integers(0, 8), min_size=1, max_size=4), st.lists(st.integers(0, 6), max_size=6))
+async def test_many_readers_and_writers_lose_and_double_nothing(
+    readers: int, counts: list[int], cancels: list[int]
+) -> None:
+    channel, got = Channel(), list[tuple[int, int]]()
+
+    async def read() -> None:
+        async for item in channel:
+            got.append(item)
+
+    async def write(writer: int, count: int) -> None:
+        for number in range(count):
+            await channel.put((writer, number))
+            await asyncio.sleep(0)
+
+    reading = [asyncio.create_task(read()) for _ in range(readers)]
+    await ticks(20)
+    writing = [asyncio.create_task(write(writer, count)) for writer, count in enumerate(counts)]
+    # Readers that are cancelled while they wait; one always stays.
+    for pause in cancels:
+        for _ in range(pause):
+            await asyncio.sleep(0)
+        if len(reading) > 1:
+            reading.pop().cancel()
+    await asyncio.wait_for(asyncio.gather(*writing), 60)
+    channel.complete()
+    await asyncio.wait_for(asyncio.gather(*reading), 60)
+    assert sorted(got) == [(writer, number) for writer, count in enumerate(counts) for number in range(count)]
+
+
+def test_it_works_between_event_loops_and_threads() -> None:
+    channel, got = Channel(1000), list[Any]()
+    reader = threading.Thread(target=lambda: got.extend(channel))
+    reader.start()
+    for number in range(200):
+        asyncio.run(channel.put(number))
+    channel.complete()
+    reader.join(60)
+    assert got == list(range(200))
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, None])
+def test_a_channel_has_room_for_one_at_least(size: Any) -> None:
+    with pytest.raises(InvalidInput, match="size of a channel"):
+        Channel(size)

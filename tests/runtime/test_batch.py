@@ -15,7 +15,7 @@ from memwell.longterm.journal import MARKS, inner_space
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
-from memwell.runtime.batch import audit_all, consolidate_all, reembed, spaces_with_memories
+from memwell.runtime.batch import audit_all, consolidate_all, reembed
 from memwell.storage import open_backend
 from tests.senses import Sense
 
@@ -32,11 +32,6 @@ def store(tmp_path: Path) -> Path:
         m.knowledge.add("Cheese is made of milk.", id="cheese")
         m.thread("talk").add(memwell.human("Hello"))
     return path
-
-
-def test_only_spaces_with_memories_are_pieces(store: Path):
-    with open_backend(store) as backend:
-        assert set(spaces_with_memories(backend)) == {ANN, BOB}
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +15,7 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.models import Embedder
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
-from memwell.runtime.cache import EmbeddingCache
-from memwell.runtime.ring import Ring
+from memwell.runtime.cache import EmbeddingCache, Ring
 from memwell.storage import Backend, open_backend
 
 # The ring: a bound that holds whatever happens.
@@ -25,19 +24,12 @@ from memwell.storage import Backend, open_backend
 SPACE = Space("acme")
 
 
-@pytest.fixture(params=["memory:", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    url = request.param if request.param == "memory:" else str(tmp_path / "ring.db")
-    with open_backend(url) as backend:
-        yield backend
+def ring_of(backend: Backend, slots: int = 4) -> Ring:
+    return Ring(backend.kv, SPACE, "ring", slots, backend.transaction)
 
 
-def ring_of(store: Backend, slots: int = 4) -> Ring:
-    return Ring(store.kv, SPACE, "ring", slots, store.transaction)
-
-
-def test_a_value_written_again_keeps_its_place(store: Backend):
-    ring = ring_of(store)
+def test_a_value_written_again_keeps_its_place(backend: Backend):
+    ring = ring_of(backend)
     for name in "abcd":
         ring.write({name: 1})
     for number in range(10):
@@ -47,11 +39,11 @@ def test_a_value_written_again_keeps_its_place(store: Backend):
     assert ring.read("a") is None
 
 
-def test_a_ring_that_was_made_smaller_drops_the_rest_at_the_next_write(store: Backend):
-    ring = ring_of(store)
+def test_a_ring_that_was_made_smaller_drops_the_rest_at_the_next_write(backend: Backend):
+    ring = ring_of(backend)
     for name in "abcd":
         ring.write({name: 1})
-    small = ring_of(store, 1)
+    small = ring_of(backend, 1)
     small.write({"a": 2})
     assert (small.count(), small.read("a")) == (1, 2)
 
@@ -61,9 +53,9 @@ steps = st.lists(st.tuples(st.sampled_from("wwwrd"), st.sampled_from("abcdefghij
 
 @given(steps, st.integers(1, 6), st.integers(1, 6))
 def test_the_bound_holds_and_the_newest_stays(steps: list[tuple[str, str]], slots: int, later: int):
-    with open_backend("memory:") as store:
+    with open_backend("memory:") as backend:
         for size, part in ((slots, steps[:25]), (later, steps[25:])):
-            ring = ring_of(store, size)
+            ring = ring_of(backend, size)
             for step, name in part:
                 if step in "wr":
                     ring.write({name: name}, may_exist=step == "r")
@@ -74,13 +66,13 @@ def test_the_bound_holds_and_the_newest_stays(steps: list[tuple[str, str]], slot
             if part and part[-1][0] != "d":
                 assert ring.count() <= size
         ring.clear()
-        assert [entry.key for entry in store.kv.scan(SPACE).items] == []
+        assert [entry.key for entry in backend.kv.scan(SPACE).items] == []
 
 
-def test_a_time_to_live_is_the_stores(store: Backend):
-    ring = ring_of(store)
+def test_a_time_to_live_is_the_stores(backend: Backend):
+    ring = ring_of(backend)
     ring.write({"a": 1}, ttl=100)
-    entry = store.kv.get(SPACE, "ring.va")
+    entry = backend.kv.get(SPACE, "ring.va")
     assert entry is not None
     assert entry.expires is not None
     with pytest.raises(InvalidInput):
@@ -90,11 +82,11 @@ def test_a_time_to_live_is_the_stores(store: Backend):
 
 @pytest.mark.parametrize("damage", ["ring.s0", "ring.ring"])
 @pytest.mark.parametrize("value", ["nonsense", [1], {"next": "x"}, -7, 10**9])
-def test_damage_costs_an_entry_at_most(store: Backend, damage: str, value: object):
-    ring = ring_of(store)
+def test_damage_costs_an_entry_at_most(backend: Backend, damage: str, value: object):
+    ring = ring_of(backend)
     for name in "abcd":
         ring.write({name: 1})
-    store.kv.put(SPACE, damage, value)
+    backend.kv.put(SPACE, damage, value)
     for name in "efghijkl":
         ring.write({name: 1})
         assert ring.read(name) == 1
@@ -125,19 +117,12 @@ class Counting(Embedder):
         return self._inner.embed(texts)
 
 
-@pytest.fixture(params=["memory:", "sqlite"])
-def cache_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    url = request.param if request.param == "memory:" else str(tmp_path / "cache.db")
-    with open_backend(url) as backend:
-        yield backend
+def keys(backend: Backend, space: Space = CACHE_SPACE) -> list[str]:
+    return [entry.key for entry in backend.kv.scan(space, limit=10_000).items]
 
 
-def keys(cache_store: Backend, space: Space = CACHE_SPACE) -> list[str]:
-    return [entry.key for entry in cache_store.kv.scan(space, limit=10_000).items]
-
-
-def values(cache_store: Backend) -> int:
-    return sum(".v" in key for key in keys(cache_store))
+def values(backend: Backend) -> int:
+    return sum(".v" in key for key in keys(backend))
 
 
 @given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6))
@@ -150,62 +135,62 @@ def test_a_cache_answers_as_the_model_does(batches: list[list[str]]):
         assert len(model.asked) == len(set(model.asked)), "nothing is asked twice"
 
 
-def test_a_miss_and_a_hit_are_the_same_to_the_last_bit(cache_store: Backend):
+def test_a_miss_and_a_hit_are_the_same_to_the_last_bit(backend: Backend):
     model = Counting()
-    miss = EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""])
-    assert np.array_equal(EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""]), miss)
+    miss = EmbeddingCache(model, backend.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""])
+    assert np.array_equal(EmbeddingCache(model, backend.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""]), miss)
     assert model.asked == ["猫在睡觉", "the cat", ""]
     assert np.allclose(np.linalg.norm(miss, axis=1), [1, 1, 0], atol=1e-3)
 
 
-def test_spaces_and_models_stay_apart(cache_store: Backend):
+def test_spaces_and_models_stay_apart(backend: Backend):
     first, second, third = Counting(), Counting(), Counting("other")
-    EmbeddingCache(first, cache_store.kv, CACHE_SPACE).embed(["secret"])
-    EmbeddingCache(second, cache_store.kv, Space("acme", "bob")).embed(["secret"])
-    EmbeddingCache(third, cache_store.kv, CACHE_SPACE).embed(["secret"])
+    EmbeddingCache(first, backend.kv, CACHE_SPACE).embed(["secret"])
+    EmbeddingCache(second, backend.kv, Space("acme", "bob")).embed(["secret"])
+    EmbeddingCache(third, backend.kv, CACHE_SPACE).embed(["secret"])
     assert first.asked == second.asked == third.asked == ["secret"]
 
 
-def test_a_damaged_entry_is_asked_for_again(cache_store: Backend):
+def test_a_damaged_entry_is_asked_for_again(backend: Backend):
     model = Counting()
-    expected = EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["a"])
-    (key,) = [key for key in keys(cache_store) if ".v" in key]
+    expected = EmbeddingCache(model, backend.kv, CACHE_SPACE).embed(["a"])
+    (key,) = [key for key in keys(backend) if ".v" in key]
     for junk in (b"short", b"\xff" * 68, {"json": 1}, None):
-        cache_store.kv.put(CACHE_SPACE, key, junk)
-        assert np.array_equal(EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["a"]), expected)
-    cache_store.kv.put(CACHE_SPACE, "embedding.ring", {"next": "junk"})
-    EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["b"])
+        backend.kv.put(CACHE_SPACE, key, junk)
+        assert np.array_equal(EmbeddingCache(model, backend.kv, CACHE_SPACE).embed(["a"]), expected)
+    backend.kv.put(CACHE_SPACE, "embedding.ring", {"next": "junk"})
+    EmbeddingCache(model, backend.kv, CACHE_SPACE).embed(["b"])
     assert model.asked == ["a"] * 5 + ["b"]
 
 
-def test_what_is_forgotten_is_gone(cache_store: Backend):
+def test_what_is_forgotten_is_gone(backend: Backend):
     model = Counting()
-    cache = EmbeddingCache(model, cache_store.kv, CACHE_SPACE)
+    cache = EmbeddingCache(model, backend.kv, CACHE_SPACE)
     cache.embed(["keep", "secret"])
     assert cache.forget(["secret", "never seen"]) == 1
-    assert values(cache_store) == 1
+    assert values(backend) == 1
     cache.embed(["keep", "secret"])
     assert model.asked == ["keep", "secret", "secret"]
     cache.clear()
-    assert keys(cache_store) == []
+    assert keys(backend) == []
     cache.embed(["keep"])
     assert model.asked[-1] == "keep"
 
 
-def test_a_failing_model_leaves_nothing_behind(cache_store: Backend):
+def test_a_failing_model_leaves_nothing_behind(backend: Backend):
     class Failing(Counting):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             raise ModelError("down")
 
     with pytest.raises(ModelError):
-        EmbeddingCache(Failing(), cache_store.kv, CACHE_SPACE).embed(["a"])
-    assert keys(cache_store) == []
+        EmbeddingCache(Failing(), backend.kv, CACHE_SPACE).embed(["a"])
+    assert keys(backend) == []
 
 
-def test_a_bound_that_is_none_is_refused(cache_store: Backend):
+def test_a_bound_that_is_none_is_refused(backend: Backend):
     for bound in (0, -1, 2.5, "many"):
         with pytest.raises(InvalidInput, match="most_entries"):
-            EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=bound)  # type: ignore[arg-type]
+            EmbeddingCache(Counting(), backend.kv, CACHE_SPACE, most_entries=bound)  # type: ignore[arg-type]
 
 
 def _fill(path: str, start: int) -> None:

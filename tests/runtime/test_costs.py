@@ -22,24 +22,18 @@ from memwell.runtime.costs import COSTS, KeptLedger
 from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
+from memwell.testing.conformance.suite import Clock
 from tests.engines.redis import single_url
 
 PRICES = {"m": Price(1.0, 2.0)}
 MILLION = Usage(1_000_000)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with open_backend("memory:" if request.param == "memory" else str(tmp_path / "app.db")) as opened:
-        yield opened
-
-
-class Calendar:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 30, 23, 59, tzinfo=UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self.now
+def calendar() -> Clock:
+    """A minute before a month ends."""
+    clock = Clock()
+    clock.now = datetime(2026, 11, 30, 23, 59, tzinfo=UTC).timestamp()
+    return clock
 
 
 def test_an_account_outlives_its_ledger_and_is_shared(backend: Backend):
@@ -62,7 +56,7 @@ def test_the_cap_refuses_before_the_call_and_after_a_restart(backend: Backend):
 
 
 def test_what_one_process_set_aside_no_other_spends(backend: Backend):
-    clock = Calendar()
+    clock = calendar()
     one, other = (KeptLedger(backend, PRICES, spend_cap=1.5, clock=clock) for _ in range(2))
     reserved = one.reserve("m", lambda: MILLION)
     with pytest.raises(ModelError, match="spend cap"):
@@ -72,7 +66,7 @@ def test_what_one_process_set_aside_no_other_spends(backend: Backend):
 
 
 def test_what_a_dead_process_set_aside_is_free_again_after_half_an_hour(backend: Backend):
-    clock = Calendar()
+    clock = calendar()
     clock.now -= 86_400
     dead, alive = (KeptLedger(backend, PRICES, spend_cap=1.5, clock=clock) for _ in range(2))
     dead.reserve("m", lambda: MILLION)
@@ -84,7 +78,7 @@ def test_what_a_dead_process_set_aside_is_free_again_after_half_an_hour(backend:
 
 
 def test_a_month_begins_with_nothing_spent(backend: Backend):
-    clock = Calendar()
+    clock = calendar()
     ledger = KeptLedger(backend, PRICES, spend_cap=1.0, clock=clock)
     ledger.settle("m", ledger.reserve("m", lambda: MILLION), MILLION)
     with pytest.raises(ModelError, match="spend cap"):
@@ -96,7 +90,7 @@ def test_a_month_begins_with_nothing_spent(backend: Backend):
 
 
 def test_a_call_over_midnight_is_settled_in_the_new_month(backend: Backend):
-    clock = Calendar()
+    clock = calendar()
     ledger = KeptLedger(backend, PRICES, spend_cap=2.0, clock=clock)
     reserved = ledger.reserve("m", lambda: MILLION)
     clock.now += 120

@@ -20,7 +20,7 @@ from memwell.messages import human
 from memwell.records import Space
 from memwell.runtime.context import assemble
 from memwell.runtime.grants import Grant, Grants, SharedMemory
-from memwell.storage import Backend, open_backend
+from memwell.storage import open_backend
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -29,12 +29,6 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[memwell.Engine]:
     url = request.param if request.param == "memory:" else tmp_path / request.param
     with memwell.open(url, embedder=None, work=False) as opened:
-        yield opened
-
-
-@pytest.fixture
-def backend() -> Iterator[Backend]:
-    with open_backend("memory:") as opened:
         yield opened
 
 
@@ -154,24 +148,17 @@ def test_a_grant_is_for_exactly_one_space(engine: memwell.Engine):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda ann: ann.grant("ann"),
-        lambda ann: ann.grant(""),
-        lambda ann: ann.grant(7),
-        lambda ann: ann.grant("bob", write=1),
-        lambda ann: ann.grant("bob", write=None),
+        lambda ann: ann.grant("ann"), lambda ann: ann.grant(""), lambda ann: ann.grant(7),
+        lambda ann: ann.grant("bob", write=1), lambda ann: ann.grant("bob", write=None),
         lambda ann: ann.grant("bob", until="tomorrow"),
         lambda ann: ann.grant("bob", until=datetime(2020, 1, 1, tzinfo=UTC)),
-        lambda ann: ann.grant("bob", until=3600),
-        lambda ann: ann.grant(Space("memwell", "spaces")),
-        lambda ann: ann.grant(Space("memwell", "grants")),
-        lambda ann: ann.revoke("ann"),
-        lambda ann: ann.revoke(None),
-        lambda ann: ann.shared("ann"),
-        lambda ann: ann.shared(Space("memwell", "grants")),
-        lambda ann: ann.at(Space("memwell", "grants")),
+        lambda ann: ann.grant("bob", until=3600), lambda ann: ann.grant(Space("memwell", "spaces")),
+        lambda ann: ann.grant(Space("memwell", "grants")), lambda ann: ann.revoke("ann"),
+        lambda ann: ann.revoke(None), lambda ann: ann.shared("ann"),
+        lambda ann: ann.shared(Space("memwell", "grants")), lambda ann: ann.at(Space("memwell", "grants")),
         lambda ann: ann.shared(3),
     ],
-)
+)  # fmt: skip
 def test_bad_input_grants_nothing(engine: memwell.Engine, call: Callable[[Any], Any]):
     ann = engine.at("ann")
     with pytest.raises(InvalidInput):
@@ -252,11 +239,7 @@ class GrantsBesideModel(RuleBasedStateMachine):
         self.grants = Grants(self.backend.kv, lambda: self.now)
         self.expected: dict[tuple[str, str], tuple[bool, datetime | None]] = {}
 
-    @rule(
-        pair=st.permutations(names),
-        write=st.booleans(),
-        hours=st.none() | st.integers(1, 5),
-    )
+    @rule(pair=st.permutations(names), write=st.booleans(), hours=st.none() | st.integers(1, 5))
     def give(self, pair: list[str], write: bool, hours: int | None) -> None:
         until = None if hours is None else self.now + timedelta(hours=hours)
         self.grants.give(pair[0], pair[1], write=write, until=until)

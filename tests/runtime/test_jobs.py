@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,12 +25,6 @@ from memwell.values import new_id
 from tests.service.waiting import until
 
 QUEUE = Space("some", "queue")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    with open_backend("memory:" if request.param == "memory" else str(tmp_path / "store.db")) as opened:
-        yield opened
 
 
 def job(**fields: object) -> Job:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from memwell.errors import FileError, InvalidInput
+from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
 from memwell.records import Space
 from memwell.runtime.transfer import (
     FORMATS,
     detect,
     export_jsonl,
+    export_markdown,
     import_chatgpt,
     import_file,
     import_langchain,
@@ -26,6 +30,7 @@ from memwell.runtime.transfer import (
 )
 from memwell.storage import open_backend
 from memwell.testing.strategies import json_values
+from tests.media_files import picture, sound
 
 SPACE = Space("ann")
 
@@ -90,9 +95,12 @@ def test_every_format_is_found_out_and_imported_once(kind: str, tmp_path: Path) 
 def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"SQLite format 3\x00")
     (tmp_path / "b.json").write_text('{"some": "thing"}')
-    for name in ("a.db", "b.json"):
+    (tmp_path / "c.jsonl").write_text(" \n")
+    for name in ("a.db", "b.json", "c.jsonl' is empty"):
         with pytest.raises(InvalidInput, match=name):
-            detect(tmp_path / name)
+            detect(tmp_path / name.partition("'")[0])
+    (tmp_path / "d.md").write_text("garbage")
+    assert detect(tmp_path / "d.md") == "text"
     with pytest.raises(FileError, match="missing' cannot be read"):
         detect(tmp_path / "missing")
     with pytest.raises(InvalidInput, match="unknown format 'xml'"):
@@ -116,19 +124,6 @@ def test_what_is_named_as_json_is_never_taken_for_text(tmp_path: Path, name: str
         import_file(memory, tmp_path / name)
     assert memory.memories() == []
     assert import_file(memory, tmp_path / name, format="text").new > 0
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-def test_an_empty_file_that_is_named_as_json_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text(" \n")
-    with pytest.raises(InvalidInput, match=f"{name}' is empty"):
-        detect(tmp_path / name)
-
-
-@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "text")])
-def test_words_under_another_name_stay_text(tmp_path: Path, name: str, kind: str) -> None:
-    (tmp_path / name).write_text("garbage")
-    assert detect(tmp_path / name) == kind
 
 
 KEYS = st.sampled_from(
@@ -162,3 +157,60 @@ def test_bombs_and_broken_json_are_reported(take: Any, bad: bytes) -> None:
     report = take(opened(), io.BytesIO(b"[" + bad + b"]"))
     assert report.new == 0
     assert report.failed == 1
+
+
+# A document shows every memory once, under its session or day
+
+MAY = datetime(2026, 5, 1, 12, 30, 0, 7, tzinfo=UTC)
+
+
+def document(memory: Memory, **options: Any) -> str:
+    out = io.BytesIO()
+    export_markdown(memory, out, **options)
+    return out.getvalue().decode()
+
+
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory(open_backend("memory:"), Space("ann"))
+    memory.remember("Ann likes trains.", id="trains", time=MAY)
+    memory.remember("她喜欢火车。", id="zh", time=MAY, session="trip", metadata={"n": 1})
+    memory.remember("A draft.", id="draft", time=MAY)
+    memory.update("trains", "Ann likes fast trains.")
+    memory.forget("draft")
+    return memory
+
+
+def test_it_is_readable(memory: Memory) -> None:
+    assert [line for line in document(memory).split("\n") if not line.startswith("exported")] == [
+        "---", "memwell: 1", 'space: ["ann"]', "---", "", "# Memories", "",
+        "## 2026-05-01", "", "- Ann likes fast trains.", "",
+        '## Session "trip"', "", "- 她喜欢火车。", "",
+        "# Forgotten", "", "- A draft.", "",
+    ]  # fmt: skip
+    assert "A draft" not in document(memory, forgotten=False)
+
+
+@pytest.mark.parametrize("text", ["two\n# headings", "a\n- bullet", "CRLF\r\n## x\rCR\u2028- y", "code\n\n```\n- x"])
+def test_a_text_is_one_bullet_whatever_is_in_it(memory: Memory, text: str) -> None:
+    before = MarkdownIt().parse(document(memory))
+    memory.remember(text, time=MAY)
+    after = MarkdownIt().parse(document(memory))
+    for kind, more in (("heading_open", 0), ("list_item_open", 1)):
+        levels = [[token.level for token in tokens if token.type == kind] for tokens in (before, after)]
+        assert levels[1].count(min(levels[1])) == levels[0].count(min(levels[0])) + more
+
+
+def test_media_come_in_words_alone_and_it_is_said(memory: Memory) -> None:
+    media = MediaMemory(memory)
+    media.add(picture("PNG"), description="a cat", features=[1.0, 0.0], session="trip")
+    media.add(sound("mp3"), description="a song")
+    media.add(kind="video", description="a film that is only described")
+    said = "\n> The words of 2 media, without bytes and features: an export that ends in .jsonl holds those too.\n"
+    assert said in document(memory)
+
+
+def test_it_is_no_way_back(memory: Memory, tmp_path: Path) -> None:
+    export_markdown(memory, tmp_path / "x.md")
+    with pytest.raises(InvalidInput, match=r"import the \.jsonl export"):
+        import_file(memory, tmp_path / "x.md")

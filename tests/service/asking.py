@@ -17,10 +17,9 @@ from urllib.parse import quote
 import memwell
 import memwell.service.rest
 from memwell.records import Space
-from memwell.runtime.wire.codec import Problem, decode, encode, error_of
+from memwell.runtime.wire.codec import Key, Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
-from memwell.runtime.wire.running import Job, Key
-from memwell.runtime.wire.table import OPERATIONS
+from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service.call import Answered, Call, File, RequestData, answer
 from memwell.service.http import Router
 from memwell.service.keys import SCOPES
@@ -106,6 +105,3 @@ def send(service: Service, key: Key, called: str, body: bytes | None, folder: Pa
         raise answered.failed or error_of(decode(answered.body, Problem))
     assert answered.status == route.status
     return decode(answered.body, route.gives)
-
-
-__all__ = ["ask", "asked_with", "ended", "key_of", "send", "service_at"]

@@ -101,6 +101,3 @@ def served_once(command: Child, stderr: IO[str] | int | None = None) -> str:
         command.end(signal.SIGKILL)
     assert code == 0, rest
     return f"{first}\n{rest}"
-
-
-__all__ = ["Child", "environment", "serve_command", "served_once"]

@@ -198,6 +198,3 @@ class _Unbounded:
 
     def count(self, address: str) -> None:
         """Never too many."""
-
-
-__all__ = ["ANN", "BEN", "Running", "Told", "address", "running"]

@@ -20,7 +20,7 @@ from memwell.records import Space
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import app as mcp_loading
-from memwell.service import request_log as logs
+from memwell.service import logs
 from memwell.service.app import LazyMcp
 from memwell.service.call import HANDLERS, File
 from memwell.service.keys import SCOPES
@@ -76,26 +76,12 @@ class Tenants:
         info = shapes.type_info(route.takes)
         assert isinstance(info, shapes.StructType)
         known = {
-            "actions": [],
-            "content": "chess again",
-            "ids": [self.ids["memory"], self.ids["medium"]],
-            "kept": self.ids["memory"],
-            "messages": [{"role": "user", "content": "chess again"}],
-            "name": "chess.txt",
-            "others": [self.ids["memory"]],
-            "query": "where?",
-            "question": "where?",
-            "relation": "lives_in",
-            "scopes": ["read"],
-            "space": ["acme", "cy"],
-            "subject": "Ann",
-            "text": "chess again",
-            "to": ["acme", "cy"],
-            "url": "http://127.0.0.1/",
-            "useful": True,
-            "value": "Rome",
-            "vector": [0.5],
-        }
+            "actions": [], "content": "chess again", "ids": [self.ids["memory"], self.ids["medium"]],
+            "kept": self.ids["memory"], "messages": [{"role": "user", "content": "chess again"}], "name": "chess.txt",
+            "others": [self.ids["memory"]], "query": "where?", "question": "where?", "relation": "lives_in",
+            "scopes": ["read"], "space": ["acme", "cy"], "subject": "Ann", "text": "chess again",
+            "to": ["acme", "cy"], "url": "http://127.0.0.1/", "useful": True, "value": "Rome", "vector": [0.5],
+        }  # fmt: skip
         return {field.encode_name: known[field.encode_name] for field in info.fields if field.required}
 
     def ask(self, route: Operation, token: str | None, **more: Any) -> Any:
@@ -204,29 +190,14 @@ def test_every_route_has_a_handler(tenants: Tenants):
 # What no client should send
 
 BAD_ADDRESSES = {
-    "/v1/memories/%ff%fe": 422,
-    "/v1/memories/%00": (404, 422),
-    "/v1/memories/..": 404,
-    "/v1/memories/%2e%2e%2fkeys": 404,
-    "/v1/memories/a%2Fb": 404,
-    "/v1/memories//versions": 404,
-    "/v1/../v1/me": 404,
-    "/v1/threads/%ed%a0%80": 422,
-    "/v1/nothing": 404,
-    "/V1/me": 404,
-    "/v1/threads/talk/places/one": 422,
-    "/v1/threads/talk/places/-1": (404, 422),
-    "/v1/threads/talk/places/99999999999999999999999": (404, 422),
-    "/v1/memories?limit=none": 422,
-    "/v1/memories?limit=5&limit=6": 422,
-    "/v1/memories?unknown=1": 422,
-    "/v1/memories?cursor=%00%01": 422,
-    "/v1/memories?cursor=bm90aGluZw": 422,
-    "/v1/memories?where=%ff": 400,
-    "/v1/memories?where=%7B": 422,
-    "/v1/me?x=1": 422,
-    "/v1/memories?" + "&".join(f"a{n}=1" for n in range(500)): 400,
-}
+    "/v1/memories/%ff%fe": 422, "/v1/memories/%00": (404, 422), "/v1/memories/..": 404,
+    "/v1/memories/%2e%2e%2fkeys": 404, "/v1/memories/a%2Fb": 404, "/v1/memories//versions": 404, "/v1/../v1/me": 404,
+    "/v1/threads/%ed%a0%80": 422, "/v1/nothing": 404, "/V1/me": 404, "/v1/threads/talk/places/one": 422,
+    "/v1/threads/talk/places/-1": (404, 422), "/v1/threads/talk/places/99999999999999999999999": (404, 422),
+    "/v1/memories?limit=none": 422, "/v1/memories?limit=5&limit=6": 422, "/v1/memories?unknown=1": 422,
+    "/v1/memories?cursor=%00%01": 422, "/v1/memories?cursor=bm90aGluZw": 422, "/v1/memories?where=%ff": 400,
+    "/v1/memories?where=%7B": 422, "/v1/me?x=1": 422, "/v1/memories?" + "&".join(f"a{n}=1" for n in range(500)): 400,
+}  # fmt: skip
 
 
 def test_a_bad_address_is_refused(tenants: Tenants):
@@ -243,31 +214,19 @@ def test_a_bad_address_is_refused(tenants: Tenants):
 BAD_BODIES: dict[str, bytes] = {
     "deep": b'{"content":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "deep in metadata": b'{"content":"a","metadata":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
-    "rather deep": b'{"content":"a","metadata":{"a":' + b"[" * 900 + b"]" * 900 + b"}}",
-    "cut": b'{"content": "a',
-    "not JSON": b"hello",
-    "two": b'{"content":"a"}{"content":"b"}',
-    "not UTF-8": b'{"content": "\xff\xfe"}',
-    "surrogate": b'{"content": "\\ud800"}',
-    "surrogate in an id": b'{"content": "a", "id": "\\udfff"}',
-    "NUL in an id": b'{"content": "a", "id": "a\\u0000b"}',
-    "empty id": b'{"content": "a", "id": ""}',
-    "unknown field": b'{"content": "a", "colour": 1}',
-    "NaN": b'{"content": "a", "importance": NaN}',
+    "rather deep": b'{"content":"a","metadata":{"a":' + b"[" * 900 + b"]" * 900 + b"}}", "cut": b'{"content": "a',
+    "not JSON": b"hello", "two": b'{"content":"a"}{"content":"b"}', "not UTF-8": b'{"content": "\xff\xfe"}',
+    "surrogate": b'{"content": "\\ud800"}', "surrogate in an id": b'{"content": "a", "id": "\\udfff"}',
+    "NUL in an id": b'{"content": "a", "id": "a\\u0000b"}', "empty id": b'{"content": "a", "id": ""}',
+    "unknown field": b'{"content": "a", "colour": 1}', "NaN": b'{"content": "a", "importance": NaN}',
     "infinite": b'{"content": "a", "importance": 1e999}',
-    "long number": b'{"content": "a", "metadata": {"n": ' + b"9" * 10_000 + b"}}",
-    "list": b"[]",
-    "nothing": b"",
-    "null": b"null",
-    "no content": b'{"content": null}',
+    "long number": b'{"content": "a", "metadata": {"n": ' + b"9" * 10_000 + b"}}", "list": b"[]", "nothing": b"",
+    "null": b"null", "no content": b'{"content": null}',
     "impossible time": b'{"content": "a", "time": "2026-13-45T00:00:00Z"}',
-    "negative ttl": b'{"content": "a", "ttl": -1}',
-    "owner": b'{"content": "a", "owner": []}',
+    "negative ttl": b'{"content": "a", "ttl": -1}', "owner": b'{"content": "a", "owner": []}',
     "deep owner": b'{"content": "a", "owner": ' + json.dumps(["a"] * 400).encode() + b"}",
     "byte order mark": b"\xef\xbb\xbf{}",
-}
-
-
+}  # fmt: skip
 NOT_JSON = [
     BAD_BODIES[name]
     for name in ("deep in metadata", "cut", "not JSON", "two", "not UTF-8", "surrogate", "surrogate in an id")
@@ -566,6 +525,7 @@ def test_while_it_stops_new_requests_are_sent_away(tmp_path: Any):
             answer = run.ask("GET", path)
             assert (answer.status, answer.code) == (503, "stopping")
             assert int(answer.headers["retry-after"]) >= 1
+        assert run.ask("GET", "/health/live", token=None).status == 200
 
 
 def test_a_file_that_is_gone_is_a_problem(handler: Any, tmp_path: Any):

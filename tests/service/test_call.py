@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,27 +10,15 @@ from msgspec.structs import replace
 
 from memwell.errors import AccessDenied, BackendError, Busy
 from memwell.longterm.recall import looking
-from memwell.runtime.wire.codec import Problem, decode, problem_of
+from memwell.runtime.wire.codec import Key, Problem, decode, problem_of
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
-from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import HANDLERS, Answered, Call, RequestData, answer, handles, refused
 from memwell.service.parts import Service
-from tests.service.asking import key_of, service_at
+from tests.service.asking import key_of
 from tests.service.waiting import PATIENCE_S
 
 # Whose it is
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with service_at(tmp_path / "s.db") as opened:
-        yield opened
-
-
-@pytest.fixture
-def ann(service: Service) -> Key:
-    return key_of(service, "acme", "ann")
 
 
 def test_scopes_do_not_include_one_another(service: Service):
@@ -69,10 +55,6 @@ def code(answered: Answered) -> str:
 @pytest.mark.parametrize(
     ("route", "asked"),
     [
-        ("memories", RequestData("GET", "/", {"limit": ["1", "2"]})),
-        ("memories", RequestData("GET", "/", {"colour": ["1"]})),
-        ("memories", RequestData("GET", "/", {"limit": ["many"]})),
-        ("pending", RequestData("GET", "/", {"a": ["1"]})),
         ("forget_one", RequestData("DELETE", "/", {}, b'{"ids":[]}')),
         ("undo", RequestData("POST", "/", {}, b"[1]")),
         ("undo", RequestData("POST", "/", {"a": ["1"]})),

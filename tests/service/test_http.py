@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+import gzip
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,11 +23,22 @@ from memwell.runtime.wire.codec import problem_of
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import Answered, File, refused
-from memwell.service.http import SAFE, AccessCheck, RefusedRequest, Router, read_file, read_json, response_of
+from memwell.service.http import (
+    CONTENT_SECURITY_POLICY,
+    FOLDER,
+    SAFE,
+    AccessCheck,
+    RefusedRequest,
+    Router,
+    page_at,
+    read_file,
+    read_json,
+    response_of,
+    version,
+)
 from memwell.service.parts import Service
 from memwell.settings import Settings
 from tests.runtime.still_time import run_in_still_time
-from tests.service.asking import service_at
 
 # Addresses
 
@@ -201,12 +214,6 @@ def test_no_name_of_a_file_breaks_out_of_its_header(name: str):
 # Access
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with service_at() as opened:
-        yield opened
-
-
 def asked(**headers: str) -> Request:
     sent = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
     return Request({"type": "http", "method": "GET", "path": "/", "headers": sent, "client": ("10.0.0.1", 5)})
@@ -219,16 +226,9 @@ def door(service: Service, **chosen: Any) -> AccessCheck:
 
 OURS = ["127.0.0.1", "127.0.0.1:7411", "localhost:1", "LOCALHOST", "[::1]:7411", "[::1]", "10.9.8.7:80", "memwell:7411"]
 NOT_OURS = [
-    "",
-    "evil.example",
-    "evil.example:7411",
-    "127.0.0.1.evil.example",
-    "localhost.evil.example",
-    "127.0.0.1:1:2",
-    "[evil]",
-    "0x7f000001",
-    "@127.0.0.1",
-]
+    "", "evil.example", "evil.example:7411", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:1:2",
+    "[evil]", "0x7f000001", "@127.0.0.1",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", OURS)
@@ -298,3 +298,74 @@ def test_the_refusal_of_a_page_names_the_key_only_when_it_is_good(service: Servi
         here.note_refusal(asked(authorization=header), "recall", "foreign-origin", None)
     told = [(one.action, one.key, one.space) for one in service.log.entries().items]
     assert told == [("recall", None, None), ("recall", None, None), ("recall", key.id, key.space)]
+
+
+# The dashboard's files: what is served where, and that nothing else ever is
+
+
+def test_the_page_names_its_files_under_a_digest_and_they_are_kept_for_good() -> None:
+    index = page_at("/")
+    assert index is not None
+    assert index.media_type.startswith("text/html")
+    assert index.cache_control == "no-cache"
+    named = re.findall(r'(?:src|href)="(dashboard/[^"]+)"', index.body.decode())
+    assert len(named) > 5
+    for name in named:
+        assert name.startswith(f"dashboard/{version()}/")
+        file = page_at(f"/{name}")
+        assert file is not None
+        assert "immutable" in file.cache_control
+
+
+def test_what_an_older_page_asks_for_is_there_but_not_kept() -> None:
+    old = page_at("/dashboard/0123456789abcdef/js/app.js")
+    assert old is not None
+    assert old.cache_control == "no-cache"
+    assert old.body == (FOLDER / "js" / "app.js").read_bytes()
+
+
+def test_a_file_is_sent_packed_plain_or_not_at_all() -> None:
+    script = page_at("/dashboard/js/app.js")
+    assert script is not None
+    status, headers, body = script.answer(accept_encoding="br, gzip;q=0.5")
+    assert (status, headers["Content-Encoding"], gzip.decompress(body)) == (200, "gzip", script.body)
+    assert script.answer(accept_encoding="gzip;q=0, br") == (200, script.headers, script.body)
+    assert script.answer(if_none_match=f'"other", {script.etag}') == (304, script.headers, b"")
+    assert script.answer(if_none_match='"other"')[0] == 200
+
+
+def test_every_answer_tells_the_browser_the_policy() -> None:
+    index = page_at("/")
+    assert index is not None
+    assert index.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert b" style=" not in index.body
+    assert not re.search(rb"<script(?![^>]* src=)|\son\w+=|https?://", index.body)
+
+
+def test_no_script_makes_html_of_text() -> None:
+    """Text becomes part of a page only as text; and nothing is asked of another host."""
+    files = list((FOLDER / "js").rglob("*.js"))  # type: ignore[attr-defined]
+    assert files
+    for file in files:
+        code = file.read_text()
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", code), (
+            file
+        )
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", code), file
+
+
+def test_vendored_code_has_its_licence_and_version_beside_it() -> None:
+    uplot = FOLDER / "vendor" / "uplot"
+    assert "Leon Sorokin" in (uplot / "LICENSE").read_text()
+    told = re.search(r"uPlot ([\d.]+)", (uplot / "VERSION").read_text())
+    assert told is not None
+    assert f"(v{told[1]})" in (uplot / "uPlot.iife.min.js").read_text()[:100]
+
+
+@given(
+    st.lists(st.sampled_from(["..", ".", "", "js", "css", "app.js", "pages.py", "0123456789abcdef", "%2e%2e", "\\"]))
+)
+def test_whatever_is_asked_for_only_files_of_the_folder_are_served(parts: list[str]) -> None:
+    found = page_at("/dashboard/" + "/".join(parts))
+    assert (found is not None) == (parts in (["js", "app.js"], ["0123456789abcdef", "js", "app.js"]))

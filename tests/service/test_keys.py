@@ -31,6 +31,7 @@ from memwell.service.keys import (
     without_tokens,
 )
 from memwell.storage import Backend, open_backend
+from memwell.testing.conformance.suite import Clock as Ticks
 from tests.engines.redis import single_url
 
 START = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
@@ -387,14 +388,6 @@ def test_keys_are_near_where_the_home_is_a_file(tmp_path: Path, clock: Clock):
 # Who asks too often is told when to come back, and nobody else is.
 
 
-class LimitsClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def key(name: str = "0", rate: int | None = None) -> Key:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     return Key(id=name, name=name, space=Space("a"), scopes=("read",), created=now, rate=rate)
@@ -417,7 +410,7 @@ def passed(limits: RateLimits, one: Key, times: int) -> int:
 
 
 def test_a_key_may_ask_as_often_as_the_service_says():
-    clock = LimitsClock()
+    clock = Ticks()
     limits = RateLimits(60, clock)
     assert passed(limits, key(), 100) == 60
     assert passed(limits, key("1"), 1) == 1, "another key is not concerned"
@@ -428,16 +421,16 @@ def test_a_key_may_ask_as_often_as_the_service_says():
 
 
 def test_a_key_may_have_a_limit_of_its_own_or_none():
-    limits = RateLimits(5, LimitsClock())
+    limits = RateLimits(5, Ticks())
     assert passed(limits, key("slow", 2), 50) == 2
     assert passed(limits, key("free", 0), 50) == 50
-    assert passed(RateLimits(0, LimitsClock()), key(), 50) == 50
-    assert passed(RateLimits(0, LimitsClock()), key("slow", 3), 50) == 3
+    assert passed(RateLimits(0, Ticks()), key(), 50) == 50
+    assert passed(RateLimits(0, Ticks()), key("slow", 3), 50) == 3
 
 
 @given(rate=st.integers(1, 10_000), tries=st.integers(1, 20))
 def test_whoever_waits_as_told_gets_in(rate: int, tries: int):
-    clock = LimitsClock()
+    clock = Ticks()
     limits = RateLimits(rate, clock)
     assert passed(limits, key(), rate + 1) == rate
     for _ in range(tries):
@@ -449,7 +442,7 @@ def test_whoever_waits_as_told_gets_in(rate: int, tries: int):
 
 @given(st.lists(st.floats(0, 30), max_size=60))
 def test_never_more_than_a_full_bucket_and_what_flowed_in(waits: list[float]):
-    clock, count = LimitsClock(), 0
+    clock, count = Ticks(), 0
     limits = RateLimits(10, clock)
     for wait in waits:
         clock.now += wait
@@ -458,7 +451,7 @@ def test_never_more_than_a_full_bucket_and_what_flowed_in(waits: list[float]):
 
 
 def test_many_keys_do_not_fill_the_memory():
-    buckets = _Buckets(LimitsClock(), most=10)
+    buckets = _Buckets(Ticks(), most=10)
     for name in range(100):
         buckets.take(str(name), 5)
         assert buckets.take("busy", 1000) == 0
@@ -467,7 +460,7 @@ def test_many_keys_do_not_fill_the_memory():
 
 
 def test_threads_together_get_no_more():
-    limits = RateLimits(500, LimitsClock())
+    limits = RateLimits(500, Ticks())
     counts: list[int] = []
     threads = [threading.Thread(target=lambda: counts.append(passed(limits, key(), 400))) for _ in range(4)]
     for thread in threads:
@@ -482,7 +475,7 @@ def refused(failures: Failures, address: str, times: int) -> int:
 
 
 def test_wrong_keys_are_counted_by_address():
-    clock = LimitsClock()
+    clock = Ticks()
     failures = Failures(clock)
     assert refused(failures, "10.0.0.1", 25) == 5
     assert refused(failures, "10.0.0.2", 20) == 0
@@ -491,7 +484,7 @@ def test_wrong_keys_are_counted_by_address():
 
 
 def test_a_network_of_ipv6_is_one_address():
-    failures = Failures(LimitsClock())
+    failures = Failures(Ticks())
     assert sum(refused(failures, f"2001:db8::{one:x}", 1) for one in range(30)) == 10
     assert refused(failures, "2001:db8:0:1::1", 20) == 0
     assert refused(failures, "::ffff:10.0.0.1", 20) == 0
@@ -499,9 +492,9 @@ def test_a_network_of_ipv6_is_one_address():
 
 
 def test_wrong_keys_from_everywhere_are_bounded_too():
-    failures = Failures(LimitsClock())
+    failures = Failures(Ticks())
     addresses = [f"10.0.{one // 250}.{one % 250}" for one in range(1000)]
     assert sum(refused(failures, address, 1) for address in addresses) == 400
-    calm = Failures(LimitsClock())
+    calm = Failures(Ticks())
     refused(calm, "10.0.0.1", 1000)
     assert sum(refused(calm, address, 1) for address in addresses[100:600]) == 0, "one that never stops harms nobody"

@@ -15,8 +15,8 @@ from jsonschema_rs import Draft202012Validator
 
 from benchmarks.service.fuzz import Fuzz
 from memwell.messages import human
+from memwell.runtime.wire.codec import Key
 from memwell.runtime.wire.operations import ANYONE, JSON, Operation
-from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
 from memwell.service.openapi import BOUNDS, COUNTS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, REQUESTS, bounds_of, meaning_of

@@ -18,8 +18,8 @@ import pytest
 
 import memwell
 from memwell.records import Space
-from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SCOPES, Keys
+from memwell.service.logs import AuditLog
 from memwell.storage import Backend, open_backend
 from tests.engines import processes
 from tests.service.children import Child, serve_command

@@ -45,18 +45,13 @@ def status(answer: bytes) -> int:
 
 
 MALFORMED = [
-    b"hello\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-    b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    ME + b"Content-Length: -5\r\n\r\n",
+    b"hello\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", ME + b"Content-Length: -5\r\n\r\n",
     ME + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
     ME + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    ME + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-    ME + b"A b: c\r\n\r\n",
-    ME + b"A: b\x00c\r\n\r\n",
-]
+    ME + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n", ME + b"A b: c\r\n\r\n", ME + b"A: b\x00c\r\n\r\n",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("sent", MALFORMED)

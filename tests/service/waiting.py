@@ -15,6 +15,3 @@ def until(true: Callable[[], bool]) -> bool:
     while not (found := true()) and time.monotonic() < end:
         time.sleep(0.005)
     return found
-
-
-__all__ = ["PATIENCE_S", "until"]

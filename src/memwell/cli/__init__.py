@@ -10,9 +10,9 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import demo, keys, knowledge, memories, upkeep
+from memwell.cli import demo, memories, upkeep
 from memwell.cli.phrases import say
-from memwell.cli.serve import mcp_command, serve_command
+from memwell.cli.serve import keys_app, mcp_command, serve_command
 from memwell.cli.stores import SpaceOption, Store, opened
 from memwell.cli.terminal import (
     Commands,
@@ -125,9 +125,8 @@ def _written(messages: list[Message], output: str) -> str:
 app.add_typer(demo.app)
 app.command("serve")(serve_command)
 app.command("mcp")(mcp_command)
-app.add_typer(keys.app, name="keys")
+app.add_typer(keys_app, name="keys")
 app.add_typer(memories.app)
-app.add_typer(knowledge.app)
 app.add_typer(upkeep.app)
 app.add_typer(demo.bench, name="bench")
 app.add_typer(upkeep.batch, name="batch")

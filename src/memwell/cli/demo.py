@@ -286,9 +286,9 @@ def facts_command(
     url: Annotated[str, typer.Option(help="Where the model is served; else chat_url. 模型地址。")] = "",
 ) -> None:
     """Print how well facts are read from sentences, by the rules and by a chat model. 测量事实抽取。"""
-    from memwell.runtime.fact_evaluation import FactShares, judge, load  # noqa: PLC0415 - loads the rules
+    from memwell.runtime.evaluation import FactShares, judge, load_facts  # noqa: PLC0415 - loads the rules
 
-    sets = load(data)
+    sets = load_facts(data)
     settings = load_settings()
     name, place = model or settings.chat_model, url or settings.chat_url
     if bool(name) is not bool(place):
@@ -325,7 +325,7 @@ def _note(run: Evaluation, store: str) -> None:
     """Store the result for the overview of the store's service."""
     from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415 - loads the models
     from memwell.runtime.metrics import note_quality  # noqa: PLC0415
-    from memwell.runtime.wire.running import Quality  # noqa: PLC0415
+    from memwell.runtime.wire.codec import Quality  # noqa: PLC0415
 
     scores = run.summaries[MEMWELL].answerable
     measured = Quality(

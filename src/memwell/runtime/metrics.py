@@ -40,7 +40,7 @@ from memwell.records import MAX_SEGMENTS, Space, paged
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine, chunks_in
 from memwell.runtime.grants import OWN_SPACES
-from memwell.runtime.wire.running import (
+from memwell.runtime.wire.codec import (
     ActiveUsers,
     Availability,
     FailedRequest,

@@ -26,19 +26,19 @@ import memwell.service.rest  # noqa: F401 - registers the handlers # pyright: ig
 from memwell.errors import Busy, InvalidInput, MemwellError, MissingDependency
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.metrics import Kind
-from memwell.runtime.wire.codec import http_problem, problem_of
+from memwell.runtime.wire.codec import Key, http_problem, problem_of
 from memwell.runtime.wire.operations import ANYONE, Operation
-from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service import openapi, pages
-from memwell.service import request_log as logs
+from memwell.service import logs, openapi
 from memwell.service.call import Answered, Call, RequestData, answer, refused
 from memwell.service.http import (
     PAGE_HEADER,
     SAFE,
     AccessCheck,
+    DashboardFile,
     RefusedRequest,
     Router,
+    page_at,
     read_file,
     read_json,
     response_of,
@@ -220,7 +220,7 @@ class App:
                 took, name, kind = time.perf_counter() - seen.begun, seen.route.name, cast("Kind", seen.route.kind)
                 space = None if seen.key is None else seen.key.space
                 metrics.observe(name, kind, took, status=seen.status, space=space, speaker=seen.speaker, code=seen.code)
-                logs.request(seen.id, request.method, seen.route, seen.status, took, seen.key)
+                logs.request(seen.id, request.method, seen.route.name, seen.status, took, seen.key)
 
     async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
         try:
@@ -229,7 +229,7 @@ class App:
             if seen.started:
                 # The connection is closed, so that the client sees that the answer is incomplete.
                 raise
-            logs.failure(seen.id, seen.route, error)
+            logs.failure(seen.id, seen.route.name, error)
             problem = self._response_of(refused(problem_of(MemwellError(), request=seen.id)), request, seen)
             await problem(request.scope, request.receive, _watched(send, seen, {}))
 
@@ -260,7 +260,7 @@ class App:
             route = self._meant(request) if seen.route is _UNKNOWN else seen.route
             self._access.note_refusal(request, route.name, seen.code, seen.key)
         if answered.failed is not None:
-            logs.failure(seen.id, seen.route, answered.failed)
+            logs.failure(seen.id, seen.route.name, answered.failed)
         return self._response_of(answered, request, seen)
 
     def _meant(self, request: Request) -> Operation:
@@ -336,7 +336,7 @@ class App:
             if path == "/openapi.json":
                 seen.route = _PAGE
                 return Answered(200, openapi.description())
-            page = pages.page(path)
+            page = page_at(path)
             if page is not None:
                 seen.route = _PAGE
                 return _file(page, request)
@@ -383,7 +383,7 @@ def _query(request: Request) -> dict[str, list[str]]:
         raise RefusedRequest(http_problem("malformed", "the query cannot be read")) from None
 
 
-def _file(page: pages.DashboardFile, request: Request) -> Response:
+def _file(page: DashboardFile, request: Request) -> Response:
     accepted, known = request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", "")
     status, headers, body = page.answer(accept_encoding=accepted, if_none_match=known)
     return Response(body if request.method == "GET" else b"", status, headers)

@@ -20,9 +20,19 @@ from memwell.longterm.recall import looking
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
-from memwell.runtime.wire.codec import NotJson, Problem, convert, decode, encode, fields_of, http_problem, problem_of
+from memwell.runtime.wire.codec import (
+    Key,
+    LogEntry,
+    NotJson,
+    Problem,
+    convert,
+    decode,
+    encode,
+    fields_of,
+    http_problem,
+    problem_of,
+)
 from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, WRITE, AuditNote, Operation
-from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.runtime.worker import notified_afterwards
 from memwell.service.idempotency import KeptAnswer, Overtaken, fingerprint_of

@@ -30,8 +30,7 @@ from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, Memwe
 from memwell.longterm.base import utc_now
 from memwell.records import Space, SpaceLike, as_space, paged
 from memwell.runtime.grants import OWN_SPACES, SERVICE, check_to_come
-from memwell.runtime.wire.codec import as_written
-from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.codec import Key, as_written
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import as_utc, check_count, check_id, shown

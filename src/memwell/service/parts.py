@@ -16,10 +16,10 @@ from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
-from memwell.service.audit_log import AuditLog
 from memwell.service.idempotency import Once
 from memwell.service.jobs import Jobs
 from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
+from memwell.service.logs import AuditLog
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 

@@ -47,11 +47,10 @@ from memwell.runtime.engine import Engine, is_said
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.transfer import FORMATS, Imported, detect
-from memwell.runtime.wire import running, table
-from memwell.runtime.wire.codec import decode
+from memwell.runtime.wire import codec, table
+from memwell.runtime.wire.codec import Done, ServiceFigures, decode
 from memwell.runtime.wire.operations import ADMIN, AuditNote, data_of, messages_of, place_of
-from memwell.runtime.wire.running import Done, GrantList, Job, ServiceFigures
-from memwell.runtime.wire.table import AddMedium, FetchDocument, UploadDocument
+from memwell.runtime.wire.table import AddMedium, FetchDocument, GrantList, Job, UploadDocument
 from memwell.service.call import Call, File, handles, perform
 from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.service.openapi import MOST
@@ -63,9 +62,9 @@ _LONGEST_DAYS = 366_000
 
 
 @handles("me")
-def _me(call: Call) -> running.Me:
+def _me(call: Call) -> codec.Me:
     embedder, chat = call.memory.embedder, call.memory.chat
-    return running.Me(
+    return codec.Me(
         key=call.key,
         version=VERSION,
         embedder="" if embedder is None else embedder.name,
@@ -75,7 +74,7 @@ def _me(call: Call) -> running.Me:
 
 
 @handles("figures")
-def _figures(call: Call, asked: running.AskFigures) -> ServiceFigures:
+def _figures(call: Call, asked: codec.AskFigures) -> ServiceFigures:
     service = call.service
     more: dict[str, Any] = {}
     if asked.whole:
@@ -98,18 +97,18 @@ def _metrics(call: Call) -> File:
 
 
 @handles("keys")
-def _keys(call: Call, asked: running.ListKeys) -> running.KeyList:
-    return running.KeyList(keys=call.service.keys.all(None if asked.space is None else Space(*asked.space)))
+def _keys(call: Call, asked: codec.ListKeys) -> codec.KeyList:
+    return codec.KeyList(keys=call.service.keys.all(None if asked.space is None else Space(*asked.space)))
 
 
 @handles("create_key")
-def _create_key(call: Call, asked: running.CreateKey) -> running.NewKey:
+def _create_key(call: Call, asked: codec.CreateKey) -> codec.NewKey:
     expires, space = _in_days(asked.expires_days), Space(*asked.space)
     made, token = call.service.keys.create(
         asked.name, space=space, scopes=asked.scopes, expires=expires, rate=asked.rate
     )
     call.log(made.id, made.space.encoded(), scopes=" ".join(made.scopes))
-    return running.NewKey(key=made, token=token)
+    return codec.NewKey(key=made, token=token)
 
 
 def _in_days(days: float | None) -> datetime | None:
@@ -121,14 +120,14 @@ def _in_days(days: float | None) -> datetime | None:
 
 
 @handles("rotate_key")
-def _rotate_key(call: Call, asked: running.RotateKey) -> running.NewKey:
+def _rotate_key(call: Call, asked: codec.RotateKey) -> codec.NewKey:
     rotated, token = call.service.keys.rotate(call.path["id"], grace=timedelta(minutes=asked.grace_minutes))
     call.log(rotated.id, grace_s=round(asked.grace_minutes * 60))
-    return running.NewKey(key=rotated, token=token)
+    return codec.NewKey(key=rotated, token=token)
 
 
 @handles("revoke_key")
-def _revoke_key(call: Call) -> running.Key:
+def _revoke_key(call: Call) -> codec.Key:
     revoked = call.service.keys.revoke(call.path["id"])
     call.log(revoked.id)
     return revoked
@@ -138,28 +137,27 @@ def _revoke_key(call: Call) -> running.Key:
 
 
 @handles("log")
-def _log(call: Call, asked: running.ListLog) -> Page[running.LogEntry]:
+def _log(call: Call, asked: codec.ListLog) -> Page[codec.LogEntry]:
     return call.service.log.entries(limit=asked.limit, cursor=asked.cursor)
 
 
 @handles("verify_log")
-def _verify_log(call: Call) -> running.Verified:
+def _verify_log(call: Call) -> codec.Verified:
     return call.service.log.verify()
 
 
 @handles("live")
-def _live(call: Call) -> running.Health:
-    return running.Health(status="ok", version=VERSION)
+def _live(call: Call) -> codec.Health:
+    return codec.Health(status="ok", version=VERSION)
 
 
 @handles("ready")
-def _ready(call: Call) -> running.Health:
-    if call.service.stopping:
-        raise Busy("the service is stopping", code="stopping")
+def _ready(call: Call) -> codec.Health:
+    # While it stops, the application refuses every request but ``live``.
     call.service.readiness.check()
     if call.service.models == "loading":
         raise Busy("the models are being loaded", code="loading", retry_after=2)
-    return running.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})
+    return codec.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})
 
 
 # Uploads
@@ -208,7 +206,7 @@ def taken_upload(call: Call, name: str, *, unnamed: str | None = None) -> Genera
 
 
 @handles("export")
-def _export(call: Call, asked: running.Export) -> running.Job:
+def _export(call: Call, asked: codec.Export) -> table.Job:
     if asked.format not in _ENDINGS:
         raise InvalidInput(f"unknown format {shown(asked.format)}; known: {', '.join(_ENDINGS)}")
     if asked.vectors and asked.format != "jsonl":
@@ -218,8 +216,8 @@ def _export(call: Call, asked: running.Export) -> running.Job:
     return job
 
 
-@repeated("export", running.Export)
-def _exporting(memory: Engine, asked: running.Export) -> Work:
+@repeated("export", codec.Export)
+def _exporting(memory: Engine, asked: codec.Export) -> Work:
     ending = _ENDINGS[asked.format]
 
     def work(report: Report) -> Made:
@@ -234,7 +232,7 @@ def _exporting(memory: Engine, asked: running.Export) -> Work:
 
 
 @handles("import")
-def _import(call: Call, asked: running.Import) -> running.Job:
+def _import(call: Call, asked: codec.Import) -> table.Job:
     memory = call.memory
     with taken_upload(call, asked.name, unnamed="the file") as (path, label), _called(label, path):
         if asked.format is not None and asked.format not in FORMATS:
@@ -251,17 +249,17 @@ def _import(call: Call, asked: running.Import) -> running.Job:
 
 
 @handles("jobs")
-def _jobs(call: Call) -> running.JobList:
-    return running.JobList(jobs=call.service.jobs.all(call.space))
+def _jobs(call: Call) -> table.JobList:
+    return table.JobList(jobs=call.service.jobs.all(call.space))
 
 
 @handles("job")
-def _job(call: Call) -> running.Job:
+def _job(call: Call) -> table.Job:
     return call.service.jobs.get(call.space, call.path["id"])
 
 
 @handles("cancel_job")
-def _cancel_job(call: Call) -> running.Job:
+def _cancel_job(call: Call) -> table.Job:
     found = call.service.jobs.cancel(call.space, call.path["id"])
     call.log(found.id)
     return found

@@ -23,10 +23,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MemwellError
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
-from memwell.runtime.opening import open as open_memory
-from memwell.runtime.wire.codec import MEDIA_TYPE, encode, http_problem
-from memwell.runtime.wire.running import Key
-from memwell.service import request_log as logs
+from memwell.runtime.engine import open as open_memory
+from memwell.runtime.wire.codec import MEDIA_TYPE, Key, encode, http_problem
+from memwell.service import logs
 from memwell.service.app import App
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service

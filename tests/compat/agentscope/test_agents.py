@@ -25,7 +25,7 @@ from memwell.compat.agentscope.agents import (
 )
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import FileError, InvalidInput
-from memwell.runtime.channels import Channel
+from memwell.runtime.agents import Channel
 
 
 class Speaker(AgentBase):

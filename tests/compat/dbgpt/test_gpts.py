@@ -35,7 +35,7 @@ from memwell.compat.dbgpt.gpts import (
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.messages import decode_message, encode_message, human, tool_result
-from memwell.runtime.channels import DONE
+from memwell.runtime.agents import DONE
 from memwell.storage import open_backend
 from memwell.storage.protocols import Backend
 from memwell.storage.sharing import close_shared

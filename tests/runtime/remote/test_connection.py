@@ -27,15 +27,9 @@ from memwell.errors import (
     MissingDependency,
 )
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.connection import (
-    Connection,
-    check_address,
-    finished,
-    target_of,
-)
+from memwell.runtime.remote.connection import Connection, check_address, finished, target_of
 from memwell.runtime.wire.codec import MEDIA_TYPE
-from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import OPERATIONS
+from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.service.http import Router
 from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
 
@@ -103,9 +97,11 @@ def test_an_answer_that_is_lost_too_often_is_an_error_that_names_the_address(ser
     waits: list[float] = []
     with line_to(served.address) as line, served.patient(waits, line.address) as m:
         cut_answers(line, 99)
-        with pytest.raises(BackendUnavailable, match=line.address):
+        with pytest.raises(BackendUnavailable, match=line.address) as raised:
             m.count()
         assert len(waits) == QUICK.retries
+    # An error of the line holds no request, which has the key.
+    assert (raised.value.__cause__, raised.value.__context__) == (None, None)
 
 
 @pytest.mark.parametrize(("status", "code"), [(503, "overloaded"), (503, "stopping"), (429, "rate-limited")])
@@ -188,14 +184,6 @@ def test_a_wrong_key_is_refused_and_never_shown(served: Served, caplog: pytest.L
     assert "5ec2e7" not in shown
     chain = [raised.value.__cause__, raised.value.__context__]
     assert chain == [None, None]
-
-
-def test_errors_of_the_line_hold_no_request_and_no_key(served: Served):
-    with line_to(served.address) as line, served.patient([], line.address) as m:
-        cut_answers(line, 99)
-        with pytest.raises(MemwellError) as raised:
-            m.count()
-    assert (raised.value.__cause__, raised.value.__context__) == (None, None)
 
 
 def test_a_key_that_may_only_write_writes(served: Served):

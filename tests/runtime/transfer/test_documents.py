@@ -187,26 +187,16 @@ def document_line(**fields: Any) -> bytes:
 
 
 BAD = [
-    ({"id": ""}, "empty"),
-    ({"id": 7}, "Expected `str`"),
-    ({"text": "Tea"}, "has 3 characters here, and not 12"),
-    ({"text": "a\x00b", "characters": 3}, "NUL"),
-    ({"text": "  \n", "characters": 3}, "no text"),
-    ({"metadata": {"document": "x"}}, "must not have the key 'document'"),
-    ({"metadata": {"n": 2**70}}, "64"),
-    ({"size": -1}, "size"),
-    ({"pages": -1}, "pages"),
-    ({"time": "yesterday"}, "datetime"),
-    ({"chunking": {"tokens": 1}}, "not cut so"),
-    ({"chunking": {"tokens": "many"}}, "not cut so"),
-    ({"origin": "file", "source": "/tmp/tea.txt"}, "was not made of"),
-    ({"origin": "elsewhere"}, "was not made of"),
-    ({"blocks": [["paragraph", 0, 2**70, 0, None]]}, "64 bits"),
-    ({"blocks": [["paragraph", 0]]}, "length 5"),
-    ({"vectors": {"x": "!!"}}, "base64"),
-    ({"vectors": {"x": "AAA="}, "embedder": "another"}, ""),
+    ({"id": ""}, "empty"), ({"id": 7}, "Expected `str`"), ({"text": "Tea"}, "has 3 characters here, and not 12"),
+    ({"text": "a\x00b", "characters": 3}, "NUL"), ({"text": "  \n", "characters": 3}, "no text"),
+    ({"metadata": {"document": "x"}}, "must not have the key 'document'"), ({"metadata": {"n": 2**70}}, "64"),
+    ({"size": -1}, "size"), ({"pages": -1}, "pages"), ({"time": "yesterday"}, "datetime"),
+    ({"chunking": {"tokens": 1}}, "not cut so"), ({"chunking": {"tokens": "many"}}, "not cut so"),
+    ({"origin": "file", "source": "/tmp/tea.txt"}, "was not made of"), ({"origin": "elsewhere"}, "was not made of"),
+    ({"blocks": [["paragraph", 0, 2**70, 0, None]]}, "64 bits"), ({"blocks": [["paragraph", 0]]}, "length 5"),
+    ({"vectors": {"x": "!!"}}, "base64"), ({"vectors": {"x": "AAA="}, "embedder": "another"}, ""),
     ({"more": True}, "last part of the document 'tea' is missing"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "reason"), BAD, ids=range(len(BAD)))

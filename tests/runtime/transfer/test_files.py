@@ -59,15 +59,6 @@ def test_what_is_no_json_is_refused(data: bytes) -> None:
         decoded(data)
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    with written(path) as out:
-        out.write(b"old")
-    with pytest.raises(ZeroDivisionError), written(path) as out:
-        out.write(b"new" * (1 // 0))
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"old")]
-
-
 def test_what_is_wrong_with_a_file_names_that_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for path, reason in ((tmp_path / "no" / "file", "does not exist"), (tmp_path / "folder", "directory")):

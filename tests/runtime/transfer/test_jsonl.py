@@ -27,8 +27,6 @@ from tests.media_files import film, picture, wav
 from tests.runtime.transfer.breaking import Breaking
 
 SPACE = Space("acme", "ann")
-
-
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
@@ -75,23 +73,11 @@ def filled(url: str = "memory:") -> Keeper:
 
 # Made once: a strategy made anew for every draw would cost more than the draw.
 RECORDS = st.lists(st.tuples(ids(), ids(), texts(), metadata(), st.booleans()), max_size=3)
-
-
 TEXTS = st.lists(words(), max_size=2)
-
-
 NAMES = st.lists(ids(), max_size=2, unique=True)
-
-
 VALUES = st.dictionaries(ids(), metadata() | st.binary(max_size=9), max_size=2)
-
-
 SAID = messages(max_parts=2)
-
-
 MANY = st.lists(SAID, max_size=4)
-
-
 METADATA = metadata()
 
 
@@ -326,16 +312,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
     assert json.loads(lines[-1]) == {"type": "end", "lines": count}
     assert count == len(lines) - 2
-
-
-def test_progress_reaches_the_end(tmp_path: Path) -> None:
-    memory = filled()
-    told: list[tuple[int, int | None]] = []
-    export_jsonl(memory, tmp_path / "x", progress=lambda done, total: told.append((done, total)))
-    import_jsonl(opened("memory:"), tmp_path / "x", progress=lambda done, total: told.append((done, total)))
-    size = (tmp_path / "x").stat().st_size
-    assert told[-1] == (size, size)
-    assert told[0][0] == told[0][1]
 
 
 @pytest.mark.parametrize("good", range(7))

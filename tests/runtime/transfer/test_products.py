@@ -180,16 +180,11 @@ def test_langchain() -> None:
 
 def test_langchain_with_wrong_messages() -> None:
     wrong: list[Any] = [
-        {"type": "nobody", "data": {"content": "x"}},
-        {"type": "human"},
-        {"type": "human", "data": {"content": 7}},
-        {"type": "tool", "data": {"content": "x"}},
-        {"type": "ai", "data": {"content": "x", "tool_calls": 7}},
+        {"type": "nobody", "data": {"content": "x"}}, {"type": "human"}, {"type": "human", "data": {"content": 7}},
+        {"type": "tool", "data": {"content": "x"}}, {"type": "ai", "data": {"content": "x", "tool_calls": 7}},
         {"type": "ai", "data": {"content": "x", "tool_calls": [{"name": "n", "args": 1, "id": "i"}]}},
-        {"type": "ai", "data": {"content": "x", "name": {"a": 1}}},
-        {"type": ["human"], "data": {}},
-        None,
-    ]
+        {"type": "ai", "data": {"content": "x", "name": {"a": 1}}}, {"type": ["human"], "data": {}}, None,
+    ]  # fmt: skip
     memory = opened()
     report = import_langchain(memory, as_json([*wrong, HISTORY[0]]), thread="t")
     assert [note.number for note in report.problems] == list(range(1, len(wrong) + 1))
@@ -251,16 +246,10 @@ def test_mem0_of_several_users_says_so() -> None:
 
 def test_mem0_with_wrong_items() -> None:
     wrong: list[Any] = [
-        7,
-        {"memory": ""},
-        {"memory": 7},
-        {"memory": "a", "created_at": "yesterday"},
-        {"memory": "b", "metadata": [1]},
-        {"memory": "c", "metadata": {"memwell": 1}},
-        {"memory": "d", "id": ["x"]},
-        {"memory": "e", "run_id": {}, "id": "x" * 2000},
-        {"memory": "f\x00"},
-    ]
+        7, {"memory": ""}, {"memory": 7}, {"memory": "a", "created_at": "yesterday"},
+        {"memory": "b", "metadata": [1]}, {"memory": "c", "metadata": {"memwell": 1}}, {"memory": "d", "id": ["x"]},
+        {"memory": "e", "run_id": {}, "id": "x" * 2000}, {"memory": "f\x00"},
+    ]  # fmt: skip
     memory = opened()
     report = import_mem0(memory, as_json([*wrong, MEM0[0]]))
     assert [note.number for note in report.problems] == list(range(1, len(wrong) + 1))

@@ -13,13 +13,11 @@ import pytest
 
 from memwell.errors import InvalidInput, Unsupported
 from memwell.filters import FilterLike
-from memwell.messages import human
 from memwell.records import SpaceLike
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode, encode
-from memwell.runtime.wire.operations import Operation, derived, message_data, messages_of, wrapped
+from memwell.runtime.wire.operations import Operation, derived, wrapped
 from memwell.runtime.wire.table import OPERATIONS
-from tests.runtime.wire.building import built
 
 
 class Room:
@@ -100,14 +98,6 @@ def test_what_cannot_be_sent_is_refused():
         derived(Engine.import_file, ("Import", ""), skip=0, query=False, fields={})
 
 
-def test_messages_are_read_in_either_shape():
-    mine = human("hi", id="m1", time=datetime(2026, 3, 1, tzinfo=UTC))
-    assert messages_of([message_data(mine), {"role": "user", "content": "hi"}])[0] == mine
-    for odd in ({"role": "nobody", "parts": []}, {"role": "human", "parts": [], "colour": 1}):
-        with pytest.raises(InvalidInput):
-            messages_of([odd])
-
-
 @pytest.mark.parametrize("place", ["-1", "1.0", "１", "9" * 30, "x"])
 def test_a_place_is_a_number_in_plain_digits(place: str):
     with pytest.raises(InvalidInput, match="a place is a whole number"):
@@ -138,6 +128,44 @@ FITTING: dict[tuple[str, str], Any] = {
     ("ask", "history"): [{"role": "user", "content": "hi"}],
 }
 """Values that say something, where any value of the shape would not."""
+
+_PLAIN: dict[type[shapes.Type], Any] = {
+    shapes.AnyType: {"a": [1, "二"]}, shapes.BoolType: True, shapes.BytesType: "AAEC",
+    shapes.CustomType: ["acme", "安娜"], shapes.DateTimeType: "2026-03-01T09:30:00.5Z", shapes.FloatType: 0.5,
+    shapes.IntType: 3, shapes.NoneType: None, shapes.StrType: "记忆 or memory",
+}  # fmt: skip
+
+
+def built(shape: shapes.Type, *, whole: bool) -> Any:
+    """A value of a shape as JSON has it; ``whole`` has every field, otherwise only those that must be there."""
+    if type(shape) in _PLAIN:
+        return _PLAIN[type(shape)]
+    match shape:
+        case shapes.StructType() | shapes.DataclassType() | shapes.NamedTupleType():
+            wanted = {
+                field.encode_name: built(field.type, whole=whole) for field in shape.fields if whole or field.required
+            }
+            if isinstance(shape, shapes.StructType) and shape.tag_field is not None:
+                wanted = {shape.tag_field: shape.tag, **wanted}
+            return list(wanted.values()) if isinstance(shape, shapes.NamedTupleType) or _is_list(shape) else wanted
+        case shapes.UnionType():
+            # None, which comes last, says least.
+            return built(max(shape.types, key=lambda one: not isinstance(one, shapes.NoneType)), whole=whole)
+        case shapes.ListType() | shapes.VarTupleType() | shapes.SetType() | shapes.FrozenSetType():
+            return [built(shape.item_type, whole=whole)]
+        case shapes.TupleType():
+            return [built(one, whole=whole) for one in shape.item_types]
+        case shapes.DictType():
+            return {"a": built(shape.value_type, whole=whole)}
+        case shapes.LiteralType() | shapes.EnumType():
+            return shape.values[0] if isinstance(shape, shapes.LiteralType) else next(iter(shape.cls)).value
+        case _:
+            raise NotImplementedError(shape)
+
+
+def _is_list(shape: shapes.Type) -> bool:
+    return isinstance(shape, shapes.StructType) and shape.array_like
+
 
 METHODS = [one for one in OPERATIONS.values() if one.does is not None]
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -12,18 +11,7 @@ import pytest
 from msgspec import structs
 
 from memwell.runtime.wire.codec import Request
-from memwell.runtime.wire.operations import (
-    ADMIN,
-    ANY_KEY,
-    ANYONE,
-    BYTES,
-    ERASE,
-    JSON,
-    READ,
-    TEXT,
-    WRITE,
-    Operation,
-)
+from memwell.runtime.wire.operations import ADMIN, ANY_KEY, ANYONE, BYTES, ERASE, JSON, READ, TEXT, WRITE, Operation
 from memwell.runtime.wire.table import OPERATIONS
 
 ALL = list(OPERATIONS.values())
@@ -48,11 +36,6 @@ def test_the_api_is_the_released_one():
 def test_what_is_remembered_may_be_a_text_a_message_or_several(content: str):
     read = msgspec.json.decode(f'{{"content":{content}}}', type=OPERATIONS["remember"].takes)
     assert msgspec.json.encode(read.content).decode() == content
-
-
-def test_no_two_routes_have_one_address_or_one_name():
-    assert max(Counter((route.method, route.path) for route in ALL).values()) == 1
-    assert all(name == route.name for name, route in OPERATIONS.items())
 
 
 def test_a_route_is_whole():
@@ -88,10 +71,3 @@ def test_what_changes_something_needs_more_than_reading():
     changing = [route for route in ALL if route.method in ("PUT", "PATCH", "DELETE")]
     assert changing
     assert [route.name for route in changing if route.scope not in (WRITE, ERASE, ADMIN)] == []
-
-
-def test_where_a_request_says_what_it_wants():
-    assert OPERATIONS["memories"].takes_query
-    assert OPERATIONS["upload_document"].takes_query
-    assert not OPERATIONS["remember"].takes_query
-    assert OPERATIONS["message_at"].parts == ("v1", "threads", "{thread}", "places", "{index}")

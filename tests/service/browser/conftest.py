@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from memwell.records import Space
-from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.codec import Key
 from memwell.service.app import App
 from memwell.service.parts import Service
 from tests.runtime.remote.serving import listening_to

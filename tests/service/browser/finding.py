@@ -106,6 +106,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-__all__ = ["FOLDER", "NoBrowser", "PROGRAMS", "fetch", "find", "main"]

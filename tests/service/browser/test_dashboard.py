@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from memwell.records import Space
-from memwell.service.pages import FOLDER
+from memwell.service.http import FOLDER
 from tests.service.browser.conftest import Visit
 
 Begin = Callable[..., Visit]

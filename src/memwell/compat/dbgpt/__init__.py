@@ -88,7 +88,7 @@ from memwell.compat.dbgpt.storage import (
     StorageItem,
     StorageItemAdapter,
 )
-from memwell.runtime.channels import DONE
+from memwell.runtime.agents import DONE
 
 if TYPE_CHECKING:
     from memwell.compat.dbgpt.long_term import Chunk, HybridMemory, LongTermMemory, LongTermRetriever

@@ -24,7 +24,7 @@ from memwell.history import History
 from memwell.history.reading import key_part
 from memwell.messages import Message, Role
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
-from memwell.runtime.channels import Channel
+from memwell.runtime.agents import Channel
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend

@@ -38,8 +38,7 @@ from memwell.errors import (
 from memwell.runtime.transfer.files import named
 from memwell.runtime.wire.codec import MEDIA_TYPE, Problem, decode, encode, error_of
 from memwell.runtime.wire.operations import Operation
-from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import OPERATIONS
+from memwell.runtime.wire.table import OPERATIONS, Job
 from memwell.values import check_id, drawn_between, new_id, shown
 
 if TYPE_CHECKING:

@@ -26,7 +26,9 @@ from memwell.messages import Message
 from memwell.records import Page, Space
 from memwell.runtime.context import Receipt, Receipts
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire import running
+from memwell.runtime.grants import Grant
+from memwell.runtime.jobs import Job
+from memwell.runtime.wire import codec
 from memwell.runtime.wire.codec import AnswerBody, Request
 from memwell.runtime.wire.operations import (
     ADMIN,
@@ -46,7 +48,6 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
-from memwell.runtime.wire.running import ServiceFigures
 from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round
@@ -194,10 +195,23 @@ class MediaList(AnswerBody, frozen=True):
     why: tuple[str, ...] = ()
 
 
+class JobList(AnswerBody, frozen=True):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+
+
+class GrantList(AnswerBody, frozen=True):
+    """Who may see this memory, and whose memories this key may see."""
+
+    given: list[Grant]
+    received: list[Grant]
+
+
 CLASHES = wrapped("Clashes", "Pairs of facts that cannot both be true.", clashes=list[Clash])
 COUNTED = wrapped("Counted", "How many there were, or are.", count=int)
 DOCUMENTS = wrapped("Documents", "Documents, by their ids.", documents=list[Document])
-DONE = Wrapped(running.Done, "done")
+DONE = Wrapped(codec.Done, "done")
 EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[FactEdge])
 FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
 FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
@@ -274,7 +288,7 @@ _ASKS: dict[str, Any] = {"scope": READ, "kind": "read"}
 _RECALLS: dict[str, Any] = {"scope": READ, "kind": "recall"}
 _CHANGES: dict[str, Any] = {"atomic": True}
 _ERASES: dict[str, Any] = {"scope": ERASE}
-_JOB: dict[str, Any] = {"gives": running.Job, "status": 202}
+_JOB: dict[str, Any] = {"gives": Job, "status": 202}
 """Long work: answered at once with a job."""
 
 # Notes for the audit log
@@ -515,10 +529,10 @@ _MEDIA = (
 )  # fmt: skip
 
 _SERVICE = (
-    _row("me", "GET /v1/me", None, "The caller's key, and the service.", gives=running.Me, scope=ANY_KEY),
+    _row("me", "GET /v1/me", None, "The caller's key, and the service.", gives=codec.Me, scope=ANY_KEY),
     _row("figures", "GET /v1/figures", None,
          "The metrics of the key's space; those of the whole service are for its operator.",
-         takes=running.AskFigures, gives=ServiceFigures),
+         takes=codec.AskFigures, gives=codec.ServiceFigures),
     _row("metrics", "GET /metrics", None, "The metrics of the whole service for Prometheus.", gives=None, scope=ADMIN,
          media_type=TEXT),
 )  # fmt: skip
@@ -526,16 +540,16 @@ _SERVICE = (
 _JOBS = (
     _row("export", "POST /v1/exports", None,
          "Write the whole space to a file, as a job. Raises ``InvalidInput`` for an unknown format.",
-         takes=running.Export, logged=True, **_JOB, **_ASKS),
+         takes=codec.Export, logged=True, **_JOB, **_ASKS),
     _row("import", "POST /v1/imports", None,
          "Import a file, as a job. Raises ``InvalidInput`` at once for an unknown format.",
-         takes=running.Import, upload=True, logged=True, **_JOB),
-    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.JobList),
+         takes=codec.Import, upload=True, logged=True, **_JOB),
+    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=JobList),
     _row("job", "GET /v1/jobs/{id}", None, "One job. Raises ``NotFound``, for one of another space too.",
-         gives=running.Job),
+         gives=Job),
     _row("cancel_job", "DELETE /v1/jobs/{id}", None,
          "Cancel a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
-         "``NotFound``.", gives=running.Job, logged=True),
+         "``NotFound``.", gives=Job, logged=True),
     _row("job_file", "GET /v1/jobs/{id}/file", None,
          "The file that a job has made. Raises ``NotFound`` when there is none, or it expired.", gives=None,
          media_type=BYTES),
@@ -543,7 +557,7 @@ _JOBS = (
 
 _GRANTS = (
     _row("grants", "GET /v1/grants", None, "Who may see this memory, and whose memories this key may see.",
-         gives=running.GrantList),
+         gives=GrantList),
     _row("grant", "POST /v1/grants", Engine.grant, "Let another space read this memory, or add to it too.",
          takes=("GiveGrant", "To whom to show this memory."), status=201, **_CHANGES,
          notes=lambda given, asked, path: AuditNote([given.to.encoded()], {"write": int(given.write)})),
@@ -554,31 +568,31 @@ _GRANTS = (
 
 _OPERATOR: dict[str, Any] = {"scope": ADMIN, "logged": True}
 _KEYS = (
-    _row("keys", "GET /v1/keys", None, "All keys, or those of one space.", takes=running.ListKeys,
-         gives=running.KeyList, scope=ADMIN),
+    _row("keys", "GET /v1/keys", None, "All keys, or those of one space.", takes=codec.ListKeys,
+         gives=codec.KeyList, scope=ADMIN),
     _row("create_key", "POST /v1/keys", None,
-         "Make a key for any space but memwell's own. Its token is shown this once.", takes=running.CreateKey,
-         gives=running.NewKey, status=201, **_OPERATOR),
+         "Make a key for any space but memwell's own. Its token is shown this once.", takes=codec.CreateKey,
+         gives=codec.NewKey, status=201, **_OPERATOR),
     _row("rotate_key", "POST /v1/keys/{id}/rotate", None,
-         "Rotate the secret of a key, also of the caller's. Raises ``NotFound``.", takes=running.RotateKey,
-         gives=running.NewKey, **_OPERATOR),
+         "Rotate the secret of a key, also of the caller's. Raises ``NotFound``.", takes=codec.RotateKey,
+         gives=codec.NewKey, **_OPERATOR),
     _row("revoke_key", "DELETE /v1/keys/{id}", None,
-         "Revoke a key at once and for good, also the caller's. Raises ``NotFound``.", gives=running.Key,
+         "Revoke a key at once and for good, also the caller's. Raises ``NotFound``.", gives=codec.Key,
          **_OPERATOR),
 )  # fmt: skip
 
 _LOG = (
-    _row("log", "GET /v1/log", None, "One page of the audit log, newest first.", takes=running.ListLog,
-         gives=Page[running.LogEntry], scope=ADMIN),
+    _row("log", "GET /v1/log", None, "One page of the audit log, newest first.", takes=codec.ListLog,
+         gives=Page[codec.LogEntry], scope=ADMIN),
     _row("verify_log", "GET /v1/log/verify", None, "Whether the log is unchanged. It reads all of it.",
-         gives=running.Verified, scope=ADMIN),
+         gives=codec.Verified, scope=ADMIN),
 )  # fmt: skip
 
 _HEALTH = (
-    _row("live", "GET /health/live", None, "The process answers.", gives=running.Health, scope=ANYONE, kind="other"),
+    _row("live", "GET /health/live", None, "The process answers.", gives=codec.Health, scope=ANYONE, kind="other"),
     _row("ready", "GET /health/ready", None,
          "The service can do its work. Raises ``Busy`` while it stops, and within a second what the store raises.",
-         gives=running.Health, scope=ANYONE, kind="other"),
+         gives=codec.Health, scope=ANYONE, kind="other"),
 )  # fmt: skip
 
 _TAGS: dict[str, Iterable[Operation]] = {

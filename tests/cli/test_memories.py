@@ -70,18 +70,6 @@ def test_bad_input_is_one_line(run: Run, tmp_path: Path):
     assert run("tune", "--space", "empty").code == 1
 
 
-@pytest.mark.parametrize("columns", ["80", "40"])
-def test_ids_are_printed_in_one_piece(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str):
-    (tmp_path / "notes" / "long.md").write_text(f"# {'A very long title ' * 9}\n\nText.\n", encoding="utf-8")
-    run("ingest", "notes")
-    monkeypatch.setenv("COLUMNS", columns)
-    known = json.loads(run("documents", "--json").out)
-    for language in ("en", "zh"):
-        shown = run("documents", language=language).out.split()
-        assert {one["id"] for one in known} <= set(shown)
-    assert shown.count("title") == 9
-
-
 def test_a_document_is_removed_by_its_path_as_it_was_typed(run: Run, tmp_path: Path):
     run("ingest", "notes")
     assert "1" in run("documents", "--remove", "notes/../notes/tea.md").out

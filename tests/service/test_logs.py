@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,11 +17,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, InvalidInput
+from memwell.errors import BackendError, BadModelOutput, ConfigurationError, InvalidInput
 from memwell.records import Space, paged
-from memwell.service.audit_log import AuditLog, Refusals
+from memwell.runtime.wire.codec import Key
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service import logs
 from memwell.service.keys import SERVICE
+from memwell.service.logs import AuditLog, Refusals
 from memwell.storage import Backend, open_backend
+from memwell.values import now
 
 NOW = datetime(2030, 1, 1, 12, 30, 15, 250, tzinfo=UTC)
 LOG = SERVICE / "log"
@@ -149,13 +155,14 @@ def test_a_last_entry_with_another_number_is_found_though_the_head_was_changed_t
 
 
 @pytest.mark.parametrize("key", [name(2), "000000000000003a"])
-def test_an_entry_in_a_wrong_place_is_named(log: AuditLog, backend: Backend, key: str):
+def test_an_entry_that_is_damaged_or_in_a_wrong_place_is_named(log: AuditLog, backend: Backend, key: str):
     fill(log)
     other = backend.kv.get(LOG, name(5))
     assert other is not None
-    backend.kv.put(LOG, key, other.value)
-    with pytest.raises(BackendError, match=f"{key}.*damaged"):
-        log.entries()
+    for value in (other.value, {"number": 1}, 7, b"x"):
+        backend.kv.put(LOG, key, value)
+        with pytest.raises(BackendError, match=f"{key}.*damaged"):
+            log.entries()
 
 
 @pytest.mark.parametrize("head", [None, 7, [], [COUNT], [COUNT, "x"], [COUNT - 1, "x"], [COUNT + 1, "x"], ["a", "b"]])
@@ -211,14 +218,6 @@ def test_a_bad_cursor_is_refused(log: AuditLog, cursor: Any):
         log.entries(cursor=cursor)
     with pytest.raises(InvalidInput):
         log.entries(limit=0)
-
-
-def test_a_damaged_entry_is_named(log: AuditLog, backend: Backend):
-    fill(log)
-    for value in ({"number": 1}, 7, b"x"):
-        backend.kv.put(LOG, name(3), value)
-        with pytest.raises(BackendError, match=f"{name(3)}.*damaged"):
-            log.entries()
 
 
 def test_an_entry_is_bounded_and_holds_no_token(log: AuditLog):
@@ -288,3 +287,93 @@ def test_what_is_refused_can_be_written_later(log: AuditLog):
     assert log.entries().items == []
     waiting[0]()
     assert [one.action for one in log.entries().items] == ["erase"]
+
+
+# The request log: a line for each request, as text or JSON, and no secret in it
+
+TOKEN = f"mw_{'a' * 16}_{'b' * 64}"
+KEY = Key(id="a" * 16, name="phone", space=Space("acme"), scopes=("read",), created=now())
+
+
+def failed(error: Exception) -> Exception:
+    try:
+        raise error
+    except type(error) as raised:
+        return raised
+
+
+def written(form: str, *failures: BaseException) -> str:
+    out = io.StringIO()
+    logs.set_up(form, out)
+    logs.request("r1", "GET", OPERATIONS["me"].name, 200, 0.0123, KEY)
+    logs.request("r2", "POST", OPERATIONS["recall"].name, 401, 0.001, None)
+    for error in failures:
+        logs.failure("r3", OPERATIONS["recall"].name, error)
+    logs.warn("figures could not be written", ConfigurationError(f"with {TOKEN}"))
+    logging.getLogger("uvicorn.error").warning("a line of the web server with %s", TOKEN)
+    return out.getvalue()
+
+
+def test_for_programs_each_line_is_json():
+    lines = [json.loads(line) for line in written("json", failed(KeyError("words"))).splitlines()]
+    assert lines[0] | {"time": ""} == {
+        "time": "", "level": "info", "logger": "memwell.service", "message": "GET me 200 12.3 ms", "request": "r1",
+        "method": "GET", "route": "me", "status": 200, "ms": 12.3, "key": KEY.id,
+    }  # fmt: skip
+    assert lines[1]["key"] == ""
+    assert "KeyError" in lines[2]["error"]
+
+
+def test_for_people_each_request_is_one_line():
+    lines = written("text").splitlines()
+    assert lines[0].endswith(f"GET me 200 12.3 ms key={KEY.id}")
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_token_is_ever_written(form: str):
+    assert TOKEN not in written(form, failed(BackendError(f"no {TOKEN}")))
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_of_an_unexpected_error_the_kind_and_place_are_written_and_not_the_words(form: str):
+    cause = failed(BadModelOutput("she said pelican"))
+    chained = KeyError("pelican")
+    chained.__cause__ = cause
+    group = ExceptionGroup("pelican", [failed(ValueError("pelican")), failed(BackendError("the disk is full"))])
+    out = written(form, failed(chained), failed(group))
+    assert "pelican" not in out
+    for told in (
+        "KeyError",
+        "BadModelOutput",
+        "ValueError",
+        "ExceptionGroup",
+        "BackendError: the disk is full",
+        "in failed",
+    ):
+        assert told in out
+
+
+def test_an_error_that_came_from_itself_ends():
+    one, two = KeyError("a"), KeyError("b")
+    one.__context__, two.__context__ = two, one
+    assert written("text", one).count("KeyError") == 2
+
+
+def test_off_is_off_and_back_on_is_one_line_each():
+    assert written("off", failed(KeyError("a"))) == ""
+    written("text")
+    assert len(written("text").splitlines()) == 4
+
+
+def test_handlers_of_others_are_left_alone():
+    other = logging.NullHandler()
+    logging.getLogger("memwell").addHandler(other)
+    logs.set_up("text", io.StringIO())
+    logs.set_up("off")
+    assert other in logging.getLogger("memwell").handlers
+
+
+def test_an_unknown_form_is_refused():
+    with pytest.raises(ConfigurationError, match="text, json, off"):
+        logs.set_up("xml")

@@ -1,9 +1,10 @@
-"""The audit log: actions that cannot be undone or concern security, with their keys and targets.
+"""The two logs of the service: the audit log in the store, and the request log on standard error.
 
-Each entry has the digest of the entry before it, so a changed, removed, inserted or moved entry breaks the chain, and
-``verify`` says where. The number and digest of the last entry, the head, are stored apart, which shows when the end was cut
-off. A user who can write the store's file can still rewrite the whole log with all digests: to see that, keep a copy of the
-head's digest elsewhere and give it to ``verify(noted=…)``.
+The audit log has actions that cannot be undone or concern security, with their keys and targets. Each entry has the
+digest of the entry before it, so a changed, removed, inserted or moved entry breaks the chain, and ``verify`` says
+where. The number and digest of the last entry, the head, are stored apart, which shows when the end was cut off. A user
+who can write the store's file can still rewrite the whole log with all digests: to see that, keep a copy of the head's
+digest elsewhere and give it to ``verify(noted=…)``.
 
 Refusals are logged at most 20 times a minute for each key; the next entry counts the rest. The log has ids, names of
 actions and counts, no text of a memory and no secret. It is never shortened.
@@ -11,23 +12,26 @@ actions and counts, no text of a memory and no secret. It is never shortened.
 
 from __future__ import annotations
 
+import json
+import logging
 import re
+import sys
 import threading
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import msgspec
 
-from memwell.errors import BackendError, Busy, Conflict, InvalidInput
+from memwell.errors import BackendError, BadModelOutput, Busy, ConfigurationError, Conflict, InvalidInput, MemwellError
 from memwell.longterm.base import utc_now
 from memwell.records import Page, Space, paged
-from memwell.runtime.wire.codec import as_written
-from memwell.runtime.wire.running import LogEntry, Outcome, Verified
+from memwell.runtime.wire.codec import Key, LogEntry, Outcome, Verified, as_written
 from memwell.service.keys import SERVICE, Failures, without_tokens
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import check_count, shown
@@ -272,3 +276,116 @@ def _target(id_: str) -> str:
     text = without_tokens(id_)
     # Such a long id may be a text.
     return text if len(text) <= _LONGEST else f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
+# The request log: one line for each request and each failure, as text or JSON, without secrets.
+#
+# A line has the name of the operation, not the address, so it holds no id and no query; of the key it has the id. Of an
+# unexpected error it has the class and the traceback, not the message, which may quote a memory.
+
+_log = logging.getLogger("memwell.service")
+_FIELDS = "memwell"
+FORMATS = ("text", "json", "off")
+
+
+def request(id_: str, method: str, operation: str, status: int, seconds: float, key: Key | None) -> None:
+    """Log a request that was answered."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "request": id_,
+        "method": method,
+        "route": operation,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "key": "" if key is None else key.id,
+    }
+    _log.info("%s %s %s %.1f ms", method, operation, status, seconds * 1000, extra={_FIELDS: fields})
+
+
+def failure(id_: str, operation: str, error: BaseException) -> None:
+    """Log a failure whose details the caller does not see."""
+    fields = {"request": id_, "route": operation}
+    _log.error("%s failed (request %s)", operation, id_, exc_info=error, extra={_FIELDS: fields})
+
+
+def warn(what: str, error: BaseException) -> None:
+    """Log a failure outside of requests."""
+    _log.warning("%s: %s", what, _said_by(error))
+
+
+def _said_by(error: BaseException) -> str:
+    kind = type(error).__name__
+    # Our own messages are safe to log, except that of a bad model output, which quotes the output.
+    is_ours = isinstance(error, MemwellError) and not isinstance(error, BadModelOutput)
+    return f"{kind}: {error}" if is_ours and str(error) else kind
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback of an error and of its causes, with their classes."""
+    lines: list[str] = []
+    for one in _chain(error, set()):
+        lines += [*traceback.format_tb(one.__traceback__), _said_by(one), "\n"]
+    return "".join(lines).rstrip()
+
+
+def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
+    """The causes of an error, then the error."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from _chain(before, seen)
+    if isinstance(error, BaseExceptionGroup):
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _chain(one, seen)
+    yield error
+
+
+class _Own(logging.StreamHandler[TextIO]):
+    """A handler that ``set_up`` installed."""
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        line = f"{moment} {record.levelname.lower():7} {record.getMessage()}"
+        fields: dict[str, Any] = getattr(record, _FIELDS, {})
+        if fields.get("key"):
+            line += f" key={fields['key']}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += "\n" + _trace(record.exc_info[1])
+        return without_tokens(line)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = _trace(record.exc_info[1])
+        return without_tokens(json.dumps(line, ensure_ascii=False))
+
+
+def set_up(form: str, stream: TextIO | None = None) -> None:
+    """Log the service and the library to standard error. Raises ``ConfigurationError`` for an unknown form."""
+    if form not in FORMATS:
+        raise ConfigurationError(f"the log is written as {', '.join(FORMATS)}, not {form!r}")
+    for name in ("memwell", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        for old in [one for one in logger.handlers if isinstance(one, _Own)]:
+            logger.removeHandler(old)
+        logger.propagate = False
+        logger.setLevel(logging.INFO if name == "memwell" else logging.WARNING)
+        if form == "off":
+            logger.setLevel(logging.CRITICAL + 1)
+            continue
+        handler = _Own(stream or sys.stderr)
+        handler.setFormatter(_Json() if form == "json" else _Text())
+        logger.addHandler(handler)

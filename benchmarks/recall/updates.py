@@ -5,11 +5,13 @@ earlier one back at once), and a question about the present; some have one about
 statements of which neither supersedes the other. The pairs under ``learnt`` are what the model was fitted to; those under
 ``measured`` and ``plain`` were written by others, half of ``measured`` without a word of change. Those under ``further``
 were written by who wrote the rules of reading, before the rules: what is rescheduled, taken back, corrected or ended. The
-rules were written with the wrong cases of all three parts in sight; the model never saw one of them. The figures go to
-``benchmarks/results/updates.json`` and ``updates.md``.
+rules were written with the wrong cases of all three parts in sight; the model never saw one of them. ``people.json`` has
+what made-up people say of themselves: some say only what is true at once, the others change some of it later; here too
+``measured`` was not fitted to. The figures go to ``benchmarks/results/updates.json`` and ``updates.md``.
 
 ``python -m benchmarks.recall.updates learn DATA_FOLDER`` fits the model (``superseding.npz``) again: the learnt pairs are
-what supersedes and what does not, and in the talk of FriendsQA, MADial-Bench and generated dialogues nothing does.
+what supersedes and what does not, a person's changes supersede what they change and nothing else, and in the talk of
+FriendsQA, MADial-Bench and generated dialogues nothing does.
 """
 
 from __future__ import annotations
@@ -231,9 +233,6 @@ def _percent(flags: Sequence[bool]) -> float:
 
 def page(known: dict[str, Any]) -> str:
     """The figures as a page."""
-    rows = list(next(iter(known["figures"].values())))
-    names = list(known["figures"])
-    lines = [f"| {row} | {' | '.join(str(known['figures'][name][row]) for name in names)} |" for row in rows]
     return (
         "# What is true now\n\nMeasured by `python -m benchmarks.recall.updates` through the public interface, with the "
         "shipped defaults: two statements with 24 other memories between them and some after, each pair in a space of its "
@@ -245,8 +244,19 @@ def page(known: dict[str, Any]) -> str:
         "taken back, corrected or ended, by the writer of the rules of reading, before the rules; 300 such pairs in "
         "each language, about other things, were added to *learnt* then. No pair of these three was fitted to; which of "
         "them were wrong was known when the rules were written.\n\n"
-        f"| | {' | '.join(names)} |\n|{'---|' * (1 + len(names))}\n" + "\n".join(lines) + "\n"
+        f"{_table(known['figures'])}\n\n## What people say of themselves\n\n"
+        "Made-up people, by writers who saw neither the program nor the pairs: some say 50 things that are all true at "
+        "once, often about neighbouring things (a medicine in the morning, tea in the evening), and are asked about 25; "
+        "the others say 30 and then 15 that each make one of these outdated. The model was fitted to thirty people of "
+        f"each language; these are fourteen others.\n\n{_table(known['people'])}\n"
     )
+
+
+def _table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """Figures by name: a column each."""
+    rows = next(iter(figures.values()))
+    lines = [f"| {row} | {' | '.join(str(one[row]) for one in figures.values())} |" for row in rows]
+    return "\n".join([f"| | {' | '.join(figures)} |", f"|{'---|' * (1 + len(figures))}", *lines])
 
 
 # Learning
@@ -495,7 +505,9 @@ def main() -> None:
         for part in PARTS:
             figures[f"{language}, {part}"] = summary(measured(language, texts, part))
         print(f"{language}: {time.process_time() - started:.0f} s of CPU", flush=True)
-    known = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "figures": figures}
+    people = json.loads(PEOPLE.read_text("utf-8"))
+    told_by = {language: of_people(language, some["measured"]) for language, some in people.items()}
+    known = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "figures": figures, "people": told_by}
     (RESULTS / "updates.json").write_text(json.dumps(known, ensure_ascii=False, indent=1) + "\n", "utf-8")
     (RESULTS / "updates.md").write_text(page(known), "utf-8")
     print(page(known))

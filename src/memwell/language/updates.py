@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from memwell.language.claims import Claim, claims, relation_of
-from memwell.language.claims.reading import corrects
+from memwell.language.claims import Claim, claims, corrects, relation_of
 from memwell.language.segment import ascii_words, query_terms
 from memwell.language.words import STOP_WORDS
 

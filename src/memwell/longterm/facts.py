@@ -12,7 +12,7 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
-from memwell.language.claims.english_words import NUMBERS
+from memwell.language.claims.english_objects import NUMBERS
 from memwell.language.claims.relations import USER, Claim, Relation, relation_of
 from memwell.longterm.endings import meant
 from memwell.longterm.statements import (

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
-from memwell.language.claims.reading import claims, corrects, is_secret
+from memwell.language.claims import claims, corrects, is_secret
 from memwell.language.claims.relations import FAVOURITE, RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk

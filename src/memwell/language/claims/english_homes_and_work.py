@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from memwell.language.claims.english_objects import (
+    FIELDS,
+    NATIONALITIES,
     UPPER,
     Taker,
     anything,
@@ -25,10 +27,6 @@ from memwell.language.claims.english_objects import (
     school,
     several,
     trade,
-)
-from memwell.language.claims.english_words import (
-    FIELDS,
-    NATIONALITIES,
 )
 from memwell.language.patterns import LazyPattern
 

@@ -6,8 +6,20 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memwell.language.claims.english_objects import NAME, UPPER, Place, Taker, name, names
-from memwell.language.claims.english_words import KIN, LANGUAGES, NATIONALITIES, PETS, SECRETS, THINGS
+from memwell.language.claims.english_objects import (
+    KIN,
+    LANGUAGES,
+    NAME,
+    NATIONALITIES,
+    PETS,
+    SECRETS,
+    THINGS,
+    UPPER,
+    Place,
+    Taker,
+    name,
+    names,
+)
 from memwell.language.claims.relations import FAVOURITE, PLAN, STATE, RuleMatch
 from memwell.language.patterns import LazyPattern
 

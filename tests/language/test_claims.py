@@ -21,6 +21,9 @@ STATES = {
     "I work for Google as well.": "user works_at Google",
     "I'm a software engineer.": "user occupation software engineer",
     "I study at Oxford University.": "user studies_at Oxford University",
+    "I'm Nora": "user name Nora", "I'm 34": "user age 34", "Lily is 6.": "Lily age 6",
+    "My brother works in Leeds now.": "user's brother works_in Leeds",
+    "My son is at university in Graz.": "user's son studies_in Graz",
     "I graduated from MIT.": "user graduated_from MIT", "I'm 32 years old.": "user age 32",
     "My birthday is on 5 May.": "user birthday 5 May", "I was born on May 5, 1990.": "user birthday May 5, 1990",
     "My email is anna.b@example.com, write to me.": "user email anna.b@example.com",
@@ -223,7 +226,7 @@ STATES_NOTHING = (
     "I'm going to bed.",
     "Apple is a designer brand.", "I was kidding, I live in Rome.", "我住在上海吗？", "你喜欢什么？",
     "如果我住在巴黎就好了。", "我希望我有一只狗。", "他说“我住在上海”。", "他说我住在上海。", "我爱你。",
-    "我喜欢你。", "我喜欢色彩多的。", "我哥哥在深圳工作。", "我也不知道。", "我叫妈妈过来。", "我妈妈叫我回家。",
+    "我喜欢你。", "我喜欢色彩多的。", "我也不知道。", "我叫妈妈过来。", "我妈妈叫我回家。",
     "我准备好了。", "我搬到新家了。", "我在努力工作。", "我是负责人。", "老师喜欢小明。", "我朋友说我喜欢小红。", "",
     "   \n", "!!! ??? 。。。",
     # Less, or only today, ends nothing.

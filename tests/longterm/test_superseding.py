@@ -207,6 +207,17 @@ def test_another_value_of_what_has_one_at_a_time_replaces_the_first(
     [
         ("我对海鲜过敏。", "医生说我妹妹不再对海鲜过敏了。", "我对什么过敏？"),
         ("My sister's phone number is 0161 333.", "New phone number: 0170 444.", "What's my sister's phone number?"),
+        ("I live in Bristol.", "My mum moved in with us.", "Where do I live?"),
+        ("My dad lives in Leeds.", "My mum moved in with us.", "Where does my dad live?"),
+        ("We live in Bristol.", "My brother came to live with us.", "Where do we live?"),
+        ("我住在杭州。", "我妈搬来跟我们一起住了。", "我住在哪里？"),
+        ("我住在杭州。", "我爸搬到我家来了。", "我住在哪里？"),
+        ("我爸住在宁波。", "我妈搬来跟我们一起住了。", "我爸住在哪里？"),
+        (
+            "My favourite film is Heat, and my husband's favourite film is Alien.",
+            "My new favourite film is Amelie.",
+            "What is my husband's favourite film?",
+        ),
     ],
 )
 @pytest.mark.parametrize("speaker", [None, "Nora"])

@@ -385,13 +385,17 @@ def outdated_part(older: ComparedHit, newer: ComparedHit) -> OutdatedPart | None
 
 @lru_cache(maxsize=512)
 def _part_of_claims(older: str, newer: str) -> OutdatedPart | None:
-    """The claims of which the later memory has the relation, or the object."""
+    """The claims of which the later memory has the subject and relation, or the object."""
     words = frozenset(query_terms(newer))
     stated = [claim for claim in claims(older, time=_ANY_TIME) if not claim.negated]
-    relations = {claim.relation for claim in claims(newer, time=_ANY_TIME)}
+    now = {(claim.subject, claim.relation) for claim in claims(newer, time=_ANY_TIME)}
+    # Of someone who is called otherwise there, the relation alone must do.
+    same = any((claim.subject, claim.relation) in now for claim in stated)
+    relations: set[str] = set() if same else {relation for _, relation in now}
     parts: dict[bool, dict[str, None]] = {True: {}, False: {}}
     for claim in stated:
-        is_changed = claim.relation in relations or words.issuperset(query_terms(claim.object))
+        is_same = (claim.subject, claim.relation) in now or claim.relation in relations
+        is_changed = is_same or words.issuperset(query_terms(claim.object))
         clause = older[claim.start : claim.end]
         others = sum(one.start == claim.start for one in stated)
         parts[is_changed][clause if others == 1 else f"{claim.relation.replace('_', ' ')} {claim.object}"] = None

@@ -27,7 +27,7 @@ NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
 _TOGETHER = 16
 _SMALL = re.compile(r"\b(?:a|an|the|my|our|his|her|their|some|any|to|in|at|on|for|of)\b|[^\w]+|[的了]", re.IGNORECASE)
 _ALIKE = (frozenset({"likes", "hobby"}), frozenset({"bought", "owns"}), frozenset({"partner", "married_to"}))
-_UNLABELLED = frozenset(("kind", "believes"))
+_UNLABELLED = frozenset(("kind", "believes", "works_in", "studies_in"))
 """Relations that are not labelled, so that none of them is wrong."""
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 _KIN = {"mom": "mother", "mum": "mother", "dad": "father", "wife": "partner", "husband": "partner"}

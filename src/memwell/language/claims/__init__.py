@@ -34,6 +34,7 @@ __all__ = [
     "Relation",
     "claims",
     "corrects",
+    "follows",
     "is_secret",
     "relation_of",
 ]
@@ -64,19 +65,32 @@ _TAKES_BACK = re.compile(
     rf"|{_SORRY_ZH}(?:我?(?:刚才|刚刚|上面|前面)?(?:说|打|写|讲|记|搞|弄)错|更正|纠正|口误|手滑)",
     re.IGNORECASE,
 ).match
+_CLAUSE = (
+    r"(?:he|she|it|they|i|we|my \w+)"
+    r"(?:['’](?:s|m|re)| (?:is|am|are|was|lives?|works?|has|have|speaks?|stud(?:y|ies))\b)"
+)
 _LIKELY_TAKES_BACK = re.compile(
     rf"{_SORRY}(?:oops|whoops|i mean|i meant|scratch that|make that)\b"
+    rf"|{_SORRY}sorry[\s,.!…]+{_CLAUSE}(?:\s+[\w'’-]+){{1,10}}[.!]*\s*\Z"
     rf"|{_SORRY_ZH}(?:应该是|我是说|我的意思是|不对[，,]?(?:应该)?是(?!不是))",
     re.IGNORECASE,
 ).match
 _MAY_TAKE_BACK = re.compile(
-    r"(?:(?:oh|ah|ugh|sorry|no|wait|actually)\b[\s,.!…]*)*(?:sorry|no|wait|actually)[,.!…]+(?:\s*[\w'’-]+){1,4}[.!]*\s*\Z"
+    rf"{_SORRY}(?:sorry|no|wait|actually)[,.!…]+(?:\s*[\w'’-]+){{1,4}}[.!]*\s*\Z"
+    rf"|{_SORRY}(?:no|wait|actually)[\s,.!…]+{_CLAUSE}(?:\s+[\w'’-]+){{1,10}}[.!]*\s*\Z"
     r"|(?:[哦噢啊哎呃]，?)?(?:不对|不是|哦不|不[，,])[^？?吗]{1,12}\Z",
     re.IGNORECASE,
 ).match
 _JOKES = re.compile(
     r"\W*(?:(?:just|only) (?:kidding|joking)|kidding|jk)\b"
     r"|(?:我是?)?(?:跟你|和你)?(?:骗你|逗你|骗人|开(?:个)?玩笑|瞎说|胡说|瞎编)",
+    re.IGNORECASE,
+).match
+# How a text begins that is about someone who was named before it.
+_REFERS = re.compile(
+    r"\W*(?:(?:and|but|so|oh|also|well|then|actually|sorry|no|wait|sadly|unfortunately|btw|by the way)\b[\s,]*){0,3}"
+    r"(?:he|she|his|her)(?=['’ ])"
+    r"|(?:[哦唉啊哎嗯对][，,]?|对了[，,]|后来|不过|但是?|可惜|而且)?[他她](?!们|俩)",
     re.IGNORECASE,
 ).match
 _LONGEST_RUN = 2_000
@@ -92,25 +106,31 @@ def corrects(text: str) -> str:
     return "likely" if _LIKELY_TAKES_BACK(text) else "maybe" if _MAY_TAKE_BACK(text) else ""
 
 
+def follows(text: str) -> str:
+    """Whether a text is understood by what the same person said before it, as ``corrects`` says: or has *she*."""
+    return corrects(text) or ("likely" if _REFERS(text) else "")
+
+
 def claims(
     text: str, *, speaker: str = "", time: datetime, preceding: tuple[str, datetime] | None = None
 ) -> list[Claim]:
     """What a text says about its speaker and people it names, in the order of the text; doubtful claims are left out.
 
     ``speaker`` is who says *I* ("user" when empty), ``time`` when. ``preceding`` is what the same person said just before,
-    and when: "Sorry, I meant Leicester" is understood by it. Raises ``InvalidInput`` for a text or speaker that is no
-    string and a time that is no datetime.
+    and when: "Sorry, I meant Leicester" and "She works there too" are understood by it. Raises ``InvalidInput`` for a text
+    or speaker that is no string and a time that is no datetime.
     """
-    if preceding is not None and corrects(check_text(text, "a text")):
-        found = _correcting(text, speaker, time, *preceding)
-        if found:
-            return found
+    if preceding is not None and follows(check_text(text, "a text")):
+        said = _correcting(text, speaker, time, *preceding) if corrects(text) else []
+        said = said or (_following(text, speaker, time, preceding[0]) if _REFERS(text) else [])
+        if said:
+            return said
     if corrects(check_text(text, "a text")) == "maybe" and _HAN(text) and "我" not in text:
         # 不是，在小米 answers a question, and does not say of whom.
         return []
     moment = as_utc(time, "time")
     who = check_text(speaker, "a speaker").strip() or USER
-    said: dict[tuple[str, str, str], Claim] = {}
+    stated: dict[tuple[str, str, str], Claim] = {}
     taken_out: list[tuple[str, str, str]] = []
     """What is stated better, or was not meant: "a cat" that has a name, an end in jest."""
     english: Reader | None = None
@@ -131,18 +151,18 @@ def claims(
                 if not claim.confidence:
                     taken_out.append(key)
                     continue
-                before = said.get(key)
+                before = stated.get(key)
                 # Said again it is the same claim, unless it is withdrawn, or was and is stated after all.
                 if (
                     before is None
                     or (claim.negated and not before.negated)
                     or (before.negated and not claim.negated and claim.start > before.start)
                 ):
-                    said[key] = claim
+                    stated[key] = claim
     for subject, relation, thing in taken_out:
-        for key in [key for key in said if key[:2] == (subject, relation) and key[2].endswith(thing)]:
-            del said[key]
-    return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
+        for key in [key for key in stated if key[:2] == (subject, relation) and key[2].endswith(thing)]:
+            del stated[key]
+    return sorted(stated.values(), key=lambda claim: (claim.start, claim.end))
 
 
 def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: datetime) -> list[Claim]:
@@ -161,6 +181,14 @@ def _correcting(text: str, speaker: str, time: datetime, preceding: str, since: 
         # What is corrected must have something in its place: "no, Tuesday" may be about anything.
         return []
     return [_moved(claim, len(before), len(text), as_utc(since, "time")) for claim in found.values()]
+
+
+def _following(text: str, speaker: str, time: datetime, preceding: str) -> list[Claim]:
+    """What a text says, where *he* and *she* may mean someone in the one before it."""
+    before = f"{preceding[-_LONGEST_PRECEDING:]}\n"
+    joint = claims(before + text, speaker=speaker, time=time)
+    by = len(before)
+    return [msgspec.structs.replace(one, start=one.start - by, end=one.end - by) for one in joint if one.start >= by]
 
 
 def _stated(claim: Claim) -> tuple[str, str, str, bool]:

@@ -571,6 +571,9 @@ class _Reading(_Stating):
             self.start, self.end = clause.span()
             if clauses.SLIP(text, self.start, self.end):
                 self.slip = True
+                if self.last is not None:
+                    # 我妹妹对花生过敏。说错了，是对虾过敏: what is said instead is of the same person.
+                    self.subject = _Subject(self.end, (_Who(self.last.subject, self.last.kin),), own=False)
                 continue
             if clauses.JOKE(text, self.start, self.end):
                 self.found = [one for one in self.found if one.start < self.before]
@@ -869,11 +872,15 @@ class _Reading(_Stating):
             self.last = self.found[-1] if self.found else None
 
     def _died(self, subject: _Subject) -> bool:
-        last = self.found[-1] if self.found else None
-        if subject.who[0].name and last is not None and last.relation == subject.relation:
-            self.found[-1] = self.last = last._replace(negated=True, end=self.end)
-        elif subject.who[0].kin and subject.relation in ("parent", "relative") and subject.who[0].kin != "parents":
-            word = clauses.KIN_AT_END(self.text, self.start, subject.end)
+        last, who = self.found[-1] if self.found else None, subject.who[0]
+        if who.name and last is not None and last.relation == subject.relation:
+            self.found[-1] = self.last = last._replace(negated=True, start=self.start, end=self.end)
+        elif who.name:
+            self._relate(subject.relation, who, negated=True)
+        elif who.kin and subject.relation in ("parent", "relative") and who.kin != "parents":
+            # 我爷爷住在武汉。他去世了: the word for him is in a clause before.
+            said = clauses.KIN_SAID(self.text, 0, subject.end)
+            word = next((one for one in reversed(list(said)) if KIN[one[0]].word == who.kin), None)
             if word is not None:
                 self._say(subject.relation, word.span(), subject.owner, negated=True)
         return True

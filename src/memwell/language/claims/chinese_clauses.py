@@ -153,7 +153,7 @@ OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").m
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
 CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
-KIN_AT_END = LazyPattern(rf"(?:{objects.KIN_WORDS})\Z").search
+KIN_SAID = LazyPattern(objects.KIN_WORDS).finditer
 HIS_KIN = LazyPattern(rf"的?(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match
 HAS_KIN = LazyPattern(
     rf"(?:{_TIME}|还|也|刚|又|终于|真)*(?:有|生了|添了|喜得|谈了|交了|找了|认识了|处了|多了)了?(?:一|1|两)?(?:个|位|"

@@ -424,6 +424,8 @@ TYPES: dict[str, Callable[[str], object]] = {
     "from": _is_home,
     "home": known_place,
     "spot": known_place,
+    "works_in": known_place,
+    "studies_in": known_place,
     "employer": lambda word: word in _ORGS or bool(_ORG_ENDS(word)),
     "visited": _is_sight,
     "nationality": lambda word: word in _COUNTRIES,

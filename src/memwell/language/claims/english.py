@@ -123,6 +123,10 @@ _CORRECTS = LazyPattern(
     r"be)[,.!:;… -]*(?=\s|\Z|(?<=[*,.!:;… -]))\s*){1,5}(?:in |at |for |from |with |an? |the )?",
     re.IGNORECASE,
 ).match
+_IS_A_CLAUSE = LazyPattern(
+    r"(?:I|you|he|she|it|we|they|my \w+|our \w+)(?:['’](?:s|m|re|ve|d|ll)|dn['’]t)?\b(?! (?:and|or|but)\b)",
+    re.IGNORECASE,
+).match
 _WRONGLY = LazyPattern(
     r"\b(?:I|you)(?:['’]ve)? (?:said|typed|wrote|put|gave you|told you|noted|have me down as|had me down "
     r"as)(?: that)?(?: I (?:was|am|live in|work at|work for)| I['’]m(?: from)?| my \w+ (?:was|is))?"
@@ -240,7 +244,7 @@ class ValueReader(ClauseFinder):
     def _corrections(self, text: str) -> list[RuleMatch]:
         """A sentence that only gives another value for what was said last: "Sorry, I meant Leicester"."""
         lead = _CORRECTS(text)
-        if lead is None or not lead[0].strip() or self._last is None:
+        if lead is None or not lead[0].strip() or self._last is None or _IS_A_CLAUSE(text, lead.end()):
             return []
         meant = [
             (_likeness(text[slice(*places[0])], last), at, places[0], last)
@@ -333,6 +337,10 @@ _RECTIFIES = LazyPattern(
     r"|typo)\b",
     re.IGNORECASE,
 ).match
+
+
+# Of what may have several values it only adds one: "Actually I like coffee".
+_ACTUALLY = LazyPattern(r"\W*actually\b(?!.* (?:now|these days|nowadays)\b)", re.IGNORECASE).match
 
 
 def _as_in(words: str, sentence: str) -> str:
@@ -498,18 +506,23 @@ class EnglishReader(ValueReader):
         found += _ages(text, found)
         stated = {_about(one) for one in found if not one.negated}
         found += [*_taken_back(text, found), *(one for one in self._withdrawn if _about(one) in stated)]
-        if _RECTIFIES(sentence):
-            found += [
-                before._replace(negated=True, start=0, end=len(sentence))
-                for before in self._before
-                for one in found
-                if not (one.negated or before.negated)
-                and _about(one) == _about(before)
-                and before.object.lower() not in sentence.lower()
-            ]
+        found += self._rectified(sentence, found)
         self._before = [one._replace(object=one.object or sentence[one.object_start : one.object_end]) for one in found]
         self._sentence = sentence
         return found
+
+    def _rectified(self, sentence: str, found: list[RuleMatch]) -> list[RuleMatch]:
+        """The negations of what the sentence before stated, where this one says another value instead."""
+        sorry, actually = _RECTIFIES(sentence), _ACTUALLY(sentence)
+        return [
+            before._replace(negated=True, start=0, end=len(sentence))
+            for before in self._before
+            for one in found
+            if (sorry or (actually and (known := RELATIONS.get(one.relation)) and known.single))
+            and not (one.negated or before.negated)
+            and _about(one) == _about(before)
+            and before.object.lower() not in sentence.lower()
+        ]
 
     def _is_quoted(self, sentence: str) -> bool:
         """Whether a sentence begins in a quotation that another one opened."""

@@ -26,6 +26,7 @@ from memwell.language.claims.english_objects import (
     proper,
     school,
     several,
+    town,
     trade,
 )
 from memwell.language.patterns import LazyPattern
@@ -69,6 +70,11 @@ _HERE = (
 _JOINED_TO = (
     r"(?:here |over |back |across |out |up |down |again |on |away |house |home |permanently |abroad |all the "
     r"way |from [^,;]*? )*"
+)
+
+_TRADES = (
+    "teaching|nursing|law|medicine|banking|journalism|acting|farming|welding|policing|plumbing|accounting|accountancy"
+    "|dentistry|academia|politics|modelling|modeling|engineering|programming|consulting|carpentry"
 )
 
 # Where.
@@ -275,6 +281,9 @@ add(
     "works_at",
     proper,
 )
+add("work", rf"{_HERE}in {_O}", "works_in", town)
+add("study", rf"{_HERE}(?:[a-z]+ )?in {_O}", "studies_in", town)
+add("be; go", rf"(?:to |at )(?:uni|university|college|school|boarding school) in {_O}", "studies_in", town)
 add("be", rf"(?:back |now |over )*at {_O}", "works_at", proper, after="now")
 add("be", rf"(?:back |now |over )*with {_O}", "works_at", employer, after="job")
 add("be", rf"with (?P<o>[{UPPER}]\S.*)", "with", proper, after="over")
@@ -436,11 +445,19 @@ add(
 )
 add(
     "leave; quit; give",
-    r"(?:up )?(?P<o>teaching|nursing|law|medicine|banking|journalism|acting|farming)\b",
+    rf"(?:up )?(?P<o>{_TRADES})\b",
     "occupation",
     anything,
     ENDS,
 )
+add(
+    "stop; finish",
+    r"(?P<o>(?:teaching|nursing|farming|acting|welding|policing)\b)(?! (?:at|for|him|her|me|the)\b)",
+    "occupation",
+    anything,
+    ENDS,
+)
+add("teach", r"(?P<o>)(?=\s*(?:\Z|[,.;!]))", "occupation", lambda _s, at, _e: [(at, at)], after="over")
 add(
     "leave; quit; give; go; resign; retrain; stop",
     rf"[^,;]*? to (?:become|work as|train as) (?:an? )?{_O}",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from memwell.language import entities
 from memwell.language.patterns import LazyPattern
 
 
@@ -529,6 +530,12 @@ def place(sentence: str, start: int, end: int) -> list[Place]:
     """A place by its name, also after words for where it is: "a suburb of Cleveland"."""
     near = _NEAR_PLACE(sentence, start, end)
     return proper(sentence, start, end) or ([] if near is None else proper(sentence, near.end(), end))
+
+
+def town(sentence: str, start: int, end: int) -> list[Place]:
+    """A place that is known as one: "I work in Marketing" names none."""
+    places = place(sentence, start, end)
+    return [one for one in places if (words := sentence[slice(*one)]) in entities.PLACES or words in CITIES]
 
 
 def proper(sentence: str, start: int, end: int) -> list[Place]:

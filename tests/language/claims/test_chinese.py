@@ -26,6 +26,8 @@ STATES = {
     "舅舅在义乌开玩具店。": "user's uncle owns 玩具店",
     "我儿子在上海读大学。": "user's son studies_in 上海", "我弟弟现在在成都上班。": "user's brother works_in 成都",
     "我在北京上大学。": "user studies_in 北京", "我哥哥在深圳工作。": "user's brother works_in 深圳",
+    "我一吃芒果就过敏。": "user allergic_to 芒果", "我老公在医院上夜班。": "user's husband works_at 医院",
+    "我88年的。": "user birthday 88年", "我和女朋友上个月分手了。": "-user partner ",
     "今天我32岁生日": "user age 32岁", "今天是我32岁生日！": "user age 32岁",
     # A change says what holds now and what ended.
     "我从长沙搬到珠海了。": "-user lives_in 长沙; user lives_in 珠海",

@@ -141,7 +141,7 @@ _add(rf"(?:的)?(?:新历|农历|阴历|阳历)?生日(?:正好|刚好|就|一�
     rf"为)?(?P<birthday>{DATE})", confidence=0.9)
 _add(rf"(?:是)?(?P<birthday>(?:19|20)?\d\d年)(?:出生|生人|生)的?{END}")
 _add(rf"(?:出)?生于(?P<birthday>{DATE})")
-_add(r"是(?P<birthday>(?:19|20)?\d\d年)的$")
+_add(r"是?(?P<birthday>(?:19|20)?\d\d年)的$")
 _add(rf"(?:是)?(?P<birthday>{DATE})(?:的|过)?(?:生日|生的|生人|出生的?){END}", confidence=0.9)
 # Where someone is from, and which passport.
 _family("家乡籍自生护民人的长子娘伙")
@@ -166,7 +166,7 @@ _HOME_AFTER = rf"(?:住|定居|生活|安家|落户|租房|去|来|工作|市区
 _SOME = "(?:[一那这某]家?|一个|一所|一间)?"
 _JOB = f"[{H}A-Za-z]{{2,10}}?"
 _W = rf"(?P<works_at>{ORG})"
-_NOW_WORKS = "(?:上班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
+_NOW_WORKS = "(?:上[夜白早晚中]?班|任职|工作|实习|供职|就职|打工|干活|做事|教书|当差|干|服役)"
 _HOPPING = "字节跳动|好未来|转转|一加"
 """Employers whose names have a verb of moving in them."""
 _A_JOB = r"(?:一?(?:名|个|位))?"
@@ -373,7 +373,7 @@ _add(rf"会(?P<hobby>(?:弹|吹|拉)[{H}]{{1,4}}){END}")
 _add(rf"被[{H}]{{1,4}}(?:拉进|带进|安利|拉入|带入)了?(?!坑)(?P<hobby>[{H}]{{2,5}}?)(?:的坑|坑|圈|的圈子)?了?{END}")
 # Health and food.
 _family("戒功肉荤事应题敏耐疹痒肿素斋真酮碳麸断地低减糖食轻肚")
-_A = rf"(?P<allergic_to>[{H}A-Za-z、]{{1,12}}?)"
+_A = rf"(?P<allergic_to>(?!一[吃喝碰沾闻])[{H}A-Za-z、]{{1,12}}?)"
 _NOT_ALLERGIC = "(?:已经|现在|并|都|其实)?(?:不再|再也不|不会|不|没有|没)(?:怎么|会|再)?(?:过敏|不耐受)"
 _add(rf"对(?P<no_allergic_to>[{H}A-Za-z、]{{1,12}}?){_NOT_ALLERGIC}", many=True, confidence=0.9)
 _add(rf"(?:是)?对{_A}(?:严重|有点儿?|特别|会|都|有|轻度|重度|很|非常|也)*(?:过敏|不耐受)(?!的人|性|"

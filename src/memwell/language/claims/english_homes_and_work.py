@@ -220,7 +220,7 @@ add(
     "do; handle; run",
     r"(?:the |all (?:the )?)?(?:payroll|marketing|sales|admin|accounts|accounting|hr|HR|IT|tech support|support|logistics"
     r"|customer (?:service|support)|design|research|security|maintenance|PR|finance|legal|data|QA|books|reception"
-    r"|social media|deliveries|night shifts|shifts|nights) (?:at|for) (?P<o>\S.*)",
+    r"|social media|deliveries|(?:[a-z]+ )?shifts?|nights) (?:at|for) (?P<o>\S.*)",
     "works_at",
     employer,
     after="present",
@@ -351,6 +351,8 @@ add(
     trade,
     BEGINS,
 )
+add("freelance; moonlight", rf"as (?:an? )?{_O}", "occupation", job)
+add("be", r"an? (?P<o>(?:stay-at-home|full-time) (?:dad|mum|mom|parent|father|mother))\b", "occupation", anything)
 add("make; earn", rf"(?:my|a|his|her) (?:living|crust|keep|money|bread) as (?:an? )?{_O}", "occupation", job)
 add("hand", rf"in my (?:notice|resignation) (?:at|to) {_O}", "works_at", employer, ENDS)
 add(

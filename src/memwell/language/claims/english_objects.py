@@ -299,7 +299,7 @@ AFTER_NOUN = _set(
     "anymore again working living these right although though if also then myself back until before after "
     "named whose "
     "during over about this last yesterday today already recently again just we i any instead near all not always "
-    "until till next there is are was diet lol btw tho rn myself, yet ever"
+    "until till next there is are was years months ages ago since, early late diet lol btw tho rn myself, yet ever"
 )
 UNFINISHED = _set(
     "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "

@@ -488,6 +488,12 @@ PARAPHRASES: list[tuple[str, LazyPattern, str]] = [
             "I am allergic to {o}",
         ),
         (
+            "kill me",
+            r"\A\W*(?P<o>(?i:(?:pea)?nuts|[a-z]+ nuts|shellfish|seafood|prawns|eggs|milk|dairy|gluten|wheat|soy|sesame"
+            r"|fish|(?:bee|wasp) stings|penicillin)) (?:could|would|can|will|might|nearly|almost) kill(?:ed)? me\b",
+            "I am allergic to {o}",
+        ),
+        (
             "hives",
             r"\bI (?:break|come) out in (?:hives|a rash) (?:if|when|whenever) I (?:eat|touch|have) (?P<o>[a-z]+)",
             "I am allergic to {o}",

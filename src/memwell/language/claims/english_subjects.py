@@ -77,7 +77,7 @@ _MINE = LazyPattern(
     rf"|(?P<of>{NAME})['’]s?|(?P<mykin>[Mm]y (?:[a-z]+ )??(?P<ofkin>{KIN_WORDS}))['’]s) "
     rf"{_ADJECTIVES}(?i:(?P<kin>{KIN_WORDS})|(?P<pet>{PET_WORDS}))\b(?!-| (?:sisters?|brothers?|daughters?|sons?"
     rf"|cousin|friend|boys?"
-    rf"|girls?)\b|['’]s (?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
+    rf"|girls?)\b|['’]s (?!an? )(?:[a-z-]+ ){{0,2}}(?:{KIN_WORDS})\b)"
     rf"(?: (?:since|from|at|in|back in) [a-z]+(?=, [{UPPER}]))?(?P<named>(?:,? (?:named|called) |, "
     rf"| )(?=(?P<name>(?!I\b){NAME})))?"
 )

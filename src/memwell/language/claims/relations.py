@@ -154,7 +154,7 @@ def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) 
     """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
     named = _named(clause, time, lasting) if _HINT(clause) else None
     if named is None:
-        # What began is told when it is new, if nothing says that it is old.
+        # People say that something began when it is new, if nothing says that it is old.
         new = kind == STARTED and not _LONG_AGO(clause)
         return Timing(time if new else None, time if kind == PAST else None)
     since, until = _interval(named, kind, time, lasting)

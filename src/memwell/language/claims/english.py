@@ -799,11 +799,19 @@ _SECOND_AGE = LazyPattern(r"\d{1,2}\b").match
 
 def _each_their_age(text: str, clause: Clause) -> Clause:
     """The clause about the one of two people whose age it gives: "Ned and Fay are 6 and 9"."""
+    many = (
+        len(clause.subjects) == 1
+        and clause.subjects[0].kin.endswith(("s", "children"))
+        and clause.subjects[0].kin != "boss"
+    )
+    second = clause.how == "bare" and _SECOND_AGE(text, clause.at) and text[: clause.at].endswith((" and ", ", "))
+    if many and (second or _TWO_AGES(text, clause.at)):
+        # "Our kids are 3 and 7" does not say which of them is 3.
+        return clause._replace(subjects=())
     if len(clause.subjects) != 2:
         return clause
     if _TWO_AGES(text, clause.at):
         return clause._replace(subjects=clause.subjects[:1])
-    second = clause.how == "bare" and _SECOND_AGE(text, clause.at) and text[: clause.at].endswith((" and ", ", "))
     return clause._replace(subjects=clause.subjects[1:]) if second else clause
 
 

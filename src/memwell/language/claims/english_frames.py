@@ -54,6 +54,7 @@ add(
     several(listed(LANGUAGES)),
     HAPPENS,
 )
+add("learn", rf"(?:to play |how to play )?(?:the )?{_O}", "hobby", listed(PLAYED), after="ing")
 add("learn", rf"(?:to speak |how to speak )?{_O}", "studies", several(listed(LANGUAGES)), after="ing")
 add("know; understand", rf"{_FLUENT}{_O}", "speaks", several(listed(LANGUAGES)))
 add("speak", rf"no {_O}", "speaks", several(listed(LANGUAGES)), ENDS, after="present")
@@ -111,7 +112,7 @@ add(
     BEGINS,
 )
 add(
-    "eat; tolerate; digest; have; handle",
+    "eat; tolerate; digest; have; handle; do",
     r"(?:any )?(?P<o>(?:gluten|dairy|lactose|nuts|peanuts|shellfish|eggs|wheat|milk|soy|seafood|fish"
     r"|fructose)\b)",
     "allergic_to",

@@ -95,7 +95,7 @@ add(
 )
 add(
     "live; be base",
-    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|in|near)(?: of)? {_O}",
+    rf"(?:with [^,;]{{1,40}}? |alone |just |right |by myself |on my own )?(?:outside|out|in|near)(?: of)? {_O}",
     "lives_in",
     place,
 )
@@ -321,7 +321,9 @@ add(
     "works_at",
     lambda s, at, e: proper(s, at, e) if _follows_job(s, at) else [],
 )
-add("teach", rf"(?:[a-z]+ ){{0,3}}at {_O}", "works_at", employer)
+add("teach", rf"(?:\w+ ){{0,3}}at {_O}", "works_at", employer)
+add("be", rf"on (?:maternity|paternity|parental|sick|study|annual) leave (?:from|at) {_O}", "works_at", employer)
+add("get", rf"in(?:to)? (?P<o>[{UPPER}].*)", "studies_at", school, BEGINS, after="school")
 add(
     "run; manage; head; lead; clean; deliver; cook; design; sell; code; program; drive",
     rf"(?:[a-z][a-z ]{{2,30}}? )?(?:at|for) (?P<o>[{UPPER}]\S.*)",

@@ -299,7 +299,7 @@ AFTER_NOUN = _set(
     "anymore again working living these right although though if also then myself back until before after "
     "named whose "
     "during over about this last yesterday today already recently again just we i any instead near all not always "
-    "until till next there is are was years months ages ago since, early late diet lol btw tho rn myself, yet ever"
+    "until till next there is are was years months early late once twice most diet lol btw tho rn myself, yet ever"
 )
 UNFINISHED = _set(
     "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "
@@ -424,7 +424,8 @@ _PHRASE_END = LazyPattern(
     r"|enjoy|need|make|"
     r"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m|live|lives|work|works|moved|bought|went"
     r"|started|left|study)\b|[.!?…:;\"“”()*~\[\]\n\x00]|\s[-–—]\s|—"
-    r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+(?:completely|altogether"
+    r"|\s+(?:[a-z]+ )?(?:ages|years?|months?|weeks?|days?) ago\b|\s+in the end\b|\s+at the moment\b|\s+a lot\b"
+    r"|\s+(?:once|twice|three times) an? (?:day|week|month|year)\b|\s+(?:completely|altogether"
     r"|entirely)\b"
 ).search
 _NEXT_WORD = LazyPattern(r" ([a-z]+)").match

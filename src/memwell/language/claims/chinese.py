@@ -693,6 +693,10 @@ class _Reading(_Stating):
         name = (clauses.NAME_OF_KIN if clauses.IS_MINE(text, at, self.last_of_sentence) else clauses.NAME)(
             text, at, end
         )
+        nickname = clauses.NICKNAME(text, at, end)
+        if nickname is not None and not is_a_word(nickname[0]) and clauses.AGE_SAID(text, nickname.end(), end):
+            # 莉莉六岁了: of whom an age is said is someone.
+            return _Subject(nickname.end(), (_Who(nickname[0]),))
         if name is not None and self._is_someone(name[0]):
             return self._chain(_Subject(name.end(), (_Who(name[0]),)))
         if clauses.OTHERS(text, at, end):

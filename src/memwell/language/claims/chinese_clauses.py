@@ -150,6 +150,10 @@ ME = LazyPattern(
 ).match
 PRONOUN = LazyPattern("(?P<both>他俩|她俩|他们俩?|她们俩?|两人|俩人)|他|她|人家(?=是)").match
 OTHERS = LazyPattern("你|您|大家|它|人们|别人|这|那(?!时)|咱们").match
+AGE_SAID = LazyPattern(rf"[^，,。]{{0,4}}?{objects.AGE}周?岁").match
+NICKNAME = LazyPattern(
+    rf"(?![常刚往渐仅偏人个年月日样家宝爸妈爷奶哥姐弟妹叔姑舅公婆])(?P<name>(?P<twice>[{H}])(?P=twice))(?=今年|已经|现在|刚|都|快|才|满|[{_N}]{{1,3}}[周岁])"
+).match
 NAME, NAME_OF_KIN = LazyPattern(objects.PERSON).match, LazyPattern(objects.KIN_NAME).match
 IS_MINE = LazyPattern(rf"[{H}]{{2,14}}[，,][他她]?就?是我们?(?:家|的)*(?:{objects.KIN_WORDS})").match
 CHAIN = LazyPattern(rf"的(?:前)?(?P<kin>{objects.KIN_WORDS})(?P<name>{objects.KIN_NAME})?").match

@@ -128,6 +128,7 @@ _add(rf"改名(?:叫|为|成)?了?{QUOTE}(?P<name>{ANY_NAME}){END}", kind=STARTE
 _add(rf"(?:就)?是(?:[{H}]{{1,4}}的)?(?P<occupation>(?:(?!的)[{H}]){{2,6}}?)(?P<nick>[小老阿][{H}]"
     rf"|{ANY_SURNAME}{G}{{1,2}}){END}", sure=False)
 _add(rf"(?:就)?是(?:[{H}]{{1,6}}的)?(?P<nick>[小阿](?![白偷丑三众孩胖姨丫矮])[{H}]){END}", sure=False)
+_add(rf"(?:就)?是(?P<first_name>[A-Z][a-z]+(?: [A-Z][a-z]+)?){END}", sure=False)
 _add(rf"(?:就)?是(?P<full_name>{ANY_SURNAME}(?:{G}){{1,2}}){END}", sure=False)
 _add(rf"(?:在公司|在学校|在班里|在单位)?(?:从小)?就?被(?:{_SOMEONE}(?:叫|喊|称)(?:作|做|为)?|(?:叫|喊|称)(?:作|做|"
     rf"为)){QUOTE}(?P<name>{ANY_NAME}){END}", confidence=0.9)
@@ -335,6 +336,7 @@ _family("爱喜欢好讨厌烦迷恨怕戒兴感控粉受惯碰沾恶坑吃喝�
 _TASTE = "(?:喜欢|爱|爱吃|爱喝|爱看|爱听|爱玩|喜欢吃|喜欢喝|喜欢看|喜欢听|喜欢玩|欣赏|崇拜)"
 _add(rf"最{_TASTE}的(?P<what>[{H}]{{1,6}}?)(?:还是|一直是|就是|其实是|当然是|永远是|是|"
     rf"叫)(?P<favourite>{THING}){END}", confidence=0.9)
+_add(rf"是(?:个|一个)?(?:铁杆|资深|忠实)?的?(?P<likes>(?!一?个|铁杆|资深|忠实|超级|老|大)[{H}A-Za-z]{{2,6}}?)的?(?:球迷|歌迷|影迷|书迷|粉丝|铁粉){END}")
 _add(rf"最?{_TASTE}的(?:就|还)?是(?P<likes>{THING}){END}", many=True)
 _add(rf"{_TASTE}的[{H}]{{1,6}}?(?:就|还)?(?<!不)[是有](?!很多|好多|不少)(?P<likes>{THING}){END}", many=True)
 _add(rf"最?(?:讨厌|烦|恨|怕|不喜欢|不爱吃|受不了)[吃喝]?的(?:[{H}]{{1,6}}?)?(?:就|"

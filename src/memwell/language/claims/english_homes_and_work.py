@@ -92,6 +92,7 @@ add(
     rf"|airbnb)\b){_HERE}(?:in|near) {_O}",
     "lives_in",
     place,
+    after="not past",
 )
 add(
     "live; be base",

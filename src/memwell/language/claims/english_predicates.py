@@ -244,6 +244,7 @@ def is_allowed(frame: VerbFrame, said: Predicate, text: str, clause: Clause, sub
         "since": lambda: bool(re.search(r"\bafter (?:[\w-]+ ){1,3}(?:years|months|ages)\b", text)),
         "before": lambda: said.tense == "past" and bool(_BEFORE(text, clause.start, clause.end)),
         "not": lambda: said.negated,
+        "not past": lambda: said.tense != "past",
         "never": lambda: said.negated and said.ended,
         "cannot": lambda: said.can and said.negated,
         "over": lambda: said.ended or said.used_to,

@@ -231,6 +231,21 @@ def test_what_is_true_of_a_relative_replaces_nothing_of_another(
     assert [hit.superseded_by for hit in memory.recall(question) if hit.id == "older"] == [""]
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "question"),
+    [
+        ("我在腾讯做产品经理。", "我弟弟现在在成都上班。", "我在哪里上班"),
+        ("I'm a nurse at Guy's.", "My brother works in Leeds, and I never know where he works.", "Where do I work?"),
+    ],
+)
+def test_a_question_for_ones_own_finds_it_before_that_of_a_relative(bench: Bench, own: str, other: str, question: str):
+    memory = bench.memory()
+    memory.remember(own, id="own", time=NOON - timedelta(days=9))
+    memory.remember(other, id="other", time=NOON)
+    memory.flush()
+    assert [(hit.id, hit.superseded_by) for hit in memory.recall(question)] == [("own", ""), ("other", "")]
+
+
 def test_a_recall_takes_the_facts_that_were_read_when_a_memory_was_stored(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ):

@@ -31,7 +31,7 @@ _DEATH = re.compile(
 ).search
 _TRADES = {"law": ("lawyer", "solicitor", "barrister"), "medicine": ("doctor", "physician", "surgeon", "gp")}
 _SAME_TRADE = 4
-"""So many letters at the beginning make two words for a trade the same: *nursing* and *nurse*."""
+"""How many letters at the beginning two words for one trade share: *nursing* and *nurse*."""
 
 
 def meant(claim: Claim, others: Sequence[Claim], facts: Facts, said: str = "") -> Iterator[Claim]:
